@@ -15,6 +15,8 @@ that the command line ends with::
     │   ├── ModelAccessError      4   a missing or refused key, an unknown model
     │   ├── ModelUnreachableError 4   no connection, or none in time
     │   ├── ModelOverloadedError  4   429 and 5xx after the retries
+    │   ├── ModelWindowError      4   a prompt that is longer than the model's window
+    │   ├── ModelToolsError       4   a model, or its server, that takes no tools
     │   └── ModelAnswerError      4   an answer that breaks the protocol
     ├── RemoteError               4   the other end of a sync, or the way there
     ├── RefusedHistoryError       5   what a remote holds can't be brought together with ours
@@ -95,6 +97,28 @@ class ModelUnreachableError(ModelError):
 
 class ModelOverloadedError(ModelError):
     """The provider kept answering 429 or 5xx."""
+
+
+class ModelWindowError(ModelError):
+    """A prompt is longer than the model holds; the model's `context_window` is right from now on.
+
+    `window` is what it holds and `prompt` how long the prompt was, in the model's own tokens; None
+    where it didn't say. So it can be asked once more with what fits.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", window: int | None = None, prompt: int | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.window = window
+        self.prompt = prompt
+
+
+class ModelToolsError(ModelError):
+    """A model takes no tools; its `takes_tools` says so from now on.
+
+    It can be asked once more without them.
+    """
 
 
 class ModelAnswerError(ModelError):

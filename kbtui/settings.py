@@ -36,6 +36,7 @@ from kbtui.errors import ConfigurationError, StorageError
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
+LOCAL_SERVERS = tuple(f"http://127.0.0.1:{port}/v1" for port in (8080, 1234, 8000))
 WORKSPACE_SECTIONS = frozenset({"context", "search", "memory", "privacy", "ui"})
 _QUICK = {
     "KBTUI_MODEL": ("models", "chat", "model"),
@@ -81,6 +82,10 @@ class ModelsSettings(_Section):
     embed: RoleSettings = Field(
         RoleSettings(),
         description="embedding model: a sentence-transformers name or folder, or `litellm:NAME`",
+    )
+    servers: tuple[str, ...] = Field(
+        LOCAL_SERVERS,
+        description="where a server is looked for beside Ollama (llama.cpp, LM Studio, vLLM)",
     )
     first_token_seconds: float | None = Field(
         None,

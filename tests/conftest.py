@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from kbtui.models.limits import LIMITS
 from kbtui.workspace.derived import DerivedDatabase
 from tests.patience import be_patient
 
@@ -63,12 +64,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_REAL_SERVERS = {11434, 8080, 1234, 8000}  # where a developer's own models answer
 _REAL_CONNECT = socket.socket.connect
 _REAL_CONNECT_EX = socket.socket.connect_ex
 
 
 def _allowed(address: Any) -> bool:
-    return not isinstance(address, tuple) or str(address[0]) in _LOOPBACK
+    if not isinstance(address, tuple):
+        return True
+    return str(address[0]) in _LOOPBACK and address[1] not in _REAL_SERVERS
 
 
 def _connect(self: socket.socket, address: Any) -> None:
@@ -95,7 +99,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     folder = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
         ours = name.startswith(("KBTUI_", "XDG_")) and name not in _KEPT
-        if ours or name.endswith(("_API_KEY", "_API_BASE")):
+        if ours or name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     for name, part in (
@@ -106,8 +110,18 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / part))
     monkeypatch.setenv("KBTUI_MODEL", "offline")
+    # Whatever runs on the developer's machine is asked nothing.
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
+    monkeypatch.setenv("KBTUI_MODELS__SERVERS", "[]")
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _limits_unknown() -> Iterator[None]:
+    """A port that another test's server had tells nothing of this one's."""
+    yield
+    LIMITS.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

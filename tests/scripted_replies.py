@@ -165,6 +165,18 @@ def ndjson(reply: Reply, body: dict[str, Any]) -> Iterable[bytes]:
         yield line({"role": "assistant", "content": ""}, done=True, done_reason=reason, **counts)
 
 
+def ollama_whole(reply: Reply, body: dict[str, Any]) -> bytes:
+    """The same where Ollama isn't asked to stream."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.tool_calls:
+        message["tool_calls"] = [
+            {"function": {"name": head["name"], "arguments": json.loads(arguments)}}
+            for _, head, arguments in numbered(reply)
+        ]
+    value = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
+    return json.dumps({**value, "done": True, "done_reason": "stop"}).encode()
+
+
 _STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
 
 

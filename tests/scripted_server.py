@@ -31,6 +31,7 @@ from tests.scripted_replies import (
     anthropic,
     call,
     ndjson,
+    ollama_whole,
     raw_call,
     sse,
     stream_length,
@@ -82,6 +83,9 @@ class ScriptedServer:
         self.closing = threading.Event()
         self.strict = strict
         self.ollama_models = tuple(ollama_models)
+        self.is_ollama = bool(ollama_models)
+        self.shown: dict[str, Any] | None = None  # what an Ollama says of its model
+        self.pulling: list[dict[str, Any]] | None = None  # and while it fetches one
         self._record = record
         self._given = 0
         self._lock = threading.Lock()
@@ -180,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         scripted = self.server.scripted
         scripted.note(Request(self.path, dict(self.headers), {}))
         if self.path == "/api/tags":
-            if not scripted.ollama_models:
+            if not scripted.is_ollama:
                 self._send_json(404, {"error": "not an Ollama"})
                 return
             models = [{"name": name, "model": name} for name in scripted.ollama_models]
@@ -196,12 +200,23 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length) or b"{}")
         request = Request(self.path, dict(self.headers), body)
+        if self.path == "/api/show":
+            scripted = self.server.scripted
+            scripted.note(request)
+            unknown = {"error": "no such model"}
+            self._send_json(200 if scripted.shown else 404, scripted.shown or unknown)
+            return
+        if self.path == "/api/pull":
+            self._pull(request)
+            return
         reply = self.server.scripted.next_reply(request)
         if reply.status != 200:
             error = {"message": reply.text or "scripted failure", "type": "scripted", "code": None}
             self._send_json(reply.status, {"error": error}, reply.headers)
         elif reply.body is not None:
             self._send_pieces("text/event-stream", [reply.body], reply)
+        elif self.path == "/api/chat" and body.get("stream") is False:
+            self._send_pieces("application/json", [ollama_whole(reply, body)], reply)
         elif self.path == "/api/chat":
             self._send_pieces("application/x-ndjson", list(ndjson(reply, body)), reply)
         elif self.path.endswith("/messages"):
@@ -210,6 +225,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_pieces("text/event-stream", list(sse(reply, body)), reply)
         else:
             self._send_pieces("application/json", [whole(reply, body)], reply)
+
+    def _pull(self, request: Request) -> None:
+        """Fetch a model as Ollama does, telling each step; what succeeds is listed from then on."""
+        scripted = self.server.scripted
+        scripted.note(request)
+        if scripted.pulling is None:
+            self._send_json(500, {"error": "pull model manifest: file does not exist"})
+            return
+        lines = [json.dumps(step).encode() + b"\n" for step in scripted.pulling]
+        if scripted.pulling[-1].get("status") == "success":
+            scripted.ollama_models += (request.body["model"],)
+        self._send_pieces("application/x-ndjson", lines, Reply())
 
     def _send_json(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(value).encode()

@@ -34,7 +34,7 @@ def test_the_themes_ship(names: set[str]) -> None:
 def test_every_source_and_style_ships_and_no_test_does(names: set[str]) -> None:
     sources = {
         str(file.relative_to(ROOT))
-        for pattern in ("*.py", "*.tcss", "*.md")
+        for pattern in ("*.py", "*.tcss", "*.md", "*.toml")
         for file in (ROOT / "kbtui").rglob(pattern)
     }
     assert sources <= names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -10,6 +10,7 @@ from functools import partial
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted
 from kbtui.agent.keeping import Keeping, Kept
+from kbtui.agent.refit import RefittedModel
 from kbtui.agent.sources import Sources
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.base import ToolContext
@@ -136,12 +137,13 @@ class Agent:
                 keeping=keeping,
             )
         before = [each for each in session.messages if each.id < said.id]
-        prompt = assemble(rooms, session, text, model=model, before=before, now=_now)
+        assembled = partial(_assembled, rooms, session, text, before)
+        prompt = assembled(model)
         return Turn(
             turn_id,
             session,
             said,
-            model,
+            RefittedModel(model, prompt, assembled, self.toolbox),
             prompt,
             context,
             self.toolbox,
@@ -170,6 +172,12 @@ class Agent:
             text,
             now=_now,
         )
+
+
+def _assembled(
+    rooms: Services, session: Session, text: str, before: Sequence[SessionMessage], model: ChatModel
+) -> Prompt:
+    return assemble(rooms, session, text, model=model, before=before, now=_now)
 
 
 def _busy(session: Session) -> ConflictError:

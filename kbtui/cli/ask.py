@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import (
+    Place,
+    json_option,
+    model_option,
+    pass_place,
+    remote_option,
+    use_model,
+)
 from kbtui.cli.output import (
     INTERRUPTED,
     complain,
@@ -39,7 +46,8 @@ _MEMORY_SECONDS = 2.0
 
 @click.command()
 @click.argument("text", nargs=-1)
-@click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
+@model_option
+@remote_option
 @click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
 @click.option("--raw", is_flag=True, help="Pass control characters on to a pipe.")
 @json_option
@@ -48,6 +56,7 @@ def ask(
     place: Place,
     text: tuple[str, ...],
     model: str | None,
+    remote: bool,
     ref: str | None,
     raw: bool,
     as_json: bool,
@@ -56,8 +65,9 @@ def ask(
     import asyncio
 
     message = _message(text)
-    overrides = {"models": {"chat": {"model": model}}} if model else None
-    with place.opened(overrides) as kb:
+    with place.opened() as kb:
+        if model:
+            use_model(kb, model, remote=remote)
         session = open_session(kb, ref)
         try:
             for notice in session.notices:

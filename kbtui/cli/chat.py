@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kbtui.cli.ask import TextView, condense_if_due, open_session, shown
-from kbtui.cli.context import Place, pass_place
+from kbtui.cli.context import Place, model_option, pass_place, remote_option, use_model
 from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, moment, slugify
@@ -27,19 +27,21 @@ _MOST_SESSIONS = 20
 
 
 @click.command()
-@click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
+@model_option
+@remote_option
 @click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
 @click.option("--plain", is_flag=True, help="Whole lines only, and nobody named by colour.")
 @pass_place
-def chat(place: Place, model: str | None, ref: str | None, plain: bool) -> int:
+def chat(place: Place, model: str | None, remote: bool, ref: str | None, plain: bool) -> int:
     r"""Talk with the agent, a line a message; /help tells more.
 
     A line that ends in \ goes on in the next. Ctrl-C stops an answer, Ctrl-D ends. From a pipe each
     line is a message.
     """
-    overrides = {"models": {"chat": {"model": model}}} if model else None
     by_lines = plain or not to_terminal() or os.environ.get("TERM", "dumb") == "dumb"
-    with place.opened(overrides) as kb:
+    with place.opened() as kb:
+        if model:
+            use_model(kb, model, remote=remote)
         talk = _Talk(kb, open_session(kb, ref), by_lines=by_lines)
         try:
             return talk.run()

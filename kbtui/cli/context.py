@@ -57,7 +57,27 @@ class Place:
             open_workspace(root)
 
 
+def use_model(kb: KnowledgeBase, name: str, *, remote: bool) -> None:
+    """Let a model answer for as long as the knowledge base is open.
+
+    Raises:
+        UsageError: It is on another machine, the one in use is on this one, and nobody said
+            `remote`.
+    """
+    chosen = kb.models.destination(name)
+    if chosen.leaves and not remote:
+        raise UsageError(
+            f"{chosen.name} is asked at {chosen.place}; what you say stays on this machine so far.",
+            "Add --remote to send it there.",
+        )
+    kb.models.use(chosen.name, chosen.api_base, remember=False)
+
+
 pass_place = click.make_pass_decorator(Place, ensure=True)
+model_option = click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
+remote_option = click.option(
+    "--remote", is_flag=True, help="Let MODEL be elsewhere though yours is on this machine."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 

@@ -22,6 +22,7 @@ from kbtui.cli.importing import import_command
 from kbtui.cli.inbox import inbox
 from kbtui.cli.mcp import mcp
 from kbtui.cli.output import INTERRUPTED, complain, report
+from kbtui.cli.setup import setup
 from kbtui.cli.why import why
 from kbtui.errors import StorageError
 
@@ -79,6 +80,7 @@ def cli(ctx: click.Context, workspace: Path | None) -> None:
 for _command in (
     maintenance.init,
     maintenance.workspaces,
+    setup,
     ask.ask,
     chat,
     search.search,

@@ -39,6 +39,7 @@ _ENGLISH = (
     "It was made for English: other languages are found by their words, and hardly by meaning. "
     "models.embed.model names another, a sentence-transformers folder or litellm:NAME."
 )
+_SETUP = "`kbtui setup` fetches one that fits this machine, and tries it."
 _LOW_SPACE = 200 * 1024 * 1024
 
 
@@ -222,6 +223,7 @@ def _unprepared(model: Preparation) -> Finding:
 
 
 def _models(models: ModelRegistry) -> Iterator[Finding]:
+    found = [each for each in models.usable_here() if each.usable]
     status = models.describe()
     yield Finding(
         "models",
@@ -229,3 +231,9 @@ def _models(models: ModelRegistry) -> Iterator[Finding]:
         text=f"chat: {status.name}",
         hint=status.reason,
     )
+    if not found and models.ollama() is not None:
+        yield Finding("models", ok=None, text="Ollama answers and has no model", hint=_SETUP)
+    for each in found[:_SHOWN]:
+        yield Finding("models", ok=None, text=f"{each.name}, {each.about}")
+    if len(found) > _SHOWN:
+        yield Finding("models", ok=None, text=f"and {len(found) - _SHOWN} more that can be used")

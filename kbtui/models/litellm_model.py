@@ -27,16 +27,28 @@ from kbtui.errors import (
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelToolsError,
     ModelUnreachableError,
+    ModelWindowError,
 )
 from kbtui.models.background import BackgroundLoop
-from kbtui.models.model_errors import Endpoint, Trouble, cut_off, timed_out, trouble_with
+from kbtui.models.limits import LIMITS
+from kbtui.models.model_errors import (
+    Endpoint,
+    Trouble,
+    cut_off,
+    no_answer,
+    nothing_yet,
+    timed_out,
+    trouble_with,
+)
 from kbtui.models.port import (
     FinishReason,
     Message,
     Picture,
     Reply,
     ReplyEvent,
+    ReplyNotice,
     ReplyReasoning,
     ReplyRetry,
     ToolSpec,
@@ -53,16 +65,18 @@ from kbtui.models.schema import (
     ladder_from,
     request_options,
 )
+from kbtui.models.servers import OLLAMA_CONTEXT_WINDOW
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 DEFAULT_CONTEXT_WINDOW = 32_768
-OLLAMA_CONTEXT_WINDOW = 16_384
 FIRST_TOKEN_SECONDS = 60.0
 LOCAL_FIRST_TOKEN_SECONDS = 900.0
 """A small machine may work on a long prompt for minutes before the first piece comes."""
 
+_ANY_WAY = (ModelAccessError, ModelOverloadedError, ModelUnreachableError, ModelWindowError)
+"""Failures that have nothing to do with how a call was forced."""
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -86,7 +100,7 @@ class ModelOptions:
     """How a model is asked: limits, and how patiently.
 
     Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`
-    a model on this machine is given much longer than another.
+    a model on this machine is given much longer than another; silence of `quiet_seconds` is told.
     """
 
     context_window: int | None = None
@@ -95,6 +109,7 @@ class ModelOptions:
     vision: bool | None = None
     first_token_seconds: float | None = None
     idle_seconds: float = 120
+    quiet_seconds: float = 60
     retries: int = 2
     backoff_seconds: float = 0.5
 
@@ -115,12 +130,22 @@ class LiteLLMModel:
 
     @property
     def context_window(self) -> int:
-        """As set; else what litellm knows once it is loaded; else a careful guess."""
+        """As set; else as the server told, or as litellm knows, once `prepare` was called.
+
+        Else a careful guess; and never more than a refusal named.
+        """
+        limit = LIMITS.limit(self.api_base, self.name)
         if self.options.context_window is not None:
-            return self.options.context_window
+            return min(self.options.context_window, limit or self.options.context_window)
+        told = limit or LIMITS.window(self.api_base, self.name)
         if is_ollama(self.name):
-            return OLLAMA_CONTEXT_WINDOW
-        return _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+            return told or OLLAMA_CONTEXT_WINDOW
+        return told or _known_window(self.name) or DEFAULT_CONTEXT_WINDOW
+
+    @property
+    def takes_tools(self) -> bool:
+        """False once its server told or showed that it takes none."""
+        return LIMITS.takes_tools(self.api_base, self.name)
 
     @property
     def sees(self) -> bool:
@@ -138,8 +163,20 @@ class LiteLLMModel:
         return LOCAL_FIRST_TOKEN_SECONDS if self.is_local else FIRST_TOKEN_SECONDS
 
     def prepare(self) -> None:
-        """Load what the first request needs, and what `context_window` asks; takes seconds once."""
+        """Load what the first request needs, and find out the `context_window`.
+
+        Takes seconds the first time, and up to a second once in a while.
+        """
         _load()
+        self.read_window()
+
+    def read_window(self) -> None:
+        """Find out `context_window` and `takes_tools`, as far as a server tells them.
+
+        `prepare` does so as well.
+        """
+        if self.options.context_window is None or is_ollama(self.name):
+            LIMITS.read(self.api_base, self.name, self.api_key)
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""
@@ -177,8 +214,8 @@ class LiteLLMModel:
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                async for event in self._attempt(request, self._new_reply(tools)):
-                    begun = True
+                async for event in self._told_when_silent(request, self._new_reply(tools)):
+                    begun = begun or not isinstance(event, ReplyNotice)
                     yield event
             except Trouble as trouble:
                 if begun or not self._may_try_again(trouble, attempt):
@@ -189,6 +226,27 @@ class LiteLLMModel:
                 await asyncio.sleep(pause)
             else:
                 return
+
+    async def _told_when_silent(
+        self, request: dict[str, Any], reply: ReplyBuilder
+    ) -> AsyncGenerator[ReplyEvent, None]:
+        """Make one request, and say so where for a while nothing comes of it."""
+        options = self.options
+        pieces = self._attempt(request, reply)
+        coming = asyncio.ensure_future(anext(pieces, None))
+        try:
+            await asyncio.wait([coming], timeout=options.quiet_seconds)
+            if not coming.done() and not reply.started:
+                limit = self.first_token_seconds
+                yield ReplyNotice(nothing_yet(self._endpoint, options.quiet_seconds, limit))
+            event = await coming
+            while event is not None:
+                yield event
+                event = await anext(pieces, None)
+        finally:
+            coming.cancel()
+            await asyncio.wait([coming])
+            await pieces.aclose()
 
     async def _attempt(
         self, request: dict[str, Any], reply: ReplyBuilder
@@ -214,7 +272,7 @@ class LiteLLMModel:
             stream, "intermittent_finish_reason", None
         )
         if not said:
-            raise Trouble(cut_off(self._endpoint))
+            raise Trouble((no_answer if first else cut_off)(self._endpoint))
         yield self._reply(reply, str(said), usage)
 
     async def _complete(
@@ -242,7 +300,7 @@ class LiteLLMModel:
             prompt = forcing_messages(way, messages, tool)
             try:
                 reply = await self._complete(prompt, request_options(way, tool))
-            except (ModelAccessError, ModelOverloadedError, ModelUnreachableError):
+            except _ANY_WAY:
                 raise
             except ModelError as error:
                 refusal = error
@@ -280,7 +338,8 @@ class LiteLLMModel:
         return Reply(reply.text, calls, finish, self._usage(usage))
 
     async def _request(self, messages: list[Message]) -> dict[str, Any]:
-        engine = await asyncio.to_thread(_load)
+        await asyncio.to_thread(self.prepare)
+        engine = _load()
         _mute_warnings()
         options = self.options
         request: dict[str, Any] = {
@@ -318,7 +377,16 @@ class LiteLLMModel:
             raise Trouble(timed_out(self._endpoint, limit, first=first or whole)) from None
         except Exception as error:  # noqa: BLE001 - litellm lets through what any provider's code raises
             log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
-            raise trouble_with(error, self._endpoint) from None
+            trouble = trouble_with(error, self._endpoint)
+            self._learn(trouble.error)
+            raise trouble from None
+
+    def _learn(self, error: ModelError) -> None:
+        """Keep to the window that a refusal named, and to what it said of tools."""
+        if isinstance(error, ModelToolsError):
+            LIMITS.learn_toolless(self.api_base, self.name)
+        if isinstance(error, ModelWindowError) and error.window is not None:
+            LIMITS.learn_window(self.api_base, self.name, error.window)
 
     def _may_try_again(self, trouble: Trouble, attempt: int) -> bool:
         return trouble.again and attempt < self.options.retries

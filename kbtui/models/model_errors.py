@@ -7,19 +7,25 @@ it reports the same fault differently for each provider (no connection is a 500 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
 
 from kbtui.errors import (
     ModelAccessError,
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelToolsError,
     ModelUnreachableError,
+    ModelWindowError,
 )
+from kbtui.models.limits import overflow_in
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
-from kbtui.text import shorten
+from kbtui.text import counted, json_object, shorten
 from kbtui.workspace.redact import redact
 
 _CONNECTION = re.compile(
@@ -40,6 +46,9 @@ _CUT_CLASSES = frozenset({"RemoteProtocolError", "ReadError"})
 _NO_ANSWER = re.compile(
     r"error parsing chunk|expecting value|unterminated string|codec can't decode", re.IGNORECASE
 )
+_NO_MODEL = re.compile(
+    r"empty or invalid response from llm endpoint|error in response object$", re.IGNORECASE
+)
 _NO_ANSWER_CLASSES = frozenset({"JSONDecodeError", "DecodingError", "UnicodeDecodeError"})
 _NO_KEY = re.compile(
     r"missing .{0,40}(?:api[ _-]?key|credentials|access token)|api_key client option", re.IGNORECASE
@@ -48,9 +57,24 @@ _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE
 )
 _UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
+_SHORTEST_KEY = 8
+_SET_BASE = "`kbtui config set models.chat.api_base"
+_VERSION = re.compile(r"/v\d+\w*(?:/|$)")
+_WEB_PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
+_AFTER = re.compile(r"Traceback \(most recent call last\)| Original exception:")
+_BROKE_OFF_CLASS = "MidStreamFallbackError"
 _NOISE = re.compile(r"^(?:litellm\.\w+: |\w+(?:Error|Exception)\b:? ?-? ?)+")
 _REPEATING = re.compile(r"model is repeating the same chunk", re.IGNORECASE)
 _ABOUT_FORM = re.compile(r"\btools?\b|tool_choice|response_format|function.?call", re.IGNORECASE)
+_TOOLS = r"(?:tools?|functions?|tool[ _-]use|tool[ _-]call(?:s|ing)?|function[ _-]call(?:s|ing)?)"
+_NO_TOOLS = re.compile(
+    rf"(?:do(?:es)?n.?t|do(?:es)? not|cannot|can't) (?:support|handle|use|accept) {_TOOLS}\b|"
+    rf"\b{_TOOLS} (?:is|are) (?:not|un)[ -]?(?:supported|enabled|available|allowed)|"
+    r"no endpoints found that support tool use|"  # OpenRouter
+    r"tools? param requires --jinja|"  # llama.cpp
+    r"tool choice requires --enable-auto-tool-choice",  # vLLM
+    re.IGNORECASE,
+)
 _UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
 _LONGEST_WAIT_SECONDS = 30.0
 
@@ -88,10 +112,21 @@ class Endpoint:
     def said(self, error: BaseException) -> str:
         """The provider's own words, in one line without secrets."""
         text = str(error)
-        if self.key:
+        if len(self.key) >= _SHORTEST_KEY:
             text = text.replace(self.key, "[key]")
-        text = _NOISE.sub("", text.split("Traceback (most recent call last)", 1)[0])
+        text = _NOISE.sub("", _AFTER.split(text, maxsplit=1)[0])
+        text = "a web page" if _WEB_PAGE.search(text) else _unwrapped(text)
         return shorten(redact(text).text, 240)
+
+    @property
+    def address_hint(self) -> str:
+        """What to do about an address at which nobody speaks the protocol."""
+        base = (self.api_base or "").rstrip("/")
+        if is_ollama(self.model) and base.endswith("/v1"):
+            return f"Ollama's own address has no /v1: {_SET_BASE} {base.removesuffix('/v1')}`."
+        if base and not is_ollama(self.model) and not _VERSION.search(base):
+            return f"Its address lacks a part, most likely /v1: {_SET_BASE} {base}/v1`."
+        return "Try again with /retry; if it stays so, check its address (often it ends in /v1)."
 
 
 def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:
@@ -114,8 +149,11 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
             f"{endpoint.model} kept repeating itself.", "Try again, or choose another model."
         )
     for explained in (
+        _too_long(names, status, text, endpoint),
+        _no_tools(status, text, error, endpoint),
         _access(names, status, text, error, endpoint),
         _network(names, text, error, endpoint),
+        _no_protocol(names, text, error, endpoint),
         _overload(names, status, error, endpoint),
         _refusal(names, error, endpoint),
     ):
@@ -137,6 +175,23 @@ def timed_out(endpoint: Endpoint, seconds: float, *, first: bool) -> ModelUnreac
     )
 
 
+def no_answer(endpoint: Endpoint) -> ModelAnswerError:
+    """Say that what came wasn't the protocol."""
+    return ModelAnswerError(_not_the_protocol(endpoint), endpoint.address_hint)
+
+
+def _not_the_protocol(endpoint: Endpoint) -> str:
+    return f"{endpoint.place} sent something that isn't an answer."
+
+
+def nothing_yet(endpoint: Endpoint, seconds: float, limit: float) -> str:
+    """Say that a server is silent, and that it is waited for."""
+    return (
+        f"Nothing came from {endpoint.place} for {_in_words(seconds)}. "
+        f"It is waited for up to {_in_words(limit)}."
+    )
+
+
 def cut_off(endpoint: Endpoint) -> ModelAnswerError:
     """Say that an answer broke off before its end marker."""
     return ModelAnswerError(
@@ -155,13 +210,66 @@ def no_key(endpoint: Endpoint) -> ModelAccessError:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    """The seconds that a provider asked to wait, if it did."""
+    """The seconds that a provider asked to wait, if it did; it may have named a time instead."""
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+    asked = str(headers.get("retry-after") or "") if headers else ""
     try:
-        return float(headers["retry-after"]) if headers else None
-    except (KeyError, TypeError, ValueError):
+        seconds = float(asked)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(asked).timestamp() - time()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _in_words(seconds: float) -> str:
+    """A time as people say it; shorter ones exactly, longer ones in minutes or hours."""
+    for size, name, least in ((3600, "hour", 5400), (60, "minute", 90)):
+        if seconds >= least:
+            return counted(round(seconds / size), name)
+    return f"{seconds:g} seconds" if seconds < 1 else counted(round(seconds), "second")
+
+
+def _unwrapped(text: str) -> str:
+    """The message in an error's JSON, where there is one."""
+    value = json_object(text[max(0, text.find("{")) :])
+    found = value.get("error") if value else None
+    if isinstance(found, dict):
+        found = found.get("message")
+    return found if isinstance(found, str) else text
+
+
+def _too_long(
+    names: set[str], status: int | None, text: str, endpoint: Endpoint
+) -> ModelError | None:
+    if status in (_UNAUTHORISED, _FORBIDDEN, _BUSY):
         return None
+    overflow = overflow_in(text)
+    if overflow is None and "ContextWindowExceededError" not in names:
+        return None
+    window = overflow.window if overflow else None
+    holds = f"the {counted(window, 'token')} that it holds" if window else "it holds"
+    size = f" of {counted(overflow.prompt, 'token')}" if overflow and overflow.prompt else ""
+    how = (
+        "Load it with a larger context there, or begin anew with /new."
+        if window
+        else "Say what it holds: `kbtui config set models.chat.context_window 8192`."
+    )
+    message = f"The prompt{size} is longer for {endpoint.model} at {endpoint.place} than {holds}."
+    return ModelWindowError(message, how, window, overflow.prompt if overflow else None)
+
+
+def _no_tools(
+    status: int | None, text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
+    if status in (_UNAUTHORISED, _FORBIDDEN, _BUSY) or not _NO_TOOLS.search(text):
+        return None
+    return ModelToolsError(
+        f"{endpoint.model} at {endpoint.place} takes no tools: {endpoint.said(error)}",
+        "Choose a model that takes them with `/model`, or let its server pass them on.",
+    )
 
 
 def _access(
@@ -180,22 +288,41 @@ def _access(
             "Check your credit there, or choose another model with `/model`.",
         )
     if status in (_UNAUTHORISED, _FORBIDDEN) or "AuthenticationError" in names:
-        return ModelAccessError(
-            f"{endpoint.place} refused the key: {endpoint.said(error)}",
-            "Check the key, or store another with `/model`.",
-        )
+        return _refused_key(error, endpoint)
     if (status == _MISSING or "NotFoundError" in names) and not _ABOUT_FORM.search(text):
-        return ModelAccessError(
-            f"{endpoint.place} doesn't know the model {endpoint.model}: {endpoint.said(error)}",
-            _pull_hint(endpoint),
-        )
+        return _missing(error, endpoint)
     return None
 
 
-def _pull_hint(endpoint: Endpoint) -> str:
+def _refused_key(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
+    said = endpoint.said(error)
+    if endpoint.api_base and not endpoint.key:
+        return ModelAccessError(
+            f"{endpoint.place} wants a key, and none is known: {said}",
+            "Store one with `/model`, or set KBTUI_API_KEY.",
+        )
+    return ModelAccessError(
+        f"{endpoint.place} refused the key: {said}",
+        "Check the key, or store another with `/model`.",
+    )
+
+
+def _missing(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
+    """Tell a model that isn't there from an address at which there is nothing."""
+    said = endpoint.said(error)
+    bare = endpoint.model.split("/", 1)[-1]
+    base = (endpoint.api_base or "").rstrip("/")
+    strange = base.endswith("/v1") if is_ollama(endpoint.model) else not _VERSION.search(base)
+    if base and strange and bare not in said:
+        return ModelAccessError(
+            f"{endpoint.place} has nothing at the address {base}: {said}", endpoint.address_hint
+        )
+    hint = "`/model` lists what is there; check the name."
     if is_ollama(endpoint.model):
-        return f"Fetch it with `ollama pull {endpoint.model.split('/', 1)[-1]}`."
-    return "Check its name, and that the endpoint ends as the provider says (often in /v1)."
+        hint = f"Fetch it with `ollama pull {bare}`."
+    return ModelAccessError(
+        f"{endpoint.place} doesn't know the model {endpoint.model}: {said}", hint
+    )
 
 
 def _network(
@@ -218,10 +345,21 @@ def _network(
         )
     if names & _CUT_CLASSES or _CUT.search(text):
         return cut_off(endpoint)
+    return None
+
+
+def _no_protocol(
+    names: set[str], text: str, error: BaseException, endpoint: Endpoint
+) -> ModelError | None:
     if names & _NO_ANSWER_CLASSES or _NO_ANSWER.search(text):
+        return no_answer(endpoint)
+    if _NO_MODEL.search(text):
+        # A web page, or another program: what was asked has no part in that.
+        return ModelUnreachableError(_not_the_protocol(endpoint), endpoint.address_hint)
+    if _BROKE_OFF_CLASS in names:
         return ModelAnswerError(
-            f"{endpoint.place} sent something that isn't an answer.",
-            "Check that the endpoint speaks the OpenAI protocol; its address often ends in /v1.",
+            f"{endpoint.place} ended its answer with an error: {endpoint.said(error)}",
+            "Try again with /retry, or choose another model with `/model`.",
         )
     return None
 
@@ -234,25 +372,22 @@ def _cannot_connect(error: BaseException) -> bool:
 def _overload(
     names: set[str], status: int | None, error: BaseException, endpoint: Endpoint
 ) -> ModelError | None:
+    wait = _retry_after(error)
+    asks = f"It asks to wait {_in_words(wait)}. " if wait else ""
     if status == _BUSY or "RateLimitError" in names:
         return ModelOverloadedError(
             f"{endpoint.place} is over its limit of requests: {endpoint.said(error)}",
-            "Wait a moment and try again, or choose another model with `/model`.",
+            f"{asks or 'Wait a moment. '}Then try again, or choose another model with `/model`.",
         )
     if status is not None and status >= _SERVER and "APIConnectionError" not in names:
         return ModelOverloadedError(
             f"{endpoint.place} failed with {status}: {endpoint.said(error)}",
-            "Try again in a while, or choose another model with `/model`.",
+            f"{asks}{_SERVER_HINTS.get(status, _LATER)}",
         )
     return None
 
 
 def _refusal(names: set[str], error: BaseException, endpoint: Endpoint) -> ModelError | None:
-    if "ContextWindowExceededError" in names:
-        return ModelError(
-            f"The conversation is too long for {endpoint.model}.",
-            "Start a new session with /new, or lower context.session_tokens.",
-        )
     if "ContentPolicyViolationError" in names:
         return ModelAnswerError(
             f"{endpoint.place} refused to answer: {endpoint.said(error)}", "Say it differently."
@@ -276,4 +411,10 @@ def _class_names(error: BaseException) -> Iterator[str]:
         current = current.__cause__ or current.__context__
 
 
+_LATER = "Try again in a while, or choose another model with `/model`."
+_SERVER_HINTS = {
+    502: "Nobody answers behind it: see whether the server itself runs, and what it logs.",
+    503: "It is overloaded, or still loads its model: try again in a moment.",
+    504: "Behind it nobody answered in time: see what the server itself logs.",
+}
 _SEE_LOG = "The log has more: see `kbtui doctor`."

@@ -100,6 +100,13 @@ class ReplyRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyNotice:
+    """Something to say while the answer is waited for; it goes on by itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A whole answer; the last event of every stream that ended as the protocol says."""
 
@@ -109,7 +116,7 @@ class Reply:
     usage: Usage
 
 
-ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | Reply
+ReplyEvent = ReplyText | ReplyReasoning | ReplyRetry | ReplyNotice | Reply
 
 
 class ChatModel(Protocol):
@@ -131,6 +138,10 @@ class ChatModel(Protocol):
     def sees(self) -> bool:
         """True if it takes pictures; may take seconds to find out."""
 
+    @property
+    def takes_tools(self) -> bool:
+        """False once it is known to take no tools; then it is asked without."""
+
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
@@ -139,6 +150,8 @@ class ChatModel(Protocol):
         Closing the iterator cancels the request.
 
         Raises:
+            ModelWindowError: the prompt is too long; `context_window` is right now, if it was told.
+            ModelToolsError: it takes no tools, as `takes_tools` says from now on.
             ModelError: no answer could be had, or it was cut before its end marker.
         """
 
@@ -216,6 +229,7 @@ class OfflineModel:
     is_local = True
     context_window = _CONTEXT_WINDOW
     sees = False
+    takes_tools = False
 
     def count_tokens(self, text: str) -> int:
         """Estimate the tokens of a text."""

@@ -1,4 +1,4 @@
-"""Providers as kbtui knows them by itself, and which of them could be used as things are.
+"""Providers as kbtui knows them by itself, their addresses, and where their keys are kept.
 
 litellm knows much more, but takes seconds to ask.
 
@@ -9,7 +9,6 @@ thread with a time limit, and never when the app starts.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
 import logging
@@ -19,17 +18,14 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
 
 from kbtui.errors import StorageError
 
 log = logging.getLogger(__name__)
 OLLAMA = "Ollama"
-PATIENCE_SECONDS = 0.3
 OLLAMA_BASE = "http://127.0.0.1:11434"
 _OLLAMA_PREFIXES = ("ollama", "ollama_chat")
 _ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not what is dialled
@@ -102,6 +98,12 @@ def ollama_base(environment: Mapping[str, str]) -> str:
     return base.rstrip("/") if has_port or parts.scheme == "https" else f"{base.rstrip('/')}:11434"
 
 
+def openai_base(environment: Mapping[str, str]) -> str | None:
+    """The address that stands for OpenAI's own, by the variables of its libraries."""
+    named = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or ""
+    return named.strip() or None
+
+
 def host_of(url: str) -> str:
     """Host and port of an endpoint, for people and for naming its key."""
     parts = urlsplit(url if "//" in url else f"//{url}")
@@ -110,69 +112,6 @@ def host_of(url: str) -> str:
         return f"{host}:{parts.port}" if parts.port else host
     except ValueError:
         return host
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A model that was found.
-
-    `source` says where, e.g. ``OPENAI_API_KEY`` or ``Ollama``; not `usable`: it can't chat.
-    """
-
-    name: str
-    source: str
-    usable: bool
-
-
-async def discover(environment: Mapping[str, str]) -> list[Found]:
-    """Look around, for a third of a second at most."""
-    found = in_environment(environment)
-    asking = asyncio.to_thread(ollama_models, environment)
-    try:
-        return found + await asyncio.wait_for(asking, PATIENCE_SECONDS)
-    except TimeoutError:
-        return found
-
-
-def discover_now(environment: Mapping[str, str]) -> list[Found]:
-    """Look around in the calling thread."""
-    return in_environment(environment) + ollama_models(environment)
-
-
-def in_environment(environment: Mapping[str, str]) -> list[Found]:
-    """The providers that the environment has a key for."""
-    found = []
-    for provider in PROVIDERS:
-        source = next(
-            (name for name in provider.variables if environment.get(name, "").strip()), ""
-        )
-        if source:
-            found.append(Found(provider.model, source, usable=True))
-    return found
-
-
-def ollama_models(environment: Mapping[str, str]) -> list[Found]:
-    """The models of a running Ollama, the one last changed first; none if none is running."""
-    # Without proxies: this machine is asked, or one that the user named.
-    opener = build_opener(ProxyHandler({}))
-    try:
-        with opener.open(
-            f"{ollama_base(environment)}/api/tags", timeout=PATIENCE_SECONDS
-        ) as answer:
-            value = json.loads(answer.read(1_000_000))
-    except (OSError, ValueError, HTTPException) as error:
-        log.debug("no Ollama: %s", type(error).__name__)
-        return []
-    models = value.get("models") if isinstance(value, dict) else None
-    named = [model for model in models or () if isinstance(model, dict) and model.get("name")]
-    return [Found(f"ollama_chat/{model['name']}", OLLAMA, usable=_chats(model)) for model in named]
-
-
-def _chats(model: Mapping[str, Any]) -> bool:
-    """True if a model is for conversation; embedding models are not."""
-    details = model.get("details")
-    family = str(details.get("family", "")) if isinstance(details, dict) else ""
-    return "bert" not in family and "embed" not in str(model["name"])
 
 
 SERVICE = "kbtui"

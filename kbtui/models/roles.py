@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
 
 from kbtui.errors import UsageError
-from kbtui.models import providers
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, warm_up
 from kbtui.models.model_errors import Endpoint, no_key
 from kbtui.models.port import ChatModel, Message, OfflineModel
 from kbtui.models.providers import (
-    Found,
     KeyStore,
     host_of,
     is_loopback,
     is_ollama,
     ollama_base,
+    openai_base,
     prefix_of,
     provider_of,
 )
+from kbtui.models.servers import Found, Server, in_environment, look_around, ollama_at
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
 
-__all__ = ["Found", "ModelRegistry", "ModelStatus"]
+__all__ = ["Destination", "Found", "ModelRegistry", "ModelStatus"]
 
+_OF_ONE_MODEL = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
@@ -42,6 +47,29 @@ class ModelStatus:
     offline: bool
     reason: str = ""
     chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where messages would go with a model, before it is used.
+
+    `place` is for people. They `leave` this machine if the model that answers now is on it and
+    this one isn't: who asks for it is to be asked first.
+    """
+
+    name: str
+    api_base: str | None
+    is_local: bool
+    place: str
+    leaves: bool
+
+    @property
+    def told(self) -> str:
+        """What there is to say once it is used."""
+        if self.name == OFFLINE:
+            return "Nothing is sent to a model from now on."
+        where = f"{self.place}, on this machine" if self.is_local else self.place
+        return f"{self.name} answers from now on. Messages go to {where}."
 
 
 class ModelRegistry:
@@ -72,11 +100,20 @@ class ModelRegistry:
         """
         wanted = self._resolved(role)
         if wanted.model is None:
-            with self._lock:
-                if self._found is None:
-                    self._found = providers.discover_now(self._environment)
-            wanted = wanted.model_copy(update={"model": self._default()})
+            self._look()
+            wanted = self._as_found(wanted)
         return self._make(wanted)
+
+    def window(self, role: str = "chat") -> int:
+        """How many tokens the model of a role holds, as its server tells; takes as long as `chat`.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+        """
+        model = self.chat(role)
+        if isinstance(model, LiteLLMModel):
+            model.read_window()
+        return model.context_window
 
     def describe(self, *, look: bool = False) -> ModelStatus:
         """Say which model the chat has, without connecting anywhere.
@@ -88,20 +125,83 @@ class ModelRegistry:
             offline = wanted.model == OFFLINE
             local = offline or self._local(wanted)
             return ModelStatus(wanted.model, local, offline, chosen=True)
-        if look and self._found is None:
-            self._found = providers.discover_now(self._environment)
-        name = self._default()
-        if name == OFFLINE:
+        if look:
+            self._look()
+        default = self._default()
+        if default is None:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
-        local = self._local(RoleSettings(model=name))
-        source = next(each.source for each in self._candidates() if each.name == name)
-        return ModelStatus(name, local, offline=False, reason=f"Found through {source}.")
+        local = self._local(self._as_found(wanted))
+        number = sum(each.usable for each in self._candidates())
+        first = f", the first of {number} that can be used" if number > 1 else ""
+        return ModelStatus(
+            default.name, local, offline=False, reason=f"Found {default.about}{first}."
+        )
+
+    def ollama(self) -> Server | None:
+        """The Ollama of this machine, or the one that the environment names; None: none answers."""
+        return ollama_at(ollama_base(self._environment))
+
+    def named(
+        self, name: str, api_base: str | None = None, api_key: str | None = None
+    ) -> ChatModel:
+        """A model by its name, for no role.
+
+        Raises:
+            ModelAccessError: it needs a key that nobody has given.
+        """
+        return self._make(
+            RoleSettings.model_validate(
+                {"model": name, "api_base": api_base or None, "api_key": api_key or None}
+            )
+        )
+
+    def assign(self, roles: Sequence[str], name: str, api_base: str | None = None) -> None:
+        """Set the model of roles in the user's settings; it holds from the next start on.
+
+        Raises:
+            StorageError: they couldn't be written.
+        """
+        for role in roles:
+            _remember(name, api_base, _FIELDS[role])
 
     async def discover(self) -> list[Found]:
-        """Look for keys in the environment and for Ollama; remembered for `chat` and `describe`."""
-        found = await providers.discover(self._environment)
+        """Look around anew, as `usable_here` does; remembered for `chat` and `describe`."""
+        return await asyncio.to_thread(self.usable_here)
+
+    def usable_here(self) -> list[Found]:
+        """Look around anew: servers that answer first, then keys in the environment.
+
+        What the app, its first look, `doctor` and the other commands say is this. Takes up to a
+        third of a second.
+        """
+        found = look_around(self._environment, self._settings.servers)
         self._found = found
         return found
+
+    def destination(
+        self, name: str, api_base: str | None = None, *, keep: bool = True
+    ) -> Destination:
+        """Where messages go with a model of this name.
+
+        To `keep` the address that is in use, where none is given, is for who says no more than a
+        name: a model that a server here lists is asked there, and else at the address in use, as
+        long as the provider is the same; a name without a provider takes that of the model in use.
+
+        Raises:
+            UsageError: the name is empty.
+        """
+        name = clean_line(name)
+        if not name:
+            raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
+        now = self._in_use()
+        if keep and api_base is None and name != OFFLINE:
+            name, api_base = self._as_meant(name, now)
+        wanted = RoleSettings(model=name, api_base=api_base)
+        offline = name == OFFLINE
+        is_local = offline or self._local(wanted)
+        leaves = now.model != OFFLINE and self._local(now) and not is_local
+        place = "" if offline else Endpoint(name, self._base(wanted)).place
+        return Destination(name, api_base, is_local, place, leaves)
 
     def use(
         self, name: str, api_base: str | None = None, api_key: str | None = None, *, remember: bool
@@ -109,7 +209,8 @@ class ModelRegistry:
         """Use a model, by its litellm name or ``offline``, for the chat from now on.
 
         If it is to be remembered, the choice goes into the user's settings, and the key into the
-        keyring or a 0600 file.
+        keyring or a 0600 file. What was set of the model before it (its window, whether it sees)
+        isn't said of this one.
 
         Raises:
             UsageError: the name is empty.
@@ -118,9 +219,13 @@ class ModelRegistry:
         name = clean_line(name)
         if not name:
             raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
-        choice = RoleSettings.model_validate(
-            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
-        )
+        before = self._resolved("chat")
+        update: dict[str, Any] = {"model": name, "api_base": api_base or None}
+        if name != before.model:
+            update |= dict.fromkeys(_OF_ONE_MODEL)
+        if api_key or not _same_place(before, name, api_base):
+            update["api_key"] = SecretStr(api_key) if api_key else None
+        choice = before.model_copy(update=update)
         if remember:
             if api_key:
                 self._keys.put(_key_name(choice), api_key)
@@ -144,10 +249,30 @@ class ModelRegistry:
         Raises:
             ModelError: they don't.
         """
-        choice = RoleSettings.model_validate(
-            {"model": name, "api_base": api_base or None, "api_key": api_key or None}
-        )
-        await self._make(choice).complete([Message("user", "Answer with the word ok.")])
+        model = self.named(name, api_base, api_key)
+        await model.complete([Message("user", "Answer with the word ok.")])
+
+    def _in_use(self) -> RoleSettings:
+        """The chat's settings, with the model that was found where none is set."""
+        now = self._resolved("chat")
+        if now.model is not None:
+            return now
+        self._look()
+        return self._as_found(now)
+
+    def _as_meant(self, name: str, now: RoleSettings) -> tuple[str, str | None]:
+        """The whole name of a model, and its address; see `destination`."""
+        if prefix_of(name) == "openai" or provider_of(name) is None:
+            self._look()
+        served = [each for each in self._candidates() if each.usable and each.host]
+        here = [each for each in served if each.is_called(name)]
+        if here:
+            found = next((each for each in here if each.api_base == now.api_base), here[0])
+            return found.name, found.api_base
+        prefix = prefix_of(now.model or "")
+        if "/" not in name and prefix:
+            name = f"{prefix}/{name}"
+        return name, now.api_base if _is_of(now, name) else None
 
     def _resolved(self, role: str) -> RoleSettings:
         """A role's settings, with what it leaves open taken from the chat."""
@@ -163,6 +288,7 @@ class ModelRegistry:
             if (value := getattr(own, name)) is not None
         }
         moved = own.model is not None and prefix_of(own.model) != prefix_of(chat.model or "")
+        moved = moved or own.api_base not in (None, chat.api_base)
         # Another provider's model must not be asked at the chat's endpoint with the chat's key.
         base = chat.model_copy(update={"api_base": None, "api_key": None}) if moved else chat
         return base.model_copy(update=update)
@@ -190,6 +316,9 @@ class ModelRegistry:
     def _base(self, wanted: RoleSettings) -> str | None:
         if wanted.api_base is None and is_ollama(wanted.model or ""):
             return ollama_base(self._environment)
+        if wanted.api_base is None and prefix_of(wanted.model or "") == "openai":
+            # litellm would go there as well, and nobody would know where that is.
+            return openai_base(self._environment)
         return wanted.api_base
 
     def _local(self, wanted: RoleSettings) -> bool:
@@ -200,7 +329,8 @@ class ModelRegistry:
         if wanted.api_key is not None:
             return wanted.api_key.get_secret_value()
         if self._has_variable(wanted) and wanted.api_base is None:
-            return ""
+            # An address out of the environment is sent the key that stands beside it there.
+            return self._environment["OPENAI_API_KEY"].strip() if base is not None else ""
         if base is not None and is_ollama(wanted.model or "") and is_loopback(base):
             return ""
         return self._keys.get(_key_name(wanted))
@@ -212,15 +342,35 @@ class ModelRegistry:
             self._environment.get(name, "").strip() for name in provider.variables
         )
 
+    def _look(self) -> None:
+        """Look around, unless that was done."""
+        with self._lock:
+            if self._found is None:
+                self.usable_here()
+
     def _candidates(self) -> list[Found]:
         if self._found is not None:
             return self._found
-        return providers.in_environment(self._environment)
+        return in_environment(self._environment)
 
-    def _default(self) -> str:
-        """The model when nobody chose: the only one that can be used, else the offline model."""
+    def _default(self) -> Found | None:
+        """The model when nobody chose: the first on this machine, else the only one there is.
+
+        Of several elsewhere none is taken: that costs, and says things to somebody.
+        """
         usable = [each for each in self._candidates() if each.usable]
-        return usable[0].name if len(usable) == 1 else OFFLINE
+        local = next((each for each in usable if each.is_local), None)
+        return local or (usable[0] if len(usable) == 1 else None)
+
+    def _as_found(self, wanted: RoleSettings) -> RoleSettings:
+        """The settings of a role for which nobody chose a model."""
+        found = self._default()
+        if found is None:
+            return wanted.model_copy(update={"model": OFFLINE})
+        update: dict[str, str | None] = {"model": found.name}
+        if found.api_base is not None:
+            update["api_base"] = found.api_base
+        return wanted.model_copy(update=update)
 
     def _why_offline(self) -> str:
         usable = [each.name for each in self._candidates() if each.usable]
@@ -236,8 +386,18 @@ def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
 
 
-def _remember(name: str, api_base: str | None) -> None:
-    """Set the chat's model and endpoint in the user's file.
+def _is_of(now: RoleSettings, name: str) -> bool:
+    """True if a model is of the provider in use; an address without a model is for any."""
+    without = now.model in (None, OFFLINE) and now.api_base is not None
+    return without or prefix_of(now.model or "") == prefix_of(name)
+
+
+def _same_place(before: RoleSettings, name: str, api_base: str | None) -> bool:
+    return _is_of(before, name) and before.api_base == (api_base or None)
+
+
+def _remember(name: str, api_base: str | None, role: str = "chat") -> None:
+    """Set the model and endpoint of a role in the user's file.
 
     A key that stands there for another endpoint is removed, so that it isn't sent to this one.
     """
@@ -245,11 +405,14 @@ def _remember(name: str, api_base: str | None) -> None:
 
     with changed_config() as document:
         models = document.setdefault("models", tomlkit.table(is_super_table=True))
-        chat = models.setdefault("chat", tomlkit.table())
-        if chat.get("api_base") != api_base:
-            chat.pop("api_key", None)
-        chat["model"] = name
+        own = models.setdefault(role, tomlkit.table())
+        if own.get("api_base") != api_base:
+            own.pop("api_key", None)
+        if own.get("model") != name:
+            for fact in _OF_ONE_MODEL:
+                own.pop(fact, None)
+        own["model"] = name
         if api_base:
-            chat["api_base"] = api_base
+            own["api_base"] = api_base
         else:
-            chat.pop("api_base", None)
+            own.pop("api_base", None)

@@ -108,6 +108,10 @@ class Remote:
     def context_window(self) -> int:
         return self.inner.context_window
 
+    @property
+    def takes_tools(self) -> bool:
+        return self.inner.takes_tools
+
     def count_tokens(self, text: str) -> int:
         return self.inner.count_tokens(text)
 

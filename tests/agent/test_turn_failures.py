@@ -77,7 +77,7 @@ HOSTILE = {
     "500": (Reply("oops", status=500), 4, "failed with 500"),
     "empty": (Reply(""), 4, "empty answer"),
     "garbage": (Reply(body=b"\x00\xff<html>"), 4, "isn't an answer"),
-    "a web page": (Reply(body=b"<html><body>Log in first</body></html>"), 4, "broke off"),
+    "a web page": (Reply(body=b"<html><body>Log in first</body></html>"), 4, "isn't an answer"),
     "stall at the start": (Reply("x", stall_at=0), 4, "sent nothing"),
     "stall in the middle": (
         Reply("Hello there, my friend.", stall_at=500),

@@ -128,9 +128,9 @@ def test_an_interrupt_stops_the_turn_and_keeps_what_was_said(kbtui: Command) -> 
             },
         )
         deadline = time.monotonic() + PATIENCE
-        while not server.requests and child.poll() is None and time.monotonic() < deadline:
+        while not server.prompts and child.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert server.requests, child.communicate()
+        assert server.prompts, child.communicate()
         child.send_signal(signal.SIGINT)
         _out, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130

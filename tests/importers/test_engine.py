@@ -331,9 +331,9 @@ def test_memory_that_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
         wanted = batches_of(kb.services, [export])
         with pytest.raises(StoppedError):
             asyncio.run(remember(kb.services, kb.memory, wanted, watch=watch))
-        assert len(server.requests) == 2
+        assert len(server.prompts) == 2
         assert _remember(kb, export).sessions == 2
-        assert len(server.requests) == 4
+        assert len(server.prompts) == 4
 
 
 class _Paid:

@@ -9,6 +9,7 @@ import pytest
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.search.results import Preparation
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, load_settings
+from tests.models.local_servers import llama_cpp, ollama, serving, vllm
 from tests.search.fakes import ReadyModel, WordEmbedder
 
 if TYPE_CHECKING:
@@ -134,3 +135,34 @@ def test_what_is_left_to_embed_is_counted(
     *_, meaning = _of_search(kb)
     assert meaning.text == "0 passages embedded by words, 1 to go"
     assert "search.background is off" in meaning.hint
+
+
+def test_what_can_be_used_here_is_what_the_chat_would_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KBTUI_MODEL")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-4f9aVq81LmZx07PdRt53WcYb")
+    with serving(llama_cpp(8192), vllm(16_384)) as at:
+        monkeypatch.setenv("KBTUI_MODELS__SERVERS", str([each.url for each in at]))
+        with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+            chat, *others = [each for each in kb.doctor() if each.area == "models"]
+            assert chat.text == f"chat: {kb.models.chat().name}"
+            assert chat.ok is True
+    model_here = f"llama.cpp on this machine ({at[0].host}), 5.0 GB, holds 8,192 tokens"
+    assert model_here in chat.hint
+    assert [each.text for each in others] == [
+        f"openai//models/qwen3.gguf, {model_here}",
+        f"openai/qwen/qwen3-8b, vLLM on this machine ({at[1].host}), holds 16,384 tokens",
+        "openai/gpt-5.4-mini, through OPENAI_API_KEY",
+    ]
+
+
+def test_an_ollama_without_a_model_is_told_with_the_way_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(ollama()) as (at,):
+        monkeypatch.setenv("OLLAMA_HOST", at.origin)
+        with KnowledgeBase.open(tmp_path / "notes", create=True) as kb:
+            *_, last = [each for each in kb.doctor() if each.area == "models"]
+    assert last.text == "Ollama answers and has no model"
+    assert "kbtui setup" in last.hint

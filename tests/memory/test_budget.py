@@ -127,8 +127,9 @@ def test_it_is_the_users_own(tmp_path: Path) -> None:
 async def test_consent_is_needed_for_a_model_that_nobody_chose(
     tmp_path: Path, variables: dict[str, str], overrides: dict[str, object], asks: bool
 ) -> None:
-    settings = load_settings(environment={}, overrides={"models": overrides})
-    registry = ModelRegistry(settings, environment=variables)
+    settings = load_settings(environment={}, overrides={"models": {"servers": [], **overrides}})
+    nobody = {"OLLAMA_HOST": "127.0.0.1:1"}
+    registry = ModelRegistry(settings, environment={**nobody, **variables})
     budget = Budget(0.0, tmp_path)
     model = BackgroundModels(registry, settings, budget).get("consolidate")
     assert model.name == "openai/gpt-5.4-mini"

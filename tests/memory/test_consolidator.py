@@ -13,7 +13,7 @@ from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.records.tombstones import Source
 from kbtui.models.port import ToolCall
 from tests.memory.memory_room import SEED, START, Room, call_save, entry, open_room, scripted
-from tests.scripted_server import Reply, ScriptedServer
+from tests.scripted_server import Reply, Request, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -489,7 +489,7 @@ async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedS
     server.replies = [Reply("not a tool call")]
     outcome = await _run(asked, session.id)
     assert outcome.kind == "raw"
-    assert "4711" not in json.dumps([request.body for request in server.requests])
+    assert "4711" not in json.dumps([request.body for request in server.prompts])
     kept = asked.read("memory/history.jsonl")
     assert "4711" not in kept
     assert json.loads(kept)["dropped"] == [[1, "forgotten"]]
@@ -513,7 +513,7 @@ async def test_private_entries_reach_no_remote_model(
     _says(server, call_save())
     outcome = await _run(room, session.id)
     assert outcome.messages == (1, 6)
-    sent = json.dumps([request.body for request in server.requests])
+    sent = json.dumps([request.body for request in server.prompts])
     assert "12345" not in sent
     assert "I prefer tea." in sent
     assert "My favorite color is blue." in sent
@@ -569,3 +569,36 @@ async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
         commit for commit in asked.history.log("memory/MEMORY.md") if commit.actor is Actor.YOU
     ]
     assert len(lines) == 2, "the user's save is the user's own commit"
+
+
+# A window that is smaller than was thought -------------------------------------------------------
+
+
+def _narrow(window: int) -> Any:
+    """Condenses what fits, and refuses the rest as llama.cpp does."""
+
+    def answer(request: Request) -> Reply:
+        tokens = len(json.dumps([request.messages, request.body.get("tools")])) // 4
+        if tokens <= window:
+            return Reply(tool_calls=[call_save("They spoke of glazes.", [])])
+        text = f"request ({tokens} tokens) exceeds the available context size ({window} tokens)"
+        return Reply(text, status=400)
+
+    return answer
+
+
+@pytest.mark.parametrize("messages", [1, 12])
+async def test_what_is_too_long_for_the_model_is_condensed_in_parts(
+    asked: Room, server: ScriptedServer, messages: int
+) -> None:
+    text = "The kiln was fired again, and the glaze came out green. " * (900 // messages)
+    said = []
+    for number in range(messages):
+        said += [(number, "user", f"{number}. {text}"), (number, "assistant", "I see.")]
+    session = asked.talk(said)
+    server.enqueue(_narrow(6000))
+    outcome = await _run(asked, session.id)
+    assert outcome.kind == "archived"
+    assert outcome.messages == (1, 2 * messages)
+    assert "They spoke of glazes." in asked.read("memory/HISTORY.md")
+    assert "The kiln was fired again" not in asked.read("memory/HISTORY.md"), "none is kept raw"

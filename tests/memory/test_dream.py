@@ -108,7 +108,7 @@ async def test_nothing_new_means_no_call_and_no_commit(room: Room, server: Scrip
     head = room.history.head()
     report = await run(room)
     assert report.kind == "nothing"
-    assert server.requests == []
+    assert server.prompts == []
     assert room.history.head() == head
 
 
@@ -315,7 +315,7 @@ async def test_a_daily_cap_that_is_reached_puts_it_off(
     archive(room)
     report = await run(room)
     assert isinstance(report.error, BudgetError)
-    assert server.requests == []
+    assert server.prompts == []
     room.close()
 
 
@@ -328,7 +328,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
     archive(room)
     report = await run(room)
     assert isinstance(report.error, ConsentNeededError)
-    assert server.requests == []
+    assert server.prompts == []
     room.pipeline.budget.agree("openai/scripted", yes=True)
     server.enqueue(FINISH)
     assert (await run(room)).kind == "read"
@@ -373,7 +373,7 @@ async def test_one_dream_at_a_time(room: Room, server: ScriptedServer) -> None:
     async with room.pipeline.lock.hold():
         report = await run(room)
     assert isinstance(report.error, WorkspaceBusyError)
-    assert server.requests == []
+    assert server.prompts == []
 
 
 async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
@@ -450,3 +450,26 @@ async def test_archives_of_two_machines_have_a_cursor_each(
     cursors = json.loads(room.read(CURSORS))["dream"]
     assert cursors["laptop"] == 1
     assert len(cursors) == 2
+
+
+async def test_a_window_smaller_than_was_thought_begins_the_run_anew_with_less(
+    room: Room, server: ScriptedServer
+) -> None:
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
+    for number in range(12):
+        archive(room, f"{number}. The kiln was fired again, and the glaze came out green. " * 60)
+    window, refused = 5000, []
+
+    def answer(request: Request) -> Reply:
+        tokens = len(json.dumps([request.messages, request.body.get("tools")])) // 4
+        if tokens <= window:
+            return FINISH
+        refused.append(tokens)
+        text = f"request ({tokens} tokens) exceeds the available context size ({window} tokens)"
+        return Reply(text, status=400)
+
+    server.enqueue(answer)
+    report = await run(room)
+    assert report.kind == "read"
+    assert 0 < report.entries < 12
+    assert len(refused) == 1

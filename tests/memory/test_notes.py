@@ -58,7 +58,7 @@ async def test_the_days_notes_come_with_the_slice_in_one_commit(
     assert room.read(_day()) == f"{heading}\n\n{bullets}"
     commit = room.history.commit(outcome.commit)
     assert {"memory/history.jsonl", _day()} <= {change.path for change in commit.paths}
-    assert len(server.requests) == 1
+    assert len(server.prompts) == 1
 
 
 async def test_what_the_file_says_is_not_repeated_and_the_users_words_stay(
@@ -124,7 +124,7 @@ async def test_a_session_leaves_a_file_with_its_summary_and_last_messages(
     )
     commit = room.history.commit(notes.commit)
     assert (commit.actor, commit.origin.messages) == (Actor.SESSION_MEMORY, (1, 8))
-    assert len(server.requests) == 1, "nothing is summarised twice"
+    assert len(server.prompts) == 1, "nothing is summarised twice"
 
 
 async def test_a_trivial_session_leaves_nothing(room: Room) -> None:

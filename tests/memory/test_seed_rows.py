@@ -115,8 +115,8 @@ def test_forced_save_memory_is_one_call_with_three_outputs(
         assert "They spoke of blue." in read(kb, "memory/HISTORY.md")
         assert "- Likes blue" in read(kb, MEMORY)
         assert "blue" in kb.library.find("Favorite color").body
-        assert len(server.requests) == 1
-        assert server.requests[0].body["tool_choice"]["function"]["name"] == "save_memory"
+        assert len(server.prompts) == 1
+        assert server.prompts[0].body["tool_choice"]["function"]["name"] == "save_memory"
         assert kb.memory.audit().pending == 0
 
 
@@ -129,7 +129,7 @@ def test_new_archives_in_the_background_and_loses_nothing_when_that_fails(
         kb.memory.start()
         kb.memory.worker.session_closed(session.id)
         kb.sessions.create("tui").append("user", "The next one begins at once.")
-        until(lambda: server.requests and kb.memory.worker.status().waiting)
+        until(lambda: server.prompts and kb.memory.worker.status().waiting)
         assert kb.memory.ledger.pending(session.id) == (1, 8)
         assert len(kb.sessions.read(session.id)) == 8
         assert kb.memory.audit().unaccounted == 0

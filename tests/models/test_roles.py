@@ -32,7 +32,7 @@ NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
 
 
 def registry(models: Mapping[str, Any] | None = None, **environment: str) -> ModelRegistry:
-    settings = Settings.model_validate({"models": models or {}})
+    settings = Settings.model_validate({"models": {"servers": [], **(models or {})}})
     return ModelRegistry(settings, KeyStore(), {**NOWHERE, **environment})
 
 
@@ -104,6 +104,15 @@ def test_a_role_at_another_provider_is_not_given_the_chats_endpoint_or_key() -> 
     assert model.is_local
 
 
+def test_a_role_at_an_address_of_its_own_is_not_given_the_chats_key() -> None:
+    chat = {"model": "openai/big", "api_key": KEY}
+    there = "http://127.0.0.1:9/v1"
+    models = registry({"chat": chat, "dream": {"model": "openai/small", "api_base": there}})
+    model = models.chat("dream")
+    assert isinstance(model, LiteLLMModel)
+    assert (model.api_base, model.api_key) == (there, "")
+
+
 def test_patience_comes_from_the_settings() -> None:
     models = registry(
         {
@@ -138,7 +147,7 @@ def test_the_default_models_are_ones_that_litellm_knows_with_tools() -> None:
         assert provider.prefix in {str(each.value) for each in engine.LlmProviders}
 
 
-async def test_several_that_could_be_used_are_named_and_none_is_taken() -> None:
+async def test_several_providers_are_named_and_none_is_taken() -> None:
     models = registry(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY)
     assert isinstance(models.chat(), OfflineModel)
     status = models.describe()
@@ -152,6 +161,7 @@ async def test_a_running_ollama_is_found_and_used(ollama: ScriptedServer) -> Non
     models = registry(OLLAMA_HOST=f"127.0.0.1:{ollama.port}")
     (found,) = await models.discover()
     assert (found.name, found.source, found.usable) == ("ollama_chat/qwen3:8b", "Ollama", True)
+    assert found.host == f"127.0.0.1:{ollama.port}"
     assert models.describe().name == "ollama_chat/qwen3:8b"
     assert models.describe().is_local
     model = models.chat()
@@ -175,7 +185,7 @@ async def test_an_ollama_that_misbehaves_is_as_good_as_none_and_holds_nobody_up(
     import socket
 
     if mode == "silent":
-        monkeypatch.setattr("kbtui.models.providers.PATIENCE_SECONDS", 0.3)
+        monkeypatch.setattr("kbtui.models.servers.PATIENCE_SECONDS", 0.3)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         stop = threading.Event()

@@ -18,6 +18,7 @@ from typing import Any
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
+from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec, Usage
 from kbtui.models.roles import ModelRegistry
 from kbtui.settings import Settings
@@ -164,6 +165,11 @@ class MeteredModel:
         """See `ChatModel`."""
         return self._model.sees
 
+    @property
+    def takes_tools(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.takes_tools
+
     def count_tokens(self, text: str) -> int:
         """See `ChatModel`."""
         return self._model.count_tokens(text)
@@ -216,12 +222,14 @@ class BackgroundModels:
         self._budget = budget
 
     def get(self, role: str) -> MeteredModel:
-        """The model of a role: consolidate, dream or import.
+        """The model of a role: consolidate, dream or import; asks its server for its window.
 
         Raises:
             ModelAccessError: it needs a key that nobody has given.
         """
         model = self._registry.chat(role)
+        if isinstance(model, LiteLLMModel):
+            model.read_window()
         return MeteredModel(model, self._budget, ask_first=not self._is_chosen(role))
 
     def _is_chosen(self, role: str) -> bool:

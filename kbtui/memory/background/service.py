@@ -113,7 +113,7 @@ class Memory:
     def _session_share(self) -> int:
         """The tokens that a session may have in the prompts of the model that answers."""
         try:
-            window = self._services.models.chat().context_window
+            window = self._services.models.window()
         except ModelError:
             window = OfflineModel.context_window
         return self._services.settings.context.session_share(window)

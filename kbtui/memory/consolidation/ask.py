@@ -21,6 +21,7 @@ from kbtui.errors import (
     ModelError,
     ModelOverloadedError,
     ModelUnreachableError,
+    ModelWindowError,
 )
 from kbtui.knowledge.format.facts import Fact
 from kbtui.knowledge.library.library import Library
@@ -90,7 +91,7 @@ async def _ask(
                 f"{model.name} took longer than {LONGEST_CALL_SECONDS / 60:.0f} minutes.",
                 "Choose a faster model with models.consolidate.model.",
             ) from None
-        except TRANSIENT:
+        except (*TRANSIENT, ModelWindowError):
             raise
         except ModelError as error:
             log.info("%s gave no usable answer: %s", model.name, error.message)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from kbtui.errors import KbtuiError, ModelError, WorkspaceBusyError
+from kbtui.errors import KbtuiError, ModelError, ModelWindowError, WorkspaceBusyError
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
@@ -207,7 +207,7 @@ class Consolidator:
     # One page --------------------------------------------------------------------------------
 
     async def _condense(self, run: _Run, page: Page, model: ChatModel) -> None:
-        """Condense a page; where that fails for good, its halves; else keep it whole."""
+        """Condense a page; where that fails for good, parts of it; else keep it whole."""
         if not page.shown:
             nothing = Answer("An answer that drew on private entries isn't condensed.")
             run.add(page, await asyncio.to_thread(self.writer.save, page, nothing, OFFLINE))
@@ -219,14 +219,14 @@ class Consolidator:
             return
         live = await asyncio.to_thread(self.writer.live_edits, page)
         memory = await asyncio.to_thread(self.writer.memory_text)
+        window = model.context_window
         try:
             answer = await self._condenser(model).extract(page, memory, live.files)
         except TRANSIENT:
             raise
         except ModelError as error:
-            worth_it = not run.halving and model.count_tokens(page.text) >= _WORTH_HALVING
-            halves = page.halves() if worth_it else None
-            if halves is None:
+            parts = _smaller(run, page, model, error, window)
+            if not parts:
                 await self._keep_whole(run, page, model, error)
                 return
         else:
@@ -234,16 +234,30 @@ class Consolidator:
             run.add(page, saved)
             run.title = answer.title or run.title
             return
-        run.halving = True
-        for half in halves:
-            await self._condense(run, half, model)
-        run.halving = False
+        before, run.halving = run.halving, True
+        for part in parts:
+            await self._condense(run, part, model)
+        run.halving = before
 
     async def _keep_whole(self, run: _Run, page: Page, model: ChatModel, error: ModelError) -> None:
         if run.raw_in_a_row >= _MOST_RAW_IN_A_ROW:
             raise error  # this model can't do it; what is left waits for another
         saved = await asyncio.to_thread(self.writer.save_raw, page, model.name, error.message)
         run.add(page, saved, why_raw=f"{model.name} could not condense them. {error.message}")
+
+
+def _smaller(
+    run: _Run, page: Page, model: ChatModel, error: ModelError, window: int
+) -> tuple[Page, ...]:
+    """What is tried in a page's place: its halves; `window` is what the model was taken to hold.
+
+    Of a page that was too long as often as it takes; one message goes in parts of its own, once
+    it is known how long they may be.
+    """
+    if isinstance(error, ModelWindowError):
+        return page.halves() or ((page,) if model.context_window < window else ())
+    worth_it = not run.halving and model.count_tokens(page.text) >= _WORTH_HALVING
+    return (page.halves() or ()) if worth_it else ()
 
 
 @dataclass(slots=True)

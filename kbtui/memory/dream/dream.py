@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TypeVar
 
-from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError
+from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, ModelWindowError
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
 from kbtui.memory.consolidation.page import Pending
@@ -105,7 +105,7 @@ class Dream:
         run = _Run(on_progress or (lambda _progress: None))
         try:
             async with self._lock.hold():
-                report = await self._run(run, model, dry_run=dry_run)
+                report = await self._run_fitted(run, model, dry_run=dry_run)
         except KbtuiError as error:
             log.info("Dream is put off: %s", error)
             self._failures += not dry_run
@@ -114,6 +114,19 @@ class Dream:
             return report
         self._failures, self._put_off = 0, ""
         return run.report(report)
+
+    async def _run_fitted(
+        self, run: _Run, model: ChatModel | None, *, dry_run: bool
+    ) -> DreamReport:
+        """Run; where the model turns out to hold less than was thought, once more with less."""
+        try:
+            return await self._run(run, model, dry_run=dry_run)
+        except ModelWindowError as error:
+            if error.window is None:
+                raise
+            log.info("Dream begins anew with less: %s", error.message)
+            run.done.clear()
+            return await self._run(run, run.model, dry_run=dry_run)
 
     async def _run(self, run: _Run, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
         if not await asyncio.to_thread(self._reader.waiting):
@@ -304,7 +317,7 @@ class Editing:
                 _check(reply)
             except TimeoutError:
                 raise BudgetError("The time that Dream may take is over.") from None
-            except TRANSIENT:
+            except (*TRANSIENT, ModelWindowError):
                 raise
             except ModelError as error:
                 self._bad += 1

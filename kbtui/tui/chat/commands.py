@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 OFFLINE_CARD = """\
 Browsing, editing, search and history work as they are. For a full agent, any of these will do:
-  · run a model on this machine with Ollama (https://ollama.com), then /model
+  · run a model on this machine: with Ollama (https://ollama.com), `kbtui setup` in a shell
+    fetches one that fits, and tries it; what runs already is listed by /model
   · enter a provider's key with /model: it is tested once and kept in your keyring
   · give the address of an OpenAI-compatible server with /model"""
 
@@ -141,21 +142,27 @@ async def _read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
 
 def _context_window(kb: KnowledgeBase) -> int:
     try:
-        return kb.models.chat().context_window
+        return kb.models.window()
     except KbtuiError:
         return 0  # said when it is asked for an answer
 
 
 async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
-    if name:
-        await asyncio.to_thread(lambda: kb.models.use(name, remember=True))
-    else:
-        from kbtui.tui.chat.pickers import ModelScreen
+    from kbtui.tui.chat.pickers import ModelScreen, may_leave
 
-        if not await host.app.push_screen_wait(ModelScreen(kb)):
+    models = kb.models
+    if name:
+        chosen = await asyncio.to_thread(models.destination, name)
+        if not await may_leave(host.app, chosen):
             return
-    status = await _read_model(host, kb)
-    host.say(f"{status.name} answers from now on.")
+        await asyncio.to_thread(lambda: models.use(chosen.name, chosen.api_base, remember=True))
+    else:
+        picked = await host.app.push_screen_wait(ModelScreen(kb))
+        if picked is None:
+            return
+        chosen = picked
+    await _read_model(host, kb)
+    host.say(chosen.told)
 
 
 async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:

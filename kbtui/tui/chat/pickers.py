@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,20 +16,33 @@ from textual.widgets import Input, Static
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, counted, fold
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.dialogs import Dialog, KeyDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from textual.app import ComposeResult
+    from textual.app import App, ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.models.roles import Destination, Found
     from kbtui.sessions.store import SessionInfo
 
-_OTHER = ""
+_YES = "y"
 
 
-class ModelScreen(Dialog[bool]):
-    """Offers the models that can be used as they are, and the ways to more; True for a choice."""
+async def may_leave(app: App[object], chosen: Destination) -> bool:
+    """Ask before messages leave this machine for the first time; True where they may, or stay."""
+    if not chosen.leaves:
+        return True
+    text = (
+        f"What you say, and what your notes say about it, goes to {chosen.place} then.\n"
+        "Until now it stayed on this machine. Private notes still do."
+    )
+    question = KeyDialog(f"Use {chosen.name}?", text, {_YES: "send it there"})
+    return await app.push_screen_wait(question) == _YES
+
+
+class ModelScreen(Dialog["Destination"]):
+    """Offers the models that can be used as they are, and the ways to more; answers with one."""
 
     DEFAULT_CSS = """
     ModelScreen {
@@ -61,22 +75,21 @@ class ModelScreen(Dialog[bool]):
     @work
     async def _look(self) -> None:
         from kbtui.models.providers import PROVIDERS
+        from kbtui.settings import OFFLINE
 
         models = self._kb.models
-        now = await asyncio.to_thread(lambda: models.describe(look=True))
         found = [each for each in await models.discover() if each.usable]
+        now = await asyncio.to_thread(models.describe)
         names = {each.name for each in found}
-        choices = [
-            Choice(each.name, f"through {each.source}", (each.name, False)) for each in found
-        ]
+        choices = [Choice(each.name, each.about, _Offer(each)) for each in found]
         choices += [
-            Choice(provider.model, f"with a key of {provider.title}", (provider.model, True))
+            Choice(provider.model, f"with a key of {provider.title}", _Offer(name=provider.model))
             for provider in PROVIDERS
             if provider.model not in names
         ]
         choices += [
-            Choice("another model or server ...", "by name, address and key", (_OTHER, True)),
-            Choice("offline", "no model: quotes your notes", ("offline", False)),
+            Choice("another model or server ...", "by name, address and key", _Offer()),
+            Choice("offline", "no model: quotes your notes", _Offer(name=OFFLINE, asks=False)),
         ]
         self.query_one(Static).update(
             Content.assemble("In use: ", (clean_line(now.name), "bold"), f"  {now.reason}")
@@ -88,24 +101,38 @@ class ModelScreen(Dialog[bool]):
         """Use the model under the cursor, or ask for what it still needs."""
         choice = self.query_one(ChoiceList).choice
         if choice is not None:
-            name, asks = choice.value
-            self._use(name, asks=asks)
+            self._use(choice.value)
 
     @work
-    async def _use(self, name: str, *, asks: bool) -> None:
-        if asks:
-            if await self.app.push_screen_wait(ModelForm(self._kb, name)):
-                self.dismiss(True)
+    async def _use(self, offer: _Offer) -> None:
+        if offer.found is None and offer.asks:
+            chosen = await self.app.push_screen_wait(ModelForm(self._kb, offer.name))
+            if chosen is not None:
+                self.dismiss(chosen)
             return
+        models = self._kb.models
+        name, base = (offer.found.name, offer.found.api_base) if offer.found else (offer.name, None)
         try:
-            await asyncio.to_thread(lambda: self._kb.models.use(name, remember=True))
+            chosen = await asyncio.to_thread(models.destination, name, base, keep=False)
+            if not await may_leave(self.app, chosen):
+                return
+            await asyncio.to_thread(lambda: models.use(chosen.name, chosen.api_base, remember=True))
         except KbtuiError as error:
             self.query_one(Static).update(Content.styled(str(error), "$error"))
         else:
-            self.dismiss(True)
+            self.dismiss(chosen)
 
 
-class ModelForm(Dialog[bool]):
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a row of the picker stands for: a model that was found, or one that `asks` for more."""
+
+    found: Found | None = None
+    name: str = ""
+    asks: bool = True
+
+
+class ModelForm(Dialog["Destination"]):
     """Name, address and key of a model; it is asked for one word before it is kept."""
 
     DEFAULT_CSS = """
@@ -156,6 +183,9 @@ class ModelForm(Dialog[bool]):
             return
         outcome.update(Content.styled("Asking it for one word ...", "$text-muted"))
         try:
+            if not await may_leave(self.app, await self._destination()):
+                outcome.update("")
+                return
             await self._kb.models.try_out(name, base, key)
         except KbtuiError as error:
             text = f"{error.message} {error.hint}".strip()
@@ -165,22 +195,35 @@ class ModelForm(Dialog[bool]):
                 )
             )
         else:
-            self.action_keep()
-
-    def action_keep(self) -> None:
-        """Use it from now on."""
-        self._keep(*self._filled)
+            await self._keep()
 
     @work
-    async def _keep(self, name: str, base: str | None, key: str | None) -> None:
+    async def action_keep(self) -> None:
+        """Use it from now on, untested."""
+        try:
+            if await may_leave(self.app, await self._destination()):
+                await self._keep()
+        except KbtuiError as error:
+            self._refuse(error)
+
+    async def _destination(self) -> Destination:
+        name, base, _ = self._filled
+        return await asyncio.to_thread(self._kb.models.destination, name, base, keep=False)
+
+    async def _keep(self) -> None:
+        name, base, key = self._filled
+        chosen = await self._destination()
         try:
             await asyncio.to_thread(
                 lambda: self._kb.models.use(name, api_base=base, api_key=key, remember=True)
             )
         except KbtuiError as error:
-            self.query_one("#outcome", Static).update(Content.styled(str(error), "$error"))
+            self._refuse(error)
         else:
-            self.dismiss(True)
+            self.dismiss(chosen)
+
+    def _refuse(self, error: KbtuiError) -> None:
+        self.query_one("#outcome", Static).update(Content.styled(str(error), "$error"))
 
 
 _FIELDS = ("name", "base", "key")

@@ -14,6 +14,7 @@ from textual.widgets import Footer, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.reader import PastLibrary
+from kbtui.memory.records.journal import day_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kbtui.history.history import History
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.recall.names import NamedLine
     from kbtui.search.results import SearchResult
 
 _READING = frozenset(
@@ -82,6 +84,34 @@ class PastKnowledge:
         self.sessions = kb.sessions
         self.library = PastLibrary(kb.history, commit.id, kb.library)
         self.search = PastSearch(kb, commit.id)
+        self.journal = PastJournal(kb, commit)
+        self.names = NoNames()
+
+
+class PastJournal:
+    """The days of the journal as there were at a commit."""
+
+    def __init__(self, kb: KnowledgeBase, commit: Commit) -> None:
+        self._kb = kb
+        self._commit = commit.id
+
+    def days(self) -> list[str]:
+        """The paths of the notes by day, the newest first."""
+        found = (p for p in self._kb.history.tree(self._commit) if p.startswith("memory/"))
+        return sorted((path for path in found if day_of(path) is not None), reverse=True)
+
+
+class NoNames:
+    """The pages of names in the past: those are made of what is written now."""
+
+    def pages(self) -> dict[str, list[NamedLine]]:
+        """None."""
+        return {}
+
+    def lines(self, name: str) -> list[NamedLine]:
+        """None for any `name`."""
+        del name
+        return []
 
 
 class PastPane(NotesPane):

@@ -22,7 +22,8 @@ from kbtui.tui.messages import OpenHistory, OpenSearch
 from kbtui.tui.terminal.process import let_go_of_widgets
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
-from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
+from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
+from tests.models.local_servers import llama_cpp, serving
 from tests.tui.at_rest import Door
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
@@ -392,6 +393,70 @@ async def test_a_model_is_tested_before_it_is_kept(shell, monkeypatch) -> None:
     assert used[0][1]["api_key"] == "good"
     assert used[0][1]["remember"] is True
     await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+LOCAL = ("openai/small", "http://127.0.0.1:9/v1")
+
+
+async def test_another_model_at_the_same_address_is_said_with_it(shell) -> None:
+    shell.app.kb.models.use(*LOCAL, remember=False)
+    await shell.say("/model other")
+    await shell.notified("openai/other answers from now on. Messages go to 127.0.0.1:9, on this")
+    assert shell.chat.model.name == "openai/other"
+
+
+async def test_messages_leave_this_machine_only_after_a_question(shell) -> None:
+    models = shell.app.kb.models
+    models.use(*LOCAL, remember=False)
+    await shell.say("/model anthropic/x")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+    await shell.press("escape")
+    assert models.describe().name == "openai/small"
+    await shell.say("/model anthropic/x")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+    await shell.press("y")
+    await shell.notified("Messages go to Anthropic")
+    assert models.describe().name == "anthropic/x"
+
+
+async def test_the_picker_lists_what_answers_here_above_the_rest(shell, monkeypatch) -> None:
+    models = shell.app.kb.models
+    with serving(llama_cpp()) as (at,):
+        monkeypatch.setattr(
+            models, "_settings", models._settings.model_copy(update={"servers": (at.url,)})
+        )
+        await shell.say("/model")
+        await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
+        picker = shell.app.screen
+        await shell.until(lambda: picker.query_one("ChoiceList").row_count > 3)
+        first = picker.query_one("ChoiceList").choice
+        assert first.label == "openai//models/qwen3.gguf"
+        assert "llama.cpp on this machine" in first.detail
+        assert "holds 8,192 tokens" in first.detail
+        await shell.press("enter")
+        await shell.notified(f"Messages go to {at.host}")
+        await shell.until(lambda: shell.chat.context_window == 8192)
+
+
+async def test_the_picker_asks_before_messages_leave_too(shell) -> None:
+    models = shell.app.kb.models
+    models.use(*LOCAL, remember=False)
+    await shell.say("/model")
+    await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
+    await shell.until(lambda: shell.app.screen.query_one("ChoiceList").row_count > 3)
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, ModelForm))
+    form = shell.app.screen
+    form.query_one("#key", Input).value = "key"
+    await shell.press("ctrl+s")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+    await shell.press("escape")
+    await shell.until(lambda: shell.app.screen is form)
+    assert models.describe().name == "openai/small"
+    await shell.press("ctrl+s")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+    await shell.press("y")
+    await shell.notified("Messages go to Anthropic")
 
 
 async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:

@@ -1,0 +1,128 @@
+"""Asks once more, with what fits, where a prompt turns out to be longer than the model holds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kbtui.agent.tool_rounds import in_thread
+from kbtui.agent.turn import fitting
+from kbtui.errors import ModelWindowError
+from kbtui.models.port import (
+    ChatModel,
+    Message,
+    Reply,
+    ReplyEvent,
+    ReplyNotice,
+    ReplyRetry,
+    prompt_tokens,
+)
+
+if TYPE_CHECKING:
+    from kbtui.agent.context import Prompt
+    from kbtui.agent.tools.toolbox import Toolbox
+    from kbtui.models.port import ToolSpec
+
+_LEAST_WINDOW = 1_024
+
+
+class RefittedModel:
+    """The model of one turn, which puts a shorter prompt together when it has to.
+
+    The first refusal that names a limit is answered by the prompt for a window of that size; from
+    then on the turn goes on from there. Tokens are estimated: where the refusal says how long the
+    prompt was, the window counts for as much less as the estimate was wrong.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        prompt: Prompt,
+        assembled: Callable[[ChatModel], Prompt],
+        toolbox: Toolbox,
+    ) -> None:
+        """Stand for `model`; `assembled` puts the turn's `prompt` together for another window."""
+        self._model = model
+        self._length = len(prompt.messages)
+        self._assembled = assembled
+        self._toolbox = toolbox
+        self._window: int | None = None
+        self._shorter: Prompt | None = None
+
+    @property
+    def name(self) -> str:
+        """See `ChatModel`."""
+        return self._model.name
+
+    @property
+    def is_local(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.is_local
+
+    @property
+    def context_window(self) -> int:
+        """See `ChatModel`."""
+        window = self._model.context_window
+        return window if self._window is None else min(window, self._window)
+
+    @property
+    def sees(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.sees
+
+    @property
+    def takes_tools(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.takes_tools
+
+    def count_tokens(self, text: str) -> int:
+        """See `ChatModel`."""
+        return self._model.count_tokens(text)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """See `ChatModel`."""
+        return await self._model.complete(messages, tools, force_tool=force_tool)
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        """See `ChatModel`; a prompt that is too long is told as a retry, once in a turn."""
+        begun = False
+        asked = self._with_shorter(messages)
+        try:
+            async for event in self._model.stream(asked, tools):
+                begun = begun or not isinstance(event, ReplyNotice | ReplyRetry)
+                yield event
+        except ModelWindowError as error:
+            if begun or error.window is None or self._shorter is not None:
+                raise
+            self._window = self._left_by(error, asked)
+            refusal = error
+        else:
+            return
+        yield ReplyRetry(refusal.message, 1, 1, 0.0)
+        self._shorter = await in_thread(lambda: self._assembled(self))
+        fewer = self._toolbox.specs_for(self.context_window) if tools else ()
+        async for event in self._model.stream(self._with_shorter(messages), fewer):
+            yield event
+
+    def _with_shorter(self, messages: Sequence[Message]) -> list[Message]:
+        """A turn's messages, behind the shorter prompt once there is one."""
+        if self._shorter is None:
+            return list(messages)
+        whole = [*self._shorter.messages, *messages[self._length :]]
+        return fitting(whole, self.context_window)
+
+    def _left_by(self, error: ModelWindowError, asked: Sequence[Message]) -> int:
+        """The window, as far as it can be filled by estimate."""
+        window = self._model.context_window
+        estimated = prompt_tokens(asked)
+        if error.prompt and error.prompt > estimated:
+            window = window * estimated // error.prompt
+        return max(_LEAST_WINDOW, window)

@@ -1,0 +1,135 @@
+"""Getting a model: what is on this machine, or fetched through Ollama, tried and put to work."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtui.cli.output import ProgressLine, say
+from kbtui.errors import UsageError
+
+if TYPE_CHECKING:
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.models.servers import Found
+
+_GET_OLLAMA = """\
+No server with a model answers on this machine. Get Ollama from https://ollama.com and start it,
+then run `kbtui setup` again; or enter a provider's key with /model in the app."""
+_BAR = 24
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option("-y", "--yes", is_flag=True, help="Fetch without a question.")
+def setup(model: str | None, yes: bool) -> int:
+    """Find or fetch a model for this machine, and try it.
+
+    Without MODEL the first that answers here is taken; where Ollama has none, one that fits the
+    machine's memory is offered. What it does well it is used for. Nothing is fetched unasked.
+    """
+    from kbtui.models.roles import ModelRegistry
+    from kbtui.settings import load_settings
+
+    models = ModelRegistry(load_settings())
+    found = _here(models, model) or _fetched(models, model, yes=yes)
+    if found is None:
+        say(_GET_OLLAMA)
+        return 1
+    say(f"{found.name}: {found.about}")
+    _put_to_work(models, found)
+    return 0
+
+
+def _here(models: ModelRegistry, wanted: str | None) -> Found | None:
+    """The model that was named, or the first, of those that run on this machine."""
+    from kbtui.models.providers import OLLAMA
+
+    # An Ollama elsewhere is one that the person's environment names.
+    mine = (each for each in models.usable_here() if each.is_local or each.source == OLLAMA)
+    named = (each for each in mine if wanted is None or each.is_called(wanted))
+    return next((each for each in named if each.usable), None)
+
+
+def _fetched(models: ModelRegistry, wanted: str | None, *, yes: bool) -> Found | None:
+    """Fetch a model through Ollama; None where there is no Ollama, or the person says no."""
+    from kbtui.models.fetching import GIGABYTE, memory_of_machine, offer_for, pull
+    from kbtui.models.providers import is_loopback
+
+    ollama = models.ollama()
+    if ollama is None or not is_loopback(ollama.base):
+        return None
+    memory = memory_of_machine()
+    offer = offer_for(memory)
+    name = wanted.split("/", 1)[-1] if wanted and wanted.startswith("ollama") else wanted
+    if name is None and offer is None:
+        raise UsageError(
+            f"This machine has {memory / GIGABYTE:.0f} GB of memory: too little for a model that"
+            " is of use.",
+            "Name one yourself (`kbtui setup MODEL`), or use a provider's with /model.",
+        )
+    if name is None and offer is not None:
+        say(
+            f"Ollama answers and has no model yet. {offer.name} fits this machine"
+            f" ({offer.size_gb:g} GB to fetch, {memory / GIGABYTE:.0f} GB of memory)."
+        )
+        name = offer.name
+    _agree(str(name), yes=yes)
+    line = ProgressLine()
+    try:
+        pull(ollama.base, str(name), lambda *step: line(_bar(*step)))
+    finally:
+        line.end()
+    return _here(models, str(name))
+
+
+def _agree(name: str, *, yes: bool) -> None:
+    """Ask whether to fetch a model.
+
+    Raises:
+        UsageError: Nobody can be asked.
+    """
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(f"{name} isn't on this machine.", "Add --yes to fetch it.")
+    click.confirm(f"Fetch {name} now?", abort=True, err=True)
+
+
+def _bar(step: str, done: int, total: int) -> str:
+    if not total:
+        return step
+    filled = min(_BAR, _BAR * done // total)
+    bar = "#" * filled + "." * (_BAR - filled)
+    return f"[{bar}] {done / 1e9:.1f} of {total / 1e9:.1f} GB"
+
+
+def _put_to_work(models: ModelRegistry, found: Found) -> None:
+    """Try a model, and give it the roles that it does for."""
+    import asyncio
+
+    from kbtui.maintenance.setup import try_model
+
+    line = ProgressLine()
+    try:
+        line("Trying it; the first answer takes a while ...")
+        trial = asyncio.run(try_model(models.named(found.name, found.api_base)))
+    finally:
+        line.end()
+    models.assign(("consolidate", "dream"), found.name, found.api_base)
+    say(
+        "It makes memory in the right form."
+        if trial.memory
+        else "It made no proper memory of a short conversation; a larger model does better."
+    )
+    say("Background work is done by it: condensing conversations, Dream.")
+    if not trial.tools:
+        say("It calls no tools, so the chat stays as it is; /model chooses it all the same.")
+        return
+    status = models.describe()
+    if status.chosen and not status.offline and status.name != found.name:
+        say(f"It calls tools. {status.name} goes on answering in the chat; /model changes that.")
+        return
+    models.assign(("chat",), found.name, found.api_base)
+    say("It calls tools, and answers in the chat from now on.")

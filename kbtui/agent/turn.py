@@ -32,16 +32,18 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.agent.tool_rounds import ToolRounds, in_thread
-from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
+from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelToolsError
 from kbtui.models.port import (
     ChatModel,
     Message,
     Reply,
     ReplyEvent,
+    ReplyNotice,
     ReplyReasoning,
     ReplyRetry,
     ReplyText,
     ToolCall,
+    ToolSpec,
     Usage,
     prompt_tokens,
 )
@@ -175,13 +177,29 @@ class Turn:
         return replace(reply, text=f"{reply.text.rstrip()}\n\n{told}")
 
     async def _ask(self) -> Reply:
-        """Ask the model once; its pieces are told as they come."""
+        """Ask the model once; one that refuses tools is asked without."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
             shown = [asdict(replace(each, pictures=())) for each in prompt]
             log.info("prompt of turn %s: %s", self.id, shown)
-        tools = self.toolbox.specs_for(self.model.context_window)
+        tools = self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()
+        try:
+            reply = await self._streamed(prompt, tools)
+        except ModelToolsError:
+            if not tools:
+                raise
+            self._emit(NoticeGiven(f"{self.model.name} takes no tools: it can only talk."))
+            reply = await self._streamed(prompt, ())
+        if self.log_prompts:
+            log.info("answer in turn %s: %s", self.id, asdict(reply))
+        usage = reply.usage
+        self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
+        _check_whole(reply)
+        return reply
+
+    async def _streamed(self, prompt: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
+        """The reply to a prompt; its pieces are told as they come."""
         stream = cast("AsyncGenerator[ReplyEvent, None]", self.model.stream(prompt, tools))
         reply: Reply | None = None
         async with aclosing(stream):
@@ -196,15 +214,12 @@ class Turn:
                         when = f"in {pause:.0f} s" if pause >= 1 else "at once"
                         tells = f"{error} Trying again {when} ({attempt} of {attempts})."
                         self._emit(RetryStarted(tells))
+                    case ReplyNotice(text):
+                        self._emit(NoticeGiven(text))
                     case Reply():
                         reply = piece
         if reply is None:
             raise ModelAnswerError(f"{self.model.name} ended without an answer.")
-        if self.log_prompts:
-            log.info("answer in turn %s: %s", self.id, asdict(reply))
-        usage = reply.usage
-        self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
-        _check_whole(reply)
         return reply
 
     def _emit(self, event: Event) -> None:

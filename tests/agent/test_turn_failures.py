@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.agent.events import NoticeGiven
 from kbtui.agent.tool_rounds import MOST_CALLS
 from kbtui.models.litellm_model import ModelOptions
 from kbtui.sessions.store import SessionStore
@@ -141,3 +142,28 @@ async def test_text_before_a_failing_tool_step_stays(kb: KnowledgeBase, session:
         *([("assistant", True)] if told.text != "First I look." else []),
     ]
     assert (kb.workspace.knowledge / "people/alice.md").exists()
+
+
+async def test_a_model_that_takes_no_tools_is_talked_with_without(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    refusal = '{"error": {"message": "gemma:2b does not support tools"}}'
+    with ScriptedServer(
+        [Reply(status=400, text=refusal), Reply("Hello."), Reply("Again.")]
+    ) as server:
+        model = model_at(server)
+        told = await ask(kb, session, "Hi", model)
+        again = await ask(kb, session, "And again", model)
+        asked = [bool(request.tools) for request in server.prompts]
+    assert (told.finished.text, again.finished.text) == ("Hello.", "Again.")
+    assert asked == [True, False, False], "it is remembered"
+    notices = [event.text for event in told.events if isinstance(event, NoticeGiven)]
+    assert notices == ["openai/scripted takes no tools: it can only talk."]
+
+
+async def test_silence_is_told_while_the_turn_waits(kb: KnowledgeBase, session: Session) -> None:
+    options = ModelOptions(first_token_seconds=60, retries=0, quiet_seconds=0.05)
+    with ScriptedServer([Reply("At last.", delay=0.5)]) as server:
+        told = await ask(kb, session, "Hi", model_at(server, options))
+    assert told.finished.text == "At last."
+    assert any(isinstance(event, NoticeGiven) for event in told.events)

@@ -13,6 +13,7 @@ from kbtui.memory.records.journal import day_of
 from kbtui.offline.answer import Answer, Candidate, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms, tokens
 from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.message import asks
 from kbtui.search.results import Hit
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
@@ -136,7 +137,8 @@ class Quoting:
             return
         lines = [each.text for each in lines_of(hit.text)]
         whole = " ".join(lines)
-        texts = [whole] if role == "user" and len(whole) <= _LONGEST_LINE else lines
+        is_one = role == "user" and len(whole) <= _LONGEST_LINE and not asks(whole)
+        texts = [whole] if is_one else lines
         for text in texts:
             if len(text) <= _LONGEST_LINE:
                 yield Candidate(

@@ -106,32 +106,21 @@ def test_what_is_no_export_is_refused_by_name(kbtui: Command, tmp_path: Path) ->
     assert "no export that kbtui knows" in done.err
 
 
-def test_offline_only_what_the_user_states_outright_becomes_an_entry(
+def test_without_a_model_conversations_are_quoted_as_they_are_and_nothing_is_made_of_them(
     kbtui: Command, tmp_path: Path
 ) -> None:
     talk = claude(
         "c1",
         "My sister Anna lives in Bergen. Can you plan a trip for us?",
-        "Of course! You should book the Bergen Railway; the hotel Havnekontoret is the best.",
-        "Add a disclaimer at the bottom, and make the table wider.",
-        "Done. I recommend PostgreSQL for that.",
-        "We decided to use SQLite for the Kestrel project.",
+        "Of course! You should book the Bergen Railway.",
     )
     report = kbtui.ok("import", "--json", str(written(tmp_path / "a.json", [talk]))).json
-    assert report["memory"]["entries"]
-    told = "\n".join(file.read_text() for file in kbtui.file("knowledge").rglob("*.md"))
-    told += (
-        kbtui.file("memory/MEMORY.md").read_text()
-        if kbtui.file("memory/MEMORY.md").exists()
-        else ""
-    )
-    assert "Anna" in told
-    assert "SQLite" in told
-    assert "2024-03-05" in told
-    for word in ("Havnekontoret", "PostgreSQL", "disclaimer"):
-        assert word not in told
-    kbtui.ok("undo", "--batch", report["imports"][0]["batch"])
+    assert report["memory"]["entries"] == []
+    assert report["memory"]["waiting"] == 1
     assert not any(kbtui.file("knowledge").rglob("*anna*"))
+    told = kbtui.ok("ask", "where does my sister Anna live?").out
+    assert "My sister Anna lives in Bergen." in told
+    assert "[1] sessions/" in told
 
 
 def test_imported_conversations_are_left_alone_by_what_condenses_live_ones(

@@ -9,6 +9,7 @@ import pytest
 
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
+from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,9 +117,13 @@ def test_what_stands_there_by_now_no_longer_waits(kbtui: Command, proposal: str)
 
 def test_a_turn_under_review_says_where_its_proposal_is(kbtui: Command) -> None:
     kbtui.ok("config", "set", "memory.review", "ask")
-    done = kbtui.ok("ask", "we decided to use LoRa because it needs no SIM")
+    new = call("write_entry", type="topic", title="LoRa", body="It needs no SIM.")
+    with ScriptedServer([Reply(tool_calls=[new]), Reply("Proposed.")]) as server:
+        kbtui.ok("config", "set", "models.chat.api_base", server.url)
+        kbtui.ok("config", "set", "models.chat.api_key", "none")
+        done = kbtui.ok("ask", "-m", "openai/scripted", "note that LoRa needs no SIM")
     (listed,) = kbtui.ok("inbox", "--json").json
     assert listed["actor"] == "agent"
     assert f"kbtui inbox show {listed['id']}" in done.err
     kbtui.ok("inbox", "accept", listed["id"])
-    assert [entry["type"] for entry in kbtui.ok("list", "--json").json] == ["decision"]
+    assert [entry["type"] for entry in kbtui.ok("list", "--json").json] == ["topic"]

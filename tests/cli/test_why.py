@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Command
 
 MEMORY = "memory/MEMORY.md"
-COLOR = "knowledge/preferences/favorite-color.md"
 SHAPE = {"path", "line", "commit", "time", "actor", "session", "messages", "archive"}
 
 
@@ -24,13 +23,18 @@ def _line_of(kbtui: Command, text: str, path: str = MEMORY) -> int:
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_a_kept_and_condensed_line_shows_commit_archive_and_messages(kbtui: Command) -> None:
+def test_a_noted_and_condensed_line_shows_commit_archive_and_messages(kbtui: Command) -> None:
     kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
     kbtui.ok("consolidate")
-    place = f"favorite-color:{_line_of(kbtui, 'blue', COLOR)}"
+    (day,) = kbtui.file("memory").glob("20??-??-??.md")
+    place = f"memory/{day.name}:{_line_of(kbtui, 'blue', f'memory/{day.name}')}"
     shape = kbtui.ok("why", place, "--json").json
     assert shape.keys() >= SHAPE
-    assert (shape["path"], shape["actor"], shape["title"]) == (COLOR, "agent", "colors")
+    assert (shape["path"], shape["actor"], shape["title"]) == (
+        f"memory/{day.name}",
+        "you",
+        "colors",
+    )
     first, *_ = shape["messages"]
     assert first.keys() >= {"id", "role", "time", "text"}
     assert (first["id"], first["role"], first["text"]) == (1, "user", "My favorite color is blue.")

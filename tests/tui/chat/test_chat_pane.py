@@ -8,12 +8,13 @@ import pytest
 from textual.widgets import Input
 
 from kbtui.agent.agent import Agent
-from kbtui.agent.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from kbtui.agent.events import Earlier, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from kbtui.agent.keeping import Keeping
 from kbtui.errors import StorageError
 from kbtui.history.change import Actor, Origin
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.items import AnswerItem, NotKeptItem, UserItem
+from kbtui.tui.chat.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.tui.shell import ANSWER, running, said
@@ -37,12 +38,12 @@ def copied(shell, monkeypatch) -> list[str]:
     return taken
 
 
-class RealAgent(Agent):
+def _real_agent(shell) -> Agent:
     """The agent itself, beside the one that plays a script."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        super().__init__(kb.services)
-        self.find_editor = lambda: kb.memory.editor
+    kb: KnowledgeBase = shell.app.kb
+    agent = Agent(kb.services)
+    agent.find_keeping = lambda: Keeping(kb.library, kb.journal, kb.memory.remembering)
+    return agent
 
 
 def _items(shell, kind) -> list:
@@ -234,21 +235,49 @@ async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(s
     assert "→ decisions" not in shell.text
 
 
-async def test_k_on_what_is_not_kept_keeps_it_and_elsewhere_goes_up(shell, tmp_path) -> None:
+async def test_enter_on_what_is_not_kept_keeps_it_and_k_goes_up(shell, tmp_path) -> None:
     told = "my tea got cold"
     shell.agent.script = [TextDelta("Oh."), TurnFinished("Oh.", "", "", not_kept=told)]
-    shell.agent.keep = RealAgent(shell.app.kb).keep
+    shell.agent.keep = _real_agent(shell).keep
     await shell.say(told)
-    assert f"○ not kept: {told} · k keeps it" in shell.text
+    assert f"○ not kept: {told} · Enter keeps it" in shell.text
     await shell.press("shift+tab")
     (mark,) = _items(shell, NotKeptItem)
     assert shell.transcript.cursor is mark
     await shell.press("k")
+    assert shell.transcript.cursor is _items(shell, AnswerItem)[0]
+    await shell.press("j", "enter")
     await shell.until(lambda: mark.kept)
     assert told in (tmp_path / "kb" / mark.kept).read_text()
     assert "✓ kept in" in shell.text
-    await shell.press("k")
-    assert shell.transcript.cursor is _items(shell, AnswerItem)[0]
+
+
+async def test_r_on_an_earlier_line_marks_it_as_past_and_elsewhere_asks_again(
+    shell, tmp_path
+) -> None:
+    agent = _real_agent(shell)
+    keeping = agent.find_keeping()
+    old = keeping.note("the meeting is on Thursday", Origin())
+    new = keeping.note("the meeting is on Friday", Origin())
+    earlier = Earlier(
+        old.path, old.line, "the meeting is on Thursday", "", new.path, new.line, "9:00"
+    )
+    shell.agent.script = [TextDelta("Noted."), TurnFinished("Noted.", "", "", earlier=earlier)]
+    shell.agent.mark_past = agent.mark_past
+    await shell.say("the meeting is on Friday")
+    assert "↶ before: the meeting is on Thursday" in shell.text
+    assert "r marks it as past" in shell.text
+    await shell.press("shift+tab", "r")
+    (mark,) = _items(shell, BeforeItem)
+    await shell.until(lambda: mark.past)
+    assert "the meeting is on Thursday~~ → " in (tmp_path / "kb" / old.path).read_text()
+    await shell.until(lambda: "r marks it as past" not in shell.text)
+    said = len(_items(shell, UserItem))
+    await shell.press("r")
+    await shell.until(
+        lambda: not _items(shell, BeforeItem) or mark not in _items(shell, BeforeItem)
+    )
+    assert len(_items(shell, UserItem)) == said
 
 
 async def test_o_opens_the_line_that_an_answer_cites(shell) -> None:

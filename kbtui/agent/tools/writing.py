@@ -158,7 +158,7 @@ class WriteEntry:
         body=text("its text below the title, if it has no sections"),
         sections={
             "type": "object",
-            "description": "text by heading; headings of the type that are left out stay empty",
+            "description": "text by heading; only headings that have text are written",
             "additionalProperties": {"type": "string"},
         },
         summary=text("one line for the catalogue"),

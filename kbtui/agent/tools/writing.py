@@ -65,7 +65,7 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
     author = Author(
         context.actor,
         context.origin,
-        [(context.now(), context.said)] if context.said else (),
+        [(context.said_at or context.now(), context.said)] if context.said else (),
         partial(asked_for, context.said),
         shows_private=context.is_local,
         hides=context.conceals,

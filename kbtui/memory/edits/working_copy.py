@@ -132,6 +132,7 @@ class WorkingCopy:
         self.operations: list[Operation] = []
         self.proposed: list[Proposed] = []
         self._told: set[str] = set()
+        self._anew: set[str] = set()
 
     # Doing -----------------------------------------------------------------------------------
 
@@ -184,9 +185,11 @@ class WorkingCopy:
         return [self._wish(each) for each in self.proposed]
 
     def stage(self, change: Change) -> None:
-        """Put what was done into a running change."""
+        """Put what was done into a running change; what the user asked for anew isn't buried."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
+        if self._anew and self.around.actor.is_asked:
+            self.around.tombstones.lift(change, sorted(self._anew))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
@@ -204,7 +207,13 @@ class WorkingCopy:
     def must_not(self, fact: str) -> bool:
         """True for what was forgotten, or taken out by the user, and not said again since."""
         around = self.around
-        return around.tombstones.buried(fact, said=around.said) or around.refuse(fact)
+        if not around.tombstones.buried(fact):
+            return around.refuse(fact)
+        asked = around.actor.is_asked
+        if around.tombstones.buried(fact, said=around.said, asked=asked):
+            return True
+        self._anew.add(fact)
+        return around.refuse(fact)
 
     def _is_theirs(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""

@@ -21,6 +21,7 @@ from kbtui.history.change import Change
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -48,13 +49,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class _Stone:
-    """The last word on a fact; `dropped` are those of its sources that are passed over."""
+    """The last word on a fact; `dropped` are those of its sources that are passed over.
+
+    One that was `undone` was taken back, or rejected; the others were forgotten.
+    """
 
     digest: str
     time: datetime
     sources: tuple[Source, ...]
     lifted: bool
     dropped: tuple[Source, ...]
+    undone: bool = False
 
     def after(self, before: _Stone) -> _Stone:
         """This stone where there was one already: both stand for where the fact had been said."""
@@ -64,15 +69,17 @@ class _Stone:
             self,
             sources=_all(before.sources, self.sources),
             dropped=_all(before.dropped, self.dropped),
+            undone=before.undone and self.undone,
         )
 
-    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool) -> bool:
+    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool, undone: bool) -> bool:
         """True if there is nothing to add to it.
 
         What was buried long ago is buried anew: the user may have stated it in between.
         """
         known = self.dropped if drops else self.sources
-        return not self.lifted and self.time >= now and set(sources) <= set(known)
+        holds = not self.lifted and self.time >= now and self.undone <= undone
+        return holds and set(sources) <= set(known)
 
 
 @dataclass(eq=False)
@@ -92,28 +99,34 @@ class Tombstones:
         sources: Sequence[Source] = (),
         *,
         drop_messages: bool = False,
+        undone: bool = False,
     ) -> int:
         """Add tombstones to a running change; how many facts were buried that hadn't been.
 
         `sources` is where they had been said; with `drop_messages` these messages say nothing but
-        that: memory passes them over.
+        that: memory passes them over. What was `undone` is kept from those that work in the
+        background alone; what was forgotten from whoever isn't told it anew.
         """
-        return self._add(change, facts, sources, lifted=False, drops=drop_messages)
+        return self._add(change, facts, sources, lifted=False, drops=drop_messages, undone=undone)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
         """Take tombstones away: the user has stated these facts anew, or undone an undo."""
         return self._add(change, facts, (), lifted=True)
 
-    def buried(self, fact: str, *, said: Iterable[tuple[datetime, str]] = ()) -> bool:
+    def buried(
+        self, fact: str, *, said: Iterable[tuple[datetime, str]] = (), asked: bool = False
+    ) -> bool:
         """True if a fact, in any wording that `normalise` makes the same, must not be written.
 
-        Something that was `said` since and holds all its words states it anew, unless it is what a
-        sentence denies.
+        What the user has `said` since may state it anew. What was undone may be written as well by
+        whoever is `asked` to in what was said since: nobody repeats all words of what they want
+        done again.
         """
         stone = self._stones().get(self._digest(fact))
         if stone is None or stone.lifted:
             return False
-        return not any(when > stone.time and states(text, fact) for when, text in said)
+        since = [(when, text) for when, text in said if when > stone.time]
+        return not ((asked and stone.undone and since) or is_stated(fact, since))
 
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
@@ -153,6 +166,7 @@ class Tombstones:
             change,
             [fact for key, fact in removed.items() if key not in added],
             self._sources(change.origin.undoes),
+            undone=True,
         )
         self.lift(change, [fact for key, fact in added.items() if key not in removed])
         buried = {self._digest(fact) for fact in removed.values()}
@@ -204,9 +218,10 @@ class Tombstones:
         *,
         lifted: bool,
         drops: bool = False,
+        undone: bool = False,
     ) -> int:
         digests = [self._digest(fact) for fact in facts if normalise(fact)]
-        return self._put(change, digests, sources, lifted=lifted, drops=drops)
+        return self._put(change, digests, sources, lifted=lifted, drops=drops, undone=undone)
 
     def _put(
         self,
@@ -216,6 +231,7 @@ class Tombstones:
         *,
         lifted: bool,
         drops: bool = False,
+        undone: bool = False,
     ) -> int:
         before = files.read_if_there(self.workspace, TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
@@ -228,22 +244,19 @@ class Tombstones:
             buried = stone is not None and not stone.lifted
             if lifted and not buried:
                 continue
-            if not lifted and stone and stone.says(now, sources, drops=drops):
+            if not lifted and stone and stone.says(now, sources, drops=drops, undone=undone):
                 continue
-            record = self._record(digest, sources, now, lifted=lifted)
-            data = add_record(data, record | {"drops": True} if drops else record)
+            record = self._record(digest, sources, now)
+            marks = {"lifted": lifted, "drops": drops, "undone": undone}
+            data = add_record(data, record | {mark: True for mark, holds in marks.items() if holds})
             count += not buried or lifted
             written = True
         if written:
             change.put(TOMBSTONES, data, over=before)
         return count
 
-    def _record(
-        self, digest: str, sources: Sequence[Source], time: datetime, *, lifted: bool
-    ) -> dict[str, Any]:
+    def _record(self, digest: str, sources: Sequence[Source], time: datetime) -> dict[str, Any]:
         record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
-        if lifted:
-            record["lifted"] = True
         if sources:
             record["sources"] = [
                 {"session": source.session, "messages": list(source.messages)} for source in sources
@@ -312,6 +325,16 @@ class Tombstones:
         return self.workspace.root / _KEY
 
 
+def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
+    """True if something that was said holds all words of a fact, and not as what it denies.
+
+    Files have dates where people say "tomorrow".
+    """
+    return any(
+        states(f"{text}\n{absolute_dates(text, local(when).date())}", fact) for when, text in said
+    )
+
+
 def _read(data: bytes) -> dict[str, _Stone]:
     records, _ = parse_records(data, TOMBSTONES)
     stones = [stone for record in records if (stone := _stone(record.value)) is not None]
@@ -342,6 +365,7 @@ def _stone(value: Any) -> _Stone | None:
         sources,
         value.get("lifted") is True,
         sources if value.get("drops") is True else (),
+        value.get("undone") is True,
     )
 
 

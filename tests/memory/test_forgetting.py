@@ -16,7 +16,7 @@ from kbtui.memory.recall.mentions import masks_of, spans_saying, words_of
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ToolCall
 from kbtui.search.index.chunker import session_messages
-from kbtui.sessions.log_records import FORGOTTEN_MARK, Mask
+from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, Mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +200,7 @@ def test_an_answer_is_masked_together_with_its_question(kb: KnowledgeBase) -> No
     session.append("assistant", "Your favorite color?")
     session.append("user", "Blue.")
     session.append("user", "Blue.")
-    masks = masks_of(session.messages, [words_of("favorite color blue")])
+    masks = masks_of(kb.sessions.read_log(session.id), [words_of("favorite color blue")])
     assert [mask.message for mask in masks] == [2]
 
 
@@ -238,6 +238,23 @@ def test_what_another_forgetting_masks_stays_masked(kb: KnowledgeBase) -> None:
     assert session_messages("sessions/x.jsonl", session_log(kb, session))[1][0].text == now
     kb.sessions.unmask(session.id, "b")
     assert session.messages[0].content == "One. Two. Three. Four."
+
+
+def test_words_of_a_title_come_back_unless_another_was_given_since(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test", title="One. Two.")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((0, 4),))], by="a")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((12, 16),))], by="b")
+    assert session.title == f"{FORGOTTEN_MARK} {FORGOTTEN_MARK}"
+    assert session_messages("sessions/x.jsonl", session_log(kb, session))[0] == ""
+    kb.sessions.unmask(session.id, "a")
+    now = f"One. {FORGOTTEN_MARK}"
+    assert session.title == kb.sessions.read_log(session.id).title == now
+    assert session_messages("sessions/x.jsonl", session_log(kb, session))[0] == "One."
+    session.rename("Three. Four.")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((0, 6),))], by="c")
+    kb.sessions.unmask(session.id, "b")
+    assert session.title == f"{FORGOTTEN_MARK} Four."
+    assert kb.sessions.read_log(session.id).title == session.title
 
 
 def session_log(kb: KnowledgeBase, session: Session) -> str:

@@ -23,6 +23,7 @@ from kbtui.knowledge.format.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
+from kbtui.sessions.log_records import TITLE
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
@@ -372,6 +373,6 @@ def _stone(value: Any) -> _Stone | None:
 def _sources(values: list[Any]) -> Iterable[Source]:
     for value in values:
         if isinstance(value, dict) and isinstance(value.get("session"), str):
-            messages = read_range(value.get("messages"))
+            messages = read_range(value.get("messages"), TITLE)
             if messages is not None:
                 yield Source(value["session"], messages)

@@ -157,13 +157,12 @@ class Reader:
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str], str]:
-        """What is out of order around a page, the texts looked at, MEMORY.md's last change."""
+    def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str]]:
+        """What is out of order around a page, and the texts looked at."""
         paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
-        last = next(iter(self._rooms.history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return problems(self._rooms.library, files, paths), texts, moment(last.time) if last else ""
+        return problems(self._rooms.library, files, paths), texts
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))

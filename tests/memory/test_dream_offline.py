@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.history.change import Actor
 from tests.memory.dream_room import (
     MEMORY,
     archive,
@@ -107,6 +108,48 @@ async def test_a_memory_that_is_too_long_is_made_lean(room: Room) -> None:
     assert len(room.read(MEMORY).splitlines()) <= 62
     assert "Fact number 0 of many\n" in room.read("knowledge/facts/server.md")
     assert "out of MEMORY.md" in room.history.commit(report.commit).body
+
+
+async def test_where_a_person_wrote_it_twice_nothing_is_proposed(room: Room) -> None:
+    mine = "# Mine\n\n- Favorite color: blue\n- likes tea\n- Likes tea\n"
+    room.write(MEMORY, mine)
+    room.write("knowledge/facts/server.md", SERVER)
+    room.write("knowledge/facts/server_2.md", SERVER)
+    archive(room, "They spoke of the server.")
+    report = await run(room)
+    assert room.read(MEMORY) == mine
+    (suggestion,) = report.suggestions
+    assert [diff.path for diff in suggestion.diffs] == [MEMORY], "a line that stands there twice"
+
+
+@pytest.mark.parametrize("own", ["server", "server_2"])
+async def test_what_a_machine_wrote_twice_goes_into_the_persons_note(room: Room, own: str) -> None:
+    room.write(f"knowledge/facts/{own}.md", SERVER)
+    other = {"server": "server_2", "server_2": "server"}[own]
+    machine(room, **{f"facts__{other}": SERVER})
+    archive(room, "They spoke of the server.")
+    await run(room)
+    assert not room.exists(f"knowledge/facts/{other}.md")
+    assert room.read(f"knowledge/facts/{own}.md").endswith("# Server\n\n- Has 5 GB\n")
+    assert proposals(room) == []
+
+
+async def test_imported_notes_stay(room: Room) -> None:
+    with room.history.change(Actor.IMPORT, "imported") as change:
+        for name in ("server", "server_2"):
+            change.write(f"knowledge/facts/{name}.md", SERVER)
+    archive(room, "They spoke of the server.")
+    assert (await run(room)).kind == "read"
+
+
+async def test_a_template_is_never_taken_for_a_note_that_is_one_too_many(room: Room) -> None:
+    machine(room, **{f"Templates__meeting{n}": "# Meeting\n\n- Who:\n" for n in ("", "-old")})
+    machine(room, facts__server=SERVER, facts__server_2=SERVER)
+    archive(room, "They spoke of the meeting.")
+    await run(room)
+    assert room.exists("knowledge/Templates/meeting.md")
+    assert room.exists("knowledge/Templates/meeting-old.md")
+    assert not room.exists("knowledge/facts/server_2.md"), "others are merged"
 
 
 async def test_the_same_files_give_the_same(tmp_path: Path) -> None:

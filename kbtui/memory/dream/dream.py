@@ -170,7 +170,7 @@ class Dream:
 
     def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
-        found, texts = self._reader.disorder(page, copy.files)
+        found, texts = self._reader.disorder(page, copy)
         for number, edit in enumerate(curate(found, texts), 1):
             arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
             toolbox.run(ToolCall(str(number), edit.operation, arguments))

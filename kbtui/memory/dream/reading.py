@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -22,7 +22,7 @@ from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
-from kbtui.memory.edits.working_copy import NOTES
+from kbtui.memory.edits.working_copy import NOTES, WorkingCopy
 from kbtui.memory.records.archive import ArchiveEntry
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
@@ -157,12 +157,17 @@ class Reader:
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str]]:
-        """What is out of order around a page, and the texts looked at."""
+    def disorder(self, page: Page, copy: WorkingCopy) -> tuple[list[Problem], dict[str, str]]:
+        """What is out of order around a page, and the texts looked at.
+
+        That two notes say the same is for a person to see where a person wrote both.
+        """
+        files = copy.files
         paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return problems(self._rooms.library, files, paths), texts
+        found = problems(self._rooms.library, files, paths, copy.is_of_people)
+        return found, texts
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))
@@ -239,13 +244,22 @@ class Problem:
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
 
-def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Problem]:
-    """The first problems of each kind in the files `shown` to a model, without private ones."""
+def problems(
+    library: Library,
+    files: Overlay,
+    shown: Iterable[str],
+    stays: Callable[[str], bool] = lambda _path: False,
+) -> list[Problem]:
+    """The first problems of each kind in the files `shown` to a model, without private ones.
+
+    No entry that `stays` is said to be one too many, and no template, which is like its notes.
+    """
     infos = [info for info in library.infos() if not info.private and info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
     share = MOST // 4
+    habits = files.habits()
     found = [
-        *islice(_same_twice(infos, files), share),
+        *islice(_same_twice([i for i in infos if not habits.is_template(i)], files, stays), share),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
         *islice(_old_summaries(texts), share),
         *islice(_not_linked(library, infos, texts), share),
@@ -253,14 +267,19 @@ def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Pro
     return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
 
 
-def _same_twice(infos: Iterable[EntryInfo], files: Overlay) -> Iterator[Problem]:
+def _same_twice(
+    infos: Iterable[EntryInfo], files: Overlay, stays: Callable[[str], bool]
+) -> Iterator[Problem]:
     """Entries of one name in one folder, of which one says all that the other does."""
     groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
     for info in infos:
         groups[info.category, normalise(info.title)].append(info)
     for group in islice((each for each in groups.values() if len(each) > 1), _MOST_READ):
-        kept, *others = sorted(group, key=lambda info: (len(info.slug), info.slug))
-        for other in others:
+        staying = {info.path for info in group if stays(info.path)}
+        kept, *others = sorted(
+            group, key=lambda info: (info.path not in staying, len(info.slug), info.slug)
+        )
+        for other in (each for each in others if each.path not in staying):
             paths = (other.path, kept.path)
             if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)

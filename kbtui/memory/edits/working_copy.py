@@ -143,7 +143,7 @@ class WorkingCopy:
             KbtuiError: it can't be done, or must not; nothing is changed.
         """
         edits = self._work(operation)
-        if not edits or (operation.optional and any(map(self._is_theirs, edits))):
+        if not edits or (operation.optional and any(map(self.is_of_people, edits))):
             return Done()
         around = self.around
         guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
@@ -215,10 +215,10 @@ class WorkingCopy:
         self._anew.add(fact)
         return around.refuse(fact)
 
-    def _is_theirs(self, path: str) -> bool:
+    def is_of_people(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""
         authors = self.authors(path)
-        return bool(authors) and all(author is Actor.YOU for author in authors)
+        return bool(authors) and all(author.brings_words_of_people for author in authors)
 
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""

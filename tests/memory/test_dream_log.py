@@ -117,6 +117,18 @@ async def test_restoring_brings_back_the_state_before_and_dream_reads_again(room
     assert (await run(room)).entries == 2
 
 
+async def test_undoing_one_change_keeps_the_later_ones_and_is_not_done_again(room: Room) -> None:
+    first = await _dreamt(room, "rack")
+    await _dreamt(room, "rent")
+    room.history.undo(first)
+    assert room.exists(_twin("rack"))
+    assert not room.exists(_twin("rent"))
+    assert seen(room) == 2, "it goes on where it was"
+    await _dreamt(room, "rain")
+    assert room.exists(_twin("rack"))
+    assert not room.exists(_twin("rain"))
+
+
 async def test_the_archive_is_kept_short_by_what_dream_has_read(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:

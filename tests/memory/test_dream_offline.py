@@ -152,6 +152,22 @@ async def test_a_template_is_never_taken_for_a_note_that_is_one_too_many(room: R
     assert not room.exists("knowledge/facts/server_2.md"), "others are merged"
 
 
+async def test_what_was_undone_is_not_done_again(room: Room) -> None:
+    others = "".join(f"- Has {count} cats\n" for count in range(9))
+    machine(room, MEMORY=f"# Facts\n\n- Likes tea\n{others}- likes tea\n")
+    machine(room, facts__server=SERVER, facts__server_2=SERVER)
+    archive(room, "They spoke of the server.")
+    report = await run(room)
+    assert room.history.commit("HEAD").actor is Actor.DREAM
+    assert report.commit is not None
+    assert room.read(MEMORY).lower().count("likes tea") == 1
+    room.history.undo(report.commit)
+    archive(room, "They spoke of the server again.")
+    assert (await run(room)).kind == "read"
+    assert room.exists("knowledge/facts/server_2.md")
+    assert room.read(MEMORY).lower().count("likes tea") == 2
+
+
 async def test_the_same_files_give_the_same(tmp_path: Path) -> None:
     texts = []
     for name in ("one", "two"):

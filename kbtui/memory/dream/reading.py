@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
@@ -12,6 +13,7 @@ from datetime import date
 from itertools import islice
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import summary_of
@@ -153,7 +155,7 @@ class Reader:
                 break
             paths.append(info.path)
             parts.append(block)
-        if found := problems(self._rooms.library, files, paths):
+        if found := self._problems(files, paths):
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
@@ -166,8 +168,24 @@ class Reader:
         paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        found = problems(self._rooms.library, files, paths, copy.is_of_people)
-        return found, texts
+        return self._problems(files, paths, copy.is_of_people), texts
+
+    def _problems(
+        self, files: Overlay, paths: Iterable[str], stays: Callable[[str], bool] = lambda _: False
+    ) -> list[Problem]:
+        """What is out of order, but for what somebody wants to have so."""
+        found = problems(self._rooms.library, files, paths, stays)
+        return [problem for problem in found if not self._is_taken_back(problem.path)]
+
+    def _is_taken_back(self, path: str) -> bool:
+        """True if something that Dream did with a file was undone."""
+        history = self._rooms.history
+        undone = [each for c in history.log(path) for each in (c.origin.undoes or "").split()]
+        for each in undone:
+            with contextlib.suppress(KbtuiError):  # a purge has taken it away
+                if history.commit(each).actor is Actor.DREAM:
+                    return True
+        return False
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))

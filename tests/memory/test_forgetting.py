@@ -195,6 +195,16 @@ def test_the_sentences_that_say_it_are_found(text: str, asked: str, told: list[s
     assert [text[first:last] for first, last in spans] == told
 
 
+def test_a_line_of_the_journal_says_what_was_said_and_not_when(kb: KnowledgeBase) -> None:
+    note = kb.workspace.root / "memory/2026-11-21.md"
+    note.write_text("# A day\n\n- 09:14 My brother keeps bees. It rains.\n- 09:20 Bees!\n")
+    session = kb.sessions.create("test")
+    session.append("user", "Did you know that my brother keeps bees at home?")
+    kb.memory.forgetting.forget(kb.memory.forgetting.plan("brother bees"))
+    assert note.read_text() == "# A day\n\n- 09:14 It rains.\n- 09:20 Bees!\n"
+    assert kb.memory.tombstones.buried("My brother keeps bees.")
+
+
 def test_an_answer_is_masked_together_with_its_question(kb: KnowledgeBase) -> None:
     session = kb.sessions.create("test")
     session.append("assistant", "Your favorite color?")

@@ -202,6 +202,21 @@ def test_undoing_a_memory_change_buries_its_facts_and_undoing_that_lifts_them(
     assert not tombstones.buried("User drinks it black")
 
 
+def test_what_is_undone_in_the_journal_is_buried_whenever_it_was_said(
+    history: History, tombstones: Tombstones
+) -> None:
+    with history.change(Actor.YOU, "begin") as change:
+        change.write("memory/2026-11-21.md", "# Today\n\n- 09:10 Hello\n")
+    with history.change(Actor.YOU, "said") as change:
+        change.write("memory/2026-11-21.md", "# Today\n\n- 09:10 Hello\n- 09:14 I like tea\n")
+    assert change.result is not None
+    undone = history.undo(change.result.id)
+    assert tombstones.buried("The user likes tea")
+    assert not tombstones.buried("Hello")
+    history.undo(undone.id)
+    assert not tombstones.buried("The user likes tea")
+
+
 def test_what_an_undo_only_moves_is_not_buried(history: History, tombstones: Tombstones) -> None:
     with history.change(Actor.DREAM, "begin") as change:
         change.write(MEMORY, "- Likes tea\n")

@@ -21,7 +21,7 @@ _PIECE = re.compile(r"\S.*?(?:[.!?](?=\s|\Z)|(?=\n)|\Z)")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _LEAD = re.compile(
-    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?"
+    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
     r"(?:\[\d{4}-\d\d-\d\d[^\]\n]*\][ \t]*)?(?:\[RAW\][ \t]*)?(?:(?:user|assistant):[ \t]+)?"
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +37,10 @@ LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"
 _KEY_BYTES = 32
 # Files that say what is remembered; the archive, the cursors and this file don't.
-_REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
+_REMEMBERED = re.compile(
+    r"knowledge/.*|memory/(?:MEMORY|\d{4}-\d\d-\d\d[^/]*)\.md|USER\.md|SOUL\.md", re.DOTALL
+)
+_CLOCK = re.compile(r"\A\d\d:\d\d[ \t]+(?=\S)")
 _GENERATED = "INDEX.md"
 
 
@@ -158,18 +162,16 @@ class Tombstones:
         removed: dict[str, str] = {}
         added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
-            if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
+            if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
                 before = files.read_if_there(self.workspace, path)
                 gone, come = restated(files.text_of(before), files.text_of(data))
                 removed |= gone
                 added |= come
-        self.bury(
-            change,
-            [fact for key, fact in removed.items() if key not in added],
-            self._sources(change.origin.undoes),
-            undone=True,
-        )
-        self.lift(change, [fact for key, fact in added.items() if key not in removed])
+        sources = self._sources(change.origin.undoes)
+        lost = [fact for key, fact in removed.items() if key not in added]
+        back = [fact for key, fact in added.items() if key not in removed]
+        self.bury(change, _untimed(lost), sources, undone=True)
+        self.lift(change, _untimed(back))
         buried = {self._digest(fact) for fact in removed.values()}
         again = [
             stone.digest for each in change.origin.undoes.split() for stone in self.buried_by(each)
@@ -324,6 +326,11 @@ class Tombstones:
     @property
     def _key_file(self) -> Path:
         return self.workspace.root / _KEY
+
+
+def _untimed(facts: Iterable[str]) -> list[str]:
+    """Facts, and those of the journal without their time of the day as well."""
+    return [each for fact in facts for each in dict.fromkeys((fact, _CLOCK.sub("", fact)))]
 
 
 def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:

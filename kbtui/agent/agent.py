@@ -171,6 +171,7 @@ class Agent:
             self.find_editor,
             text,
             now=_now,
+            said_at=said.time,
         )
 
 

@@ -64,7 +64,8 @@ def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
     for sentence in done.left:
         note(sentence)
     if plan.is_empty:
-        note("It stands nowhere; it won't be written from now on either.")
+        where = "Nothing else says it" if done.left else "It stands nowhere"
+        note(f"{where}; it won't be written from now on either.")
         return 1
     return 0
 

@@ -30,6 +30,9 @@ FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"
 """Stands in place of words that the user wants forgotten, wherever a log is read."""
 
+TITLE = 0
+"""The number of the title among the messages of a log, where words of it are forgotten."""
+
 _WIDEST_GAP = 100_000  # lines that can't be read leave gaps
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -71,7 +74,7 @@ class SessionMessage:
 class Mask:
     """Words of a message to be forgotten: `spans` of its content as it read, ends exclusive.
 
-    `calls`: its tool calls say it as well.
+    `calls`: its tool calls say it as well. Message 0 is the title.
     """
 
     message: int
@@ -96,7 +99,7 @@ class SessionLog:
     untouched: bool = False
     _block: int = 0
     _whole: dict[int, SessionMessage] = field(default_factory=dict)
-    _forgotten: list[Mapping[str, Any]] = field(default_factory=list)
+    _told: list[Mapping[str, Any]] = field(default_factory=list)  # titles, and what is forgotten
 
     @property
     def updated(self) -> datetime:
@@ -127,21 +130,29 @@ class SessionLog:
         elif kind in ("session", "metadata"):
             self.created = _time(record.get("created") or record.get("created_at"))
             self.channel = str(record.get("channel") or "")
-            self.title = str(record.get("title") or "")
-        elif kind == "title":
-            self.title = str(record.get("title") or "")
+            self._tell(record)
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             self.messages = [each for each in self.messages if each.id <= record["to_message"]]
-        elif kind == "forget":
-            self._forgotten.append(record)
-            self._mask(record)
+        elif kind in ("title", "forget"):
+            self._tell(record)
         elif kind == "remember":
-            self._forgotten.append(record)
+            told, self._told = [*self._told, record], []
             self.messages = [self._whole.get(each.id, each) for each in self.messages]
-            for each in settled(self._forgotten):
-                self._mask(each)
+            for each, line in zip(settled(told), told, strict=True):
+                self._tell(each)
+                self._told[-1] = line
+
+    def _tell(self, record: Mapping[str, Any]) -> None:
+        """Take in a title, or what is to be forgotten."""
+        self._told.append(record)
+        if record.get("kind") == "forget":
+            self._mask(record)
+        elif "title" in record:
+            self.title = str(record["title"] or "")
 
     def _mask(self, record: Mapping[str, Any]) -> None:
+        if record.get("message") == TITLE:
+            self.title = masked(self.title, read_spans(record))
         for number, message in enumerate(self.messages):
             if message.id == record.get("message"):
                 self._whole.setdefault(message.id, message)
@@ -194,6 +205,9 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     for record in records:
         if record.get("kind") != "forget":
+            if "title" in record:  # places in the one before mean nothing in it
+                all_cuts.pop(TITLE, None)
+                live_cuts.pop(TITLE, None)
             lines.append(dict(record))
             continue
         cuts = all_cuts.setdefault(record.get("message"), [])

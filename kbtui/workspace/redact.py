@@ -55,11 +55,13 @@ _BEARER = re.compile(r"(?i)\b(?:bearer|basic|token)[ \t]+(?P<secret>[A-Za-z0-9_.
 _IN_URL = re.compile(
     r"(?<=://)[^\s/:@\"'<>]{0,64}:(?!\d{1,5}/)(?P<secret>[^\s\"'`<>]{1,200})(?=@[\w\[-][\w.-]*)"
 )
+# A login: "admin/hunter2". With a gap after the sign it may be a sentence: "The user said: Hello!"
 _PAIR = re.compile(
-    r"(?i)(?<![\w-])(?:log-?ins?|credentials?|creds|account|zugangsdaten|user(?:name)?|benutzer|usuario|acceso|wi-?fi|wlan|router)\b(?!-)"
-    r"(?:[ \t]{1,2}(?:is|are|for|of|ist|sind|es|son|für|de|[\w.-]{2,20})){0,3}?[ \t]{0,2}[:=]?[ \t]{0,2}"
-    r"[\"'`(]?[\w.@+-]{2,60}[ \t]?(?:/|:|,|\|)[ \t]?(?P<secret>[^\s/:,\"'`)(\[\]]{5,64})(?![/:@])"
+    r"(?i)(?<![\w-])(?:(?P<person>user|benutzer|usuario)|log-?ins?|credentials?|creds|account|zugangsdaten|username|acceso|wi-?fi|wlan|router)\b(?!-)"
+    r"(?:[ \t]{1,2}(?:is|are|for|of|ist|sind|es|son|für|de|[\w.-]{2,20})){0,3}?[ \t]{0,2}(?P<label>[:=]?)[ \t]{0,2}"
+    r"[\"'`(]?[\w.@+-]{2,60}[ \t]?(?:/|(?P<gap>[:,][ \t])|:|,|\|)[ \t]?(?P<secret>[^\s/:,\"'`)(\[\]]{5,64})(?![/:@])"
 )
+_ENDS_LINE = re.compile(r"[A-Za-z0-9][!-~]{3,62}[A-Za-z0-9][ \t]*(?:\r?\n|\Z)")
 # Told in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
 _PASSWORD_WORD = (
     r"passwort|kennwort|pass(?:word|phrase|key)s?|pwd?|passwd|kennwörter|losung|contraseñas?"
@@ -544,8 +546,20 @@ def _assigned(read: _Read) -> Iterator[Span]:
         if _is_random(match["secret"]):
             yield *match.span("secret"), "token"
     for match in read.begun(_PAIR, _PAIR_HEADS):
-        if _is_password(match["secret"], said=False):
+        if _is_pair(match) and _is_password(match["secret"], said=False):
             yield *match.span("secret"), "password"
+
+
+def _is_pair(match: re.Match[str]) -> bool:
+    """True if a name and a password are joined, rather than words of a sentence.
+
+    What comes after a gap has a label before it, or nothing but the end of the line behind it; both
+    where it is a person that is named, for people speak.
+    """
+    if match["gap"] is None:
+        return True
+    signs = match["label"] != "", _ENDS_LINE.match(match.string, match.start("secret")) is not None
+    return all(signs) if match["person"] else any(signs)
 
 
 def _quoted(read: _Read) -> Iterator[Span]:

@@ -29,6 +29,7 @@ from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
+    from kbtui.history.objects.commit import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 
@@ -82,6 +83,42 @@ async def test_a_tool_writes_an_entry_in_one_commit_that_says_where_it_comes_fro
     assert session.messages[2].meta["changes"][0]["commit"] == change.commit
     kb.history.undo_turn(told.finished.turn)
     assert not (kb.workspace.knowledge / "people/alice.md").exists()
+
+
+async def test_what_was_undone_is_written_again_where_the_user_asks_for_it_later(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    fact = "Frontend lead"
+    with ScriptedServer([Reply(tool_calls=[WRITE]), Reply("Kept.")]) as server:
+        told = await ask(kb, session, "Alice leads the frontend", model_at(server))
+    kb.history.undo_turn(told.finished.turn)
+    assert kb.memory.tombstones.buried(fact)
+    with ScriptedServer([Reply(tool_calls=[WRITE]), Reply("Kept.")]) as server:
+        told = await ask(kb, session, "I was wrong, please write it again", model_at(server))
+    assert told.used == [("write_entry", True)]
+    assert fact in kb.library.find("Alice").text
+    assert not kb.memory.tombstones.buried(fact), "whoever condenses the conversation may as well"
+    kb.history.undo_turn(told.finished.turn)
+    assert kb.memory.tombstones.buried(fact)
+
+
+async def test_what_was_undone_while_a_turn_goes_on_is_not_written_again_in_it(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    undone: list[str] = []
+
+    def undo(event: Changed) -> None:
+        if not undone and event.actor is Actor.AGENT:
+            undone.append(kb.history.undo(event.commit).id)
+
+    kb.history.subscribe(undo)
+    other = call("write_entry", type="person", title="Al", sections={"Role": "Frontend lead"})
+    script = [Reply(tool_calls=[WRITE]), Reply(tool_calls=[other]), Reply("Sorry.")]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Alice is somebody", model_at(server))
+    assert undone
+    assert told.used == [("write_entry", True), ("write_entry", False)]
+    assert "forgotten by the user" in told.tools[1].output
 
 
 async def test_sources_are_numbered_through_the_turn_and_only_the_cited_are_returned(

@@ -67,6 +67,94 @@ def test_what_is_forgotten_is_not_condensed_and_the_ledger_says_why(kbtui: Comma
     assert audit["unaccounted"] == 0
 
 
+SCOPES = ("all", "default", "knowledge", "memory", "docs", "sessions", "knowledge,sessions,docs/p")
+
+
+def hits(kbtui: Command, text: str) -> set[str]:
+    """The files that a search for a text finds in any scope."""
+    found = [
+        kbtui("search", text, "--scope", scope, "--lexical", "-n", "100", "--json").json["hits"]
+        for scope in SCOPES
+    ]
+    return {hit["path"] for each in found for hit in each}
+
+
+def plant(kbtui: Command) -> None:
+    """Put a word into all that is written when somebody tells it, imports it, or writes it."""
+    kbtui.ok("ask", "My brother's parrot is called Zazoo.", "-s", "birds")
+    kbtui.ok("ask", "Who is Zazoo?", "-s", "birds")
+    kbtui.ok("consolidate")
+    kbtui.ok("ask", "Zazoo is a funny thing", "-s", "Zazoo and others")
+    kbtui.ok("remember", "Zazoo eats nuts")
+    kbtui.ok("new", "topic", "Parrots", "-b", "They are loud.\n\n- Zazoo is one", "-t", "pets")
+    note = kbtui.file("memory/2026/11/01.md")
+    note.parent.mkdir(parents=True)
+    note.write_text("# A day\n\nSaw Zazoo. It rained.\n")
+    said = [{"sender": role, "text": text, "created_at": "2025-01-01T10:00:00Z", "uuid": text}
+            for role, text in (("human", "Zazoo sings"), ("assistant", "Does Zazoo?"))]  # fmt: skip
+    talk = {"uuid": "c1", "name": "All about Zazoo", "chat_messages": said}
+    export = kbtui.root.parent / "conversations.json"
+    export.write_text(json.dumps([talk | {"created_at": "2025-01-01T10:00:00Z"}]))
+    kbtui.ok("import", str(export))
+
+
+def test_what_was_forgotten_is_found_in_no_scope(kbtui: Command) -> None:
+    plant(kbtui)
+    assert len(hits(kbtui, "Zazoo")) > 5
+    done = kbtui.ok("forget", "Zazoo", "--yes")
+    assert hits(kbtui, "Zazoo") == set()
+    assert "still" not in done.err
+    assert "nothing else reads it from there any more" in done.err
+    assert "They are loud." in kbtui.file("knowledge/topics/parrots.md").read_text()
+    assert "It rained." in kbtui.file("memory/2026/11/01.md").read_text()
+    assert "Zazoo" not in kbtui.ok("sessions").out
+    assert any("Zazoo" in file.read_text() for file in kbtui.file("sessions").glob("*.jsonl"))
+
+
+def test_undoing_it_brings_titles_back_as_well(kbtui: Command) -> None:
+    kbtui.ok("ask", "Good morning, my dear", "-s", "All about Zazoo")
+    done = kbtui.ok("forget", "Zazoo", "--yes")
+    assert "1 title of conversations said so." in done.err
+    assert "Zazoo" not in kbtui.ok("sessions").out
+    (commit,) = [line.split()[-1] for line in done.err.splitlines() if "kbtui undo" in line]
+    kbtui.ok("undo", commit)
+    assert "All about Zazoo" in kbtui.ok("sessions").out
+    assert hits(kbtui, "Zazoo")
+
+
+def test_where_it_is_found_all_the_same_is_said(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Parrots", "-b", "## Zazoo\n\nLoud.\n\n- Zazoo is one")
+    kbtui.file("knowledge/topics/owner.md").write_text("---\naliases: [Zazoo]\n---\n# Max\n")
+    kbtui.file("knowledge/topics/bad.md").write_text("---\ntags: [a\n---\nZazoo\n")
+    document = kbtui.file("docs/p/birds.txt")
+    document.parent.mkdir(parents=True)
+    document.write_text("A list of birds:\nZazoo\n")
+    done = kbtui.ok("forget", "Zazoo", "--yes")
+    left = hits(kbtui, "Zazoo")
+    assert left == {
+        "docs/p/birds.txt",
+        "knowledge/topics/bad.md",
+        "knowledge/topics/owner.md",
+        "knowledge/topics/parrots.md",
+    }
+    (said,) = [line for line in done.err.splitlines() if "still say it" in line]
+    assert all(path in said for path in left)
+    document.unlink()
+    again = kbtui("forget", "Zazoo", "--yes")
+    assert again.status == 1
+    assert "birds.txt" not in again.err
+    assert "bad.md" in again.err
+    assert "Nothing else says it" in again.err
+
+
+def test_one_word_of_a_line_that_goes_takes_no_other_lines_with_it(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Zazoo", "-b", "Parrot.")
+    kbtui.ok("remember", "A parrot lives long")
+    kbtui.ok("forget", "Zazoo", "--yes")
+    assert not kbtui.file("knowledge/topics/zazoo.md").exists()
+    assert "A parrot lives long" in kbtui.file(MEMORY).read_text()
+
+
 def test_what_stands_nowhere_is_buried_all_the_same(kbtui: Command) -> None:
     done = kbtui("forget", "the secret recipe")
     assert done.status == 1

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.knowledge.entries.entry import Link, parse_entry
+from kbtui.knowledge.entries.templates import without_empty_sections
 from kbtui.knowledge.format.body import plain_line, summary_of
 
 if TYPE_CHECKING:
@@ -191,3 +192,13 @@ def test_the_properties_of_a_logseq_page_are_read() -> None:
     assert entry.tags == ("birds", "flight")
     assert entry.private
     assert entry.frontmatter == {}
+
+
+def test_only_empty_sections_of_the_types_own_template_are_left_out_of_what_is_read() -> None:
+    text = "## Role\r\n\r\n## Notes\n### Small\n\n## Works on\n \n## Mine\n\n```\n## Role\n```\n"
+    shown = without_empty_sections(text, "person")
+    assert [line.strip() for line in shown.split("\n")] == (
+        ["", "", "## Notes", "### Small", "", "", "", "## Mine", "", "```", "## Role", "```", ""]
+    )
+    assert without_empty_sections(text, "topic") == text
+    assert without_empty_sections(text, None) == text

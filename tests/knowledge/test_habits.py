@@ -318,6 +318,28 @@ def test_the_daily_note_is_where_obsidian_has_it_and_begins_with_its_template(
     )
 
 
+def test_templates_are_what_lies_where_obsidian_makes_notes_of(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened(
+        {
+            ".obsidian/templates.json": json.dumps({"folder": "Vorlagen"}),
+            ".obsidian/daily-notes.json": json.dumps({"template": "T/Day"}),
+            ".obsidian/plugins/templater-obsidian/data.json": '{"templates_folder": "/Meta/Tp/"}',
+            **dict.fromkeys(
+                [
+                    *("Vorlagen/A.md", "Vorlagen/Sub/B.md", "T/Day.md", "Meta/Tp/C.md"),
+                    *("Work/_templates/D.md", "T/Days.md", "Meta/E.md", "Vorlagen.md", "F.md"),
+                ],
+                "# {{title}}\n",
+            ),
+        }
+    )
+    habits = kb.library.overlay().habits()
+    notes = {info.slug for info in kb.library.infos() if not habits.is_template(info)}
+    assert notes == {"Days", "E", "Vorlagen", "F"}
+
+
 def test_a_type_of_the_owners_is_made_by_the_owners_template(
     opened: Callable[[dict[str, str]], KnowledgeBase],
 ) -> None:

@@ -12,7 +12,16 @@ from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.records.tombstones import Source
 from kbtui.models.port import ToolCall
-from tests.memory.memory_room import SEED, START, Room, call_save, entry, open_room, scripted
+from tests.memory.memory_room import (
+    SEED,
+    START,
+    Room,
+    call_save,
+    call_slice,
+    entry,
+    open_room,
+    scripted,
+)
 from tests.scripted_server import Reply, Request, ScriptedServer
 
 if TYPE_CHECKING:
@@ -479,6 +488,25 @@ async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(
     anew = asked.talk([(year, "user", "My favorite color is blue.")])
     await _run(asked, anew.id)
     assert "blue" in asked.library.find("Favorite color").body
+
+
+@pytest.mark.parametrize(("message", "written"), [(1, False), (2, True)])
+async def test_what_was_undone_is_written_again_if_a_later_message_says_it_in_other_words(
+    asked: Room, server: ScriptedServer, message: int, *, written: bool
+) -> None:
+    text = "Analytics runs on PostgreSQL"
+    asked.pipeline.tombstones.clock = asked.clock
+    session = asked.talk([(0, "user", "The numbers should go to Postgres")])
+    with asked.history.change(Actor.AGENT, "told so") as change:
+        change.write("memory/MEMORY.md", f"# Memory\n\n- {text}\n")
+    assert change.result is not None
+    asked.clock.pass_(minutes=1)
+    asked.history.undo(change.result.id)
+    asked.talk([(2, "user", "Fine, let's take Postgres after all")], session.id)
+    fact = {"text": text, "type": "topic", "subject": "Analytics", "message": message}
+    _says(server, call_slice(facts=[fact]))
+    assert (await _run(asked, session.id)).kind == "archived"
+    assert [info.title for info in asked.library.infos()] == ["Analytics"] * written
 
 
 async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedServer) -> None:

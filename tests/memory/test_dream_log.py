@@ -12,7 +12,7 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.jobs import DreamJob
 from kbtui.memory.dream.report import DreamReport
 from kbtui.memory.records.cursors import CURSORS
-from tests.memory.dream_room import MEMORY, archive, dream_room, machine, person, run, seen
+from tests.memory.dream_room import archive, dream_room, machine, person, run, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +28,22 @@ def room(tmp_path: Path) -> Iterator[Room]:
     room.close()
 
 
-async def _dreamt(room: Room, content: str) -> str:
-    archive(room, content)
+def _twice(room: Room, name: str) -> None:
+    """Have a machine write the same twice, so that Dream has something to do."""
+    text = f"---\ntype: fact\n---\n# {name}\n\n- Has 5 of {name}\n"
+    machine(room, **{f"facts__{name}": text, f"facts__{name}-twin": text})
+    archive(room, f"They spoke of {name}.")
+
+
+async def _dreamt(room: Room, name: str) -> str:
+    _twice(room, name)
     report = await run(room)
     assert report.commit is not None
     return report.commit
+
+
+def _twin(name: str) -> str:
+    return f"knowledge/facts/{name}-twin.md"
 
 
 # The log -----------------------------------------------------------------------------------------
@@ -41,18 +52,18 @@ async def _dreamt(room: Room, content: str) -> str:
 async def test_the_log_shows_changes_and_leaves_out_runs_that_only_read(room: Room) -> None:
     with pytest.raises(NotFoundError, match="nothing yet"):
         room.pipeline.dream_log.show()
-    first = await _dreamt(room, "User prefers dark mode.")
-    await _dreamt(room, "They said hello.")
-    second = await _dreamt(room, "Alice owns billing.")
+    first = await _dreamt(room, "rack")
+    archive(room, "They said hello.")
+    await run(room)
+    second = await _dreamt(room, "rent")
     log = room.pipeline.dream_log
     assert [commit.id for commit in log.log()] == [second, first]
     assert [commit.id for commit in log.log(1)] == [second]
     assert log.show().commit.id == second
-    assert [diff.path for diff in log.show().diffs] == ["knowledge/people/alice.md"]
-    shown = log.show(first[:8])
-    assert [diff.path for diff in shown.diffs] == [MEMORY]
-    lines = [line.text for hunk in shown.diffs[0].hunks for line in hunk.lines]
-    assert "- Prefers dark mode" in lines
+    assert _twin("rent") in [diff.path for diff in log.show().diffs]
+    shown = {diff.path: diff for diff in log.show(first[:8]).diffs}
+    lines = [line.text for hunk in shown[_twin("rack")].hunks for line in hunk.lines]
+    assert "- Has 5 of rack" in lines
 
 
 async def test_the_log_says_what_was_done_and_why_nothing_was(room: Room) -> None:
@@ -67,12 +78,12 @@ async def test_the_log_says_what_was_done_and_why_nothing_was(room: Room) -> Non
         "Dream read archive entry 1: nothing had to change."
         " Nothing is new in the archive: it has read all of it."
     )
-    await _dreamt(room, "User prefers dark mode. Alice owns billing.")
+    await _dreamt(room, "rack")
     assert log.show().commit.body == (
-        "Dream read archive entry 2: added to memory/MEMORY.md; wrote of Alice."
+        "Dream read archive entry 2: merged facts/rack-twin into facts/rack."
     )
     async with room.pipeline.lock.hold():
-        archive(room, "User likes tea.")
+        _twice(room, "rent")
         await run(room)
     assert log.idle().startswith("Dream is put off: ")
 
@@ -88,41 +99,34 @@ async def test_only_dreams_own_changes_are_in_it(room: Room) -> None:
 
 async def test_restoring_brings_back_the_state_before_and_dream_reads_again(room: Room) -> None:
     machine(room, people__bob=person("Bob"))
-    first = await _dreamt(room, "User prefers dark mode.")
-    await _dreamt(room, "Alice owns billing.")
+    first = await _dreamt(room, "rack")
+    await _dreamt(room, "rent")
     room.write("USER.md", "# User\n\n- Name: Ada\n")
     log = room.pipeline.dream_log
-    assert {diff.path for diff in log.preview(first)} == {
-        MEMORY,
-        "knowledge/people/alice.md",
-        "USER.md",
-        CURSORS,
-    }
+    changed = {path for diff in log.preview(first) for path in (diff.path, diff.old_path)}
+    assert {_twin("rack"), "knowledge/facts/rent.md", "USER.md", CURSORS} <= changed
     commit = log.restore(first)
     assert commit is not None
     assert commit.actor is Actor.YOU
-    assert not room.exists(MEMORY)
-    assert not room.exists("knowledge/people/alice.md")
+    assert room.exists(_twin("rack"))
+    assert not room.exists("knowledge/facts/rent.md")
+    assert not room.exists("USER.md")
     assert room.exists("knowledge/people/bob.md")
     assert len(room.pipeline.archive.entries()) == 2, "what happened stays on record"
     assert seen(room) == 0
-    assert not room.pipeline.tombstones.buried("Prefers dark mode")
-    report = await run(room)
-    assert report.entries == 2
-    assert "- Prefers dark mode" in room.read(MEMORY)
+    assert (await run(room)).entries == 2
 
 
-async def test_undoing_one_change_keeps_the_later_ones_and_is_not_relearned(room: Room) -> None:
-    machine(room, MEMORY="# Skills\n\n- Speaks German\n")
-    first = await _dreamt(room, "User prefers dark mode.")
-    await _dreamt(room, "User knows Greek.")
+async def test_undoing_one_change_keeps_the_later_ones_and_is_not_done_again(room: Room) -> None:
+    first = await _dreamt(room, "rack")
+    await _dreamt(room, "rent")
     room.history.undo(first)
-    assert "dark" not in room.read(MEMORY)
-    assert "- Knows Greek" in room.read(MEMORY)
+    assert room.exists(_twin("rack"))
+    assert not room.exists(_twin("rent"))
     assert seen(room) == 2, "it goes on where it was"
-    await _dreamt(room, "User prefers dark mode. User likes tea.")
-    assert "dark" not in room.read(MEMORY)
-    assert "- Likes tea" in room.read(MEMORY)
+    await _dreamt(room, "rain")
+    assert room.exists(_twin("rack"))
+    assert not room.exists(_twin("rain"))
 
 
 async def test_the_archive_is_kept_short_by_what_dream_has_read(
@@ -131,12 +135,12 @@ async def test_the_archive_is_kept_short_by_what_dream_has_read(
     monkeypatch.setattr("kbtui.memory.records.archive.Archive.compact.__defaults__", (5,))
     for number in range(12):
         archive(room, f"Talk number {number}.", f"2025-03-{number + 1:02d} 10:00")
-    archive(room, "User prefers tea.")
+    _twice(room, "rack")
     await run(room)
     assert room.exists("memory/history-2025.jsonl")
     assert room.read("memory/history.jsonl").count("\n") == 5
     assert len(room.pipeline.archive.entries()) == 13
-    assert [diff.path for diff in room.pipeline.dream_log.show().diffs] == [MEMORY]
+    assert _twin("rack") in [diff.path for diff in room.pipeline.dream_log.show().diffs]
 
 
 # The schedule ------------------------------------------------------------------------------------
@@ -145,26 +149,26 @@ async def test_the_archive_is_kept_short_by_what_dream_has_read(
 async def test_it_is_due_when_something_is_new_and_the_interval_is_over(room: Room) -> None:
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
     assert job.next_due(room.clock()) is None, "nothing is new"
-    archive(room, "User prefers tea.")
+    _twice(room, "rack")
     assert job.next_due(room.clock()) == room.clock(), "it has never run: it is overdue"
     report = await job.run()
     assert report.changed
-    assert "changed memory/MEMORY" in report.text
+    assert "changed facts/rack" in report.text
     assert job.next_due(room.clock()) is None
-    archive(room, "User likes chess.")
+    archive(room, "They played chess.")
     assert job.next_due(room.clock()) == room.clock() + timedelta(hours=2)
 
 
 async def test_after_a_restart_the_last_commit_says_when_it_ran(room: Room) -> None:
-    await _dreamt(room, "User prefers tea.")
-    archive(room, "User likes chess.")
+    await _dreamt(room, "rack")
+    archive(room, "They played chess.")
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
     last = next(iter(room.history.log(actor=Actor.DREAM)))
     assert job.next_due(last.time) == last.time + timedelta(hours=2)
 
 
 async def test_without_an_interval_it_runs_only_when_asked(room: Room) -> None:
-    archive(room, "User prefers tea.")
+    _twice(room, "rack")
     job = DreamJob(room.pipeline.dream, room.history, 0, room.clock)
     assert job.next_due(room.clock()) is None
     assert (await job.run()).changed
@@ -173,7 +177,7 @@ async def test_without_an_interval_it_runs_only_when_asked(room: Room) -> None:
 async def test_what_failed_is_due_again_after_the_interval(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive(room, "User prefers tea.")
+    _twice(room, "rack")
     job = DreamJob(room.pipeline.dream, room.history, 2, room.clock)
 
     async def fail(**_options: object) -> DreamReport:

@@ -16,7 +16,7 @@ from kbtui.memory.recall.mentions import masks_of, spans_saying, words_of
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ToolCall
 from kbtui.search.index.chunker import session_messages
-from kbtui.sessions.log_records import FORGOTTEN_MARK, Mask
+from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, Mask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,12 +195,22 @@ def test_the_sentences_that_say_it_are_found(text: str, asked: str, told: list[s
     assert [text[first:last] for first, last in spans] == told
 
 
+def test_a_line_of_the_journal_says_what_was_said_and_not_when(kb: KnowledgeBase) -> None:
+    note = kb.workspace.root / "memory/2026-11-21.md"
+    note.write_text("# A day\n\n- 09:14 My brother keeps bees. It rains.\n- 09:20 Bees!\n")
+    session = kb.sessions.create("test")
+    session.append("user", "Did you know that my brother keeps bees at home?")
+    kb.memory.forgetting.forget(kb.memory.forgetting.plan("brother bees"))
+    assert note.read_text() == "# A day\n\n- 09:14 It rains.\n- 09:20 Bees!\n"
+    assert kb.memory.tombstones.buried("My brother keeps bees.")
+
+
 def test_an_answer_is_masked_together_with_its_question(kb: KnowledgeBase) -> None:
     session = kb.sessions.create("test")
     session.append("assistant", "Your favorite color?")
     session.append("user", "Blue.")
     session.append("user", "Blue.")
-    masks = masks_of(session.messages, [words_of("favorite color blue")])
+    masks = masks_of(kb.sessions.read_log(session.id), [words_of("favorite color blue")])
     assert [mask.message for mask in masks] == [2]
 
 
@@ -238,6 +248,23 @@ def test_what_another_forgetting_masks_stays_masked(kb: KnowledgeBase) -> None:
     assert session_messages("sessions/x.jsonl", session_log(kb, session))[1][0].text == now
     kb.sessions.unmask(session.id, "b")
     assert session.messages[0].content == "One. Two. Three. Four."
+
+
+def test_words_of_a_title_come_back_unless_another_was_given_since(kb: KnowledgeBase) -> None:
+    session = kb.sessions.create("test", title="One. Two.")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((0, 4),))], by="a")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((12, 16),))], by="b")
+    assert session.title == f"{FORGOTTEN_MARK} {FORGOTTEN_MARK}"
+    assert session_messages("sessions/x.jsonl", session_log(kb, session))[0] == ""
+    kb.sessions.unmask(session.id, "a")
+    now = f"One. {FORGOTTEN_MARK}"
+    assert session.title == kb.sessions.read_log(session.id).title == now
+    assert session_messages("sessions/x.jsonl", session_log(kb, session))[0] == "One."
+    session.rename("Three. Four.")
+    kb.sessions.mask(session.id, [Mask(TITLE, ((0, 6),))], by="c")
+    kb.sessions.unmask(session.id, "b")
+    assert session.title == f"{FORGOTTEN_MARK} Four."
+    assert kb.sessions.read_log(session.id).title == session.title
 
 
 def session_log(kb: KnowledgeBase, session: Session) -> str:

@@ -29,15 +29,31 @@ def test_a_new_entry_has_the_template_of_its_type() -> None:
     assert text.startswith(
         "---\ntype: decision\ncreated: 2026-03-06\nupdated: 2026-03-06\nrelated: [people/alice]\n"
     )
-    assert "# Use PostgreSQL\n" in text
-    assert "## Decision\nPostgreSQL, for its JSON operators.\n" in text
-    assert "## Evolution\n- 2026-03-06: recorded" in text
+    assert text.endswith(
+        "---\n# Use PostgreSQL\n\n## Decision\nPostgreSQL, for its JSON operators.\n"
+    )
 
 
 def test_sections_of_a_fact_fill_those_of_the_template() -> None:
-    text = new_entry(_fact("person", "## Role\nLead\n\n## Hobbies\n- chess"), Front(DAY), [])
-    assert "## Role\nLead\n\n## Works on" in text
-    assert "## Hobbies\n- chess" in text
+    fact = _fact("person", "## Hobbies\n- chess\n\n## Notes\n- tall\n\n## Role\nLead")
+    text = new_entry(fact, Front(DAY), [])
+    assert text.endswith("\n\n## Role\nLead\n\n## Notes\n- tall\n\n## Hobbies\n- chess\n")
+
+
+def test_a_heading_that_is_added_later_stands_in_the_order_of_the_template() -> None:
+    text = "# Alice\n\nA friend.\n\n## Notes\n- likes tea\n"
+    grown = grown_entry(text, _fact("person", "## Role\nLead"), DAY)
+    grown = grown_entry(grown, _fact("person", "## Works on\n- billing\n\n## Hobbies\n- go"), DAY)
+    assert grown == (
+        "# Alice\n\nA friend.\n\n## Role\n- Lead\n\n## Works on\n- billing\n\n"
+        "## Notes\n- likes tea\n\n## Hobbies\n- go\n"
+    )
+
+
+def test_neither_the_title_nor_code_is_taken_for_a_heading_of_the_template() -> None:
+    text = "# Notes\n\n```\n## Works on\n```\n"
+    grown = grown_entry(text, _fact("person", "## Works on\n- tea\n\n## Role\nLead"), DAY)
+    assert grown == text + "\n## Role\n- Lead\n\n## Works on\n- tea\n"
 
 
 def test_only_what_is_new_is_added_and_the_rest_stays_byte_for_byte() -> None:

@@ -244,19 +244,21 @@ def test_the_oldest_safe_slice_goes_into_the_archive_with_a_cursor(tmp_path: Pat
         assert after.role != "tool", "a call was parted from its result"
 
 
-def test_dream_curates_what_the_archive_tells_in_small_edits(kb: KnowledgeBase) -> None:
+def test_dream_curates_in_small_edits(kb: KnowledgeBase) -> None:
+    note = "---\ntype: person\n---\n# Alice\n\n- Owns [[ops/billing]]\n"
     with kb.history.change(Actor.CONSOLIDATOR, "archived") as change:
+        change.write("knowledge/people/alice.md", note)
+        change.write("knowledge/topics/billing.md", "# Billing\n\nRuns nightly.\n")
         kb.memory.archive.stage(
             change,
-            "- User prefers dark mode\n- Alice owns billing",
+            "- Alice owns billing",
             session="s",
             messages=(1, 2),
             timestamp="2026-03-06 10:00",
         )
     report = asyncio.run(kb.memory.dream.run())
     assert report.kind == "changed"
-    assert "dark mode" in read(kb, MEMORY)
-    assert "billing" in kb.library.find("Alice").text
+    assert "- Owns [[topics/billing]]\n" in kb.library.find("Alice").text
     assert not kb.memory.dream.has_news()
     settings = kb.settings.dream
     assert (settings.interval_hours, settings.max_batch_size, settings.max_iterations) == (

@@ -106,6 +106,8 @@ def test_what_the_user_states_anew_may_be_written_again(
         ("I like coffee; tea I never liked.", False),
         ("I'm not sure. I do like tea!", True),
         ("No.\nI like tea", True),
+        ("No, I like tea", True),
+        ("No tea, I like it not", False),
     ],
 )
 def test_what_is_denied_is_not_stated_anew(
@@ -114,6 +116,39 @@ def test_what_is_denied_is_not_stated_anew(
     bury(history, tombstones, ["Likes tea"])
     said = [(NOW + timedelta(minutes=1), text)]
     assert tombstones.buried("Likes tea", said=said) is not anew
+
+
+def test_a_day_that_is_named_by_its_distance_states_its_date(
+    history: History, tombstones: Tombstones
+) -> None:
+    bury(history, tombstones, ["The release is on 2026-11-23", "The party (2026-11-23) is big"])
+    said = [(datetime(2026, 11, 22, 12).astimezone(), "The release is tomorrow. The party is big")]
+    assert not tombstones.buried("The release is on 2026-11-23", said=said)
+    assert not tombstones.buried("The party (2026-11-23) is big", said=said)
+    later = [(said[0][0] + timedelta(days=1), said[0][1])]
+    assert tombstones.buried("The release is on 2026-11-23", said=later)
+
+
+def test_what_was_undone_may_be_done_again_by_whoever_is_asked_to_since(
+    history: History, tombstones: Tombstones
+) -> None:
+    with history.change(Actor.YOU, "undo") as change:
+        tombstones.bury(change, ["Likes tea"], undone=True)
+    before, after = NOW - timedelta(minutes=1), NOW + timedelta(minutes=1)
+    assert not tombstones.buried("Likes tea", said=[(after, "Do it again")], asked=True)
+    assert tombstones.buried("Likes tea", said=[(before, "Note that I like tea")], asked=True)
+    assert tombstones.buried("Likes tea", asked=True)
+    assert tombstones.buried("Likes tea", said=[(after, "Do it again")])
+
+
+def test_what_was_forgotten_has_to_be_said_though_it_was_undone_too(
+    history: History, tombstones: Tombstones
+) -> None:
+    said = [(NOW + timedelta(minutes=1), "Do it again")]
+    for undone in (True, False, True):
+        with history.change(Actor.YOU, "take it out") as change:
+            tombstones.bury(change, ["Likes tea"], undone=undone)
+    assert tombstones.buried("Likes tea", said=said, asked=True)
 
 
 def test_burying_again_counts_from_then_on_and_for_what_was_said_since(
@@ -165,6 +200,21 @@ def test_undoing_a_memory_change_buries_its_facts_and_undoing_that_lifts_them(
     history.undo(undone.id)
     assert not tombstones.buried("likes tea")
     assert not tombstones.buried("User drinks it black")
+
+
+def test_what_is_undone_in_the_journal_is_buried_whenever_it_was_said(
+    history: History, tombstones: Tombstones
+) -> None:
+    with history.change(Actor.YOU, "begin") as change:
+        change.write("memory/2026-11-21.md", "# Today\n\n- 09:10 Hello\n")
+    with history.change(Actor.YOU, "said") as change:
+        change.write("memory/2026-11-21.md", "# Today\n\n- 09:10 Hello\n- 09:14 I like tea\n")
+    assert change.result is not None
+    undone = history.undo(change.result.id)
+    assert tombstones.buried("The user likes tea")
+    assert not tombstones.buried("Hello")
+    history.undo(undone.id)
+    assert not tombstones.buried("The user likes tea")
 
 
 def test_what_an_undo_only_moves_is_not_buried(history: History, tombstones: Tombstones) -> None:

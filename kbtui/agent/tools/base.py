@@ -60,6 +60,7 @@ class ToolContext:
         message: The user's message that the turn answers.
         find_editor: Gives the edit engine; without it nothing can be written.
         said: What the user says in this turn; empty where no person speaks.
+        said_at: When they said it; None: now.
         actor: Who asks, for what is written.
         now: The clock, in the user's time zone.
         names_private: Whoever mustn't see what a private entry says may know that it is there.
@@ -81,6 +82,7 @@ class ToolContext:
     said: str = ""
     actor: Actor = Actor.AGENT
     now: Callable[[], datetime] = lambda: datetime.now().astimezone()
+    said_at: datetime | None = None
     names_private: bool = True
     recalls: bool = True
 

@@ -65,7 +65,7 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
     author = Author(
         context.actor,
         context.origin,
-        [(context.now(), context.said)] if context.said else (),
+        [(context.said_at or context.now(), context.said)] if context.said else (),
         partial(asked_for, context.said),
         shows_private=context.is_local,
         hides=context.conceals,
@@ -158,7 +158,7 @@ class WriteEntry:
         body=text("its text below the title, if it has no sections"),
         sections={
             "type": "object",
-            "description": "text by heading; headings of the type that are left out stay empty",
+            "description": "text by heading; only headings that have text are written",
             "additionalProperties": {"type": "string"},
         },
         summary=text("one line for the catalogue"),

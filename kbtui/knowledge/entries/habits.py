@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from string import ascii_lowercase, digits
 from typing import Any
 
@@ -53,6 +54,11 @@ _PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^
 _DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
 _MOMENT = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|mm|ss|ww|WW")
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
+_OF_TEMPLATES = (
+    (".obsidian/templates.json", "folder", "/"),
+    (".obsidian/daily-notes.json", "template", ".md"),
+    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder", "/"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +220,28 @@ class Habits:
         """The path of the owner's template for a type: ``Templates/Meeting Template.md``."""
         if not self.in_place:
             return None
-        folder = str(self._settings(".obsidian/templates.json").get("folder", "")).strip("/")
         names = {kind.casefold(), f"{kind} template".casefold()}
         found = (
             info.path
             for info in self._infos
-            if info.slug.casefold() in names
-            and (_TEMPLATES.search(info.category) or (folder and info.category == folder))
+            if info.slug.casefold() in names and self.is_template(info)
         )
         return next(found, None)
+
+    def is_template(self, info: EntryInfo) -> bool:
+        """True for a note that new ones are made of, as its folder or Obsidian's settings say."""
+        if _TEMPLATES.search(info.category):
+            return True
+        return info.path.removeprefix(_ROOT).startswith(self._template_places)
+
+    @cached_property
+    def _template_places(self) -> tuple[str, ...]:
+        """How the paths of what Obsidian, and what plugs into it, makes notes of begin."""
+        if not self.in_place:
+            return ()
+        named = ((self._settings(file).get(key), end) for file, key, end in _OF_TEMPLATES)
+        places = ((str(name or "").strip("/").removesuffix(".md"), end) for name, end in named)
+        return tuple(f"{place}{end}" for place, end in places if place)
 
     def daily_note(self, day: date) -> tuple[str, str | None] | None:
         """Where the owner's note of a day lies, and the path of its template; None: has none."""
@@ -278,7 +297,7 @@ class Habits:
         return any(f"{info.category.casefold()}/".startswith(f"{wanted}/") for info in self._infos)
 
     def _own(self) -> Iterable[EntryInfo]:
-        return (info for info in self._infos if not _TEMPLATES.search(info.category))
+        return (info for info in self._infos if not self.is_template(info))
 
     def _has(self, file: str) -> bool:
         return (self._layout.root / file).is_file()

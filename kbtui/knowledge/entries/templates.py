@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from kbtui.knowledge.format.body import CodeRanges
 from kbtui.knowledge.format.yaml_edit import scalar_text, value_text
 from kbtui.text import clean_line
 
@@ -31,9 +32,9 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 
 
-def section_names(type_: str) -> tuple[str, ...]:
-    """The headings that an entry of this type starts with; a topic or fact has plain text."""
-    return _SECTIONS.get(type_, ())
+def section_names(type_: str | None) -> tuple[str, ...]:
+    """The headings of a type's entries, in their order; a topic or fact has plain text."""
+    return _SECTIONS.get(type_ or "", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,10 @@ def render_entry(
 ) -> str:
     """Write a new entry.
 
-    `sections` fills headings by name; those of the type that aren't named stay, empty, and names
-    that the type doesn't know are added. A section named ``""`` is text above the headings.
-    Where `sections` is a text it stands below the title as it is, and no heading is added.
+    `sections` are texts by heading: those of the type first, then those that it doesn't know. One
+    without text isn't written; one named ``""`` is text above the headings. Where `sections` is a
+    text it stands below the title as it is. None: a person is going to write, so all headings of
+    the type are there to be written into.
     """
     keys: dict[str, Any] = {"type": type_} if front.type else {}
     keys |= {"created": front.day, "updated": front.day} if front.dates else {}
@@ -78,22 +80,26 @@ def render_entry(
     if isinstance(sections, str):
         text = sections.strip("\n")
     else:
-        text = _body(type_, front.day, sections or {})
+        text = _empty_body(type_) if sections is None else _body(type_, sections)
     if not re.match(r"#[ \t]+\S", text.lstrip()):  # it begins with its title
         text = f"# {clean_line(title)}\n\n{text}".rstrip("\n")
     return f"---\n{head}---\n{text}\n" if head else f"{text}\n"
 
 
-def append_to_section(text: str, heading: str, line: str) -> str:
-    """Add a line at the end of a section, which is made at the end of the text if missing.
+def append_to_section(text: str, heading: str, line: str, type_: str | None = None) -> str:
+    """Add a line at the end of a section; everything that is there stays as it is.
 
-    Everything that is there stays as it is; a ``## Evolution`` section grows this way.
+    A section that is missing is made where the template of the type has it: above those that come
+    after it there, else at the end of the text.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     span = _section_span(text, heading)
     if span is None:
-        gap = newline if text.endswith("\n") else newline * 2
-        return f"{text}{gap if text else ''}## {heading}{newline}{line}{newline}"
+        place = _place_of_new(text, heading, type_)
+        above, below = text[:place], text[place:]
+        gap = "" if not above or above.endswith(newline * 2) else newline
+        gap += "" if not above or above.endswith("\n") else newline
+        return f"{above}{gap}## {heading}{newline}{line}{newline}{newline if below else ''}{below}"
     start, end = span
     kept = text[start:end].rstrip()
     tail = text[start + len(kept) : end]
@@ -110,30 +116,55 @@ def section_text(text: str, heading: str) -> str | None:
     return text[slice(*span)] if span else None
 
 
+def without_empty_sections(text: str, type_: str | None) -> str:
+    """A text with an empty line for each heading of the type's template that has nothing below.
+
+    So every other line keeps its number.
+    """
+    ours = section_names(type_)
+    for heading, (start, end) in _sections(text):
+        if heading[1] == "##" and heading[2] in ours and not text[start:end].strip():
+            text = text[: heading.start()] + " " * len(heading[0]) + text[heading.end() :]
+    return text
+
+
+def _sections(text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
+    """Each heading, and where the text below it starts and ends."""
+    code = CodeRanges(text)
+    found = [match for match in _HEADING.finditer(text) if match.start() not in code]
+    for number, match in enumerate(found):
+        level = len(match[1])
+        later = (found[place] for place in range(number + 1, len(found)))
+        ends = (after.start() for after in later if len(after[1]) <= level)
+        yield match, (min(match.end() + 1, len(text)), next(ends, len(text)))
+
+
 def _section_span(text: str, heading: str) -> tuple[int, int] | None:
     """Where the text below a heading starts and ends; None where there is no such heading."""
     wanted = heading.strip().casefold()
-    found = list(_HEADING.finditer(text))
-    for number, match in enumerate(found):
-        if match[2].strip().casefold() == wanted:
-            level = len(match[1])
-            below = (after for after in found[number + 1 :] if len(after[1]) <= level)
-            end = next(below, None)
-            return min(match.end() + 1, len(text)), end.start() if end else len(text)
-    return None
+    spans = (span for match, span in _sections(text) if match[2].strip().casefold() == wanted)
+    return next(spans, None)
 
 
-def _body(type_: str, created: date, sections: Mapping[str, str]) -> str:
+def _place_of_new(text: str, heading: str, type_: str | None) -> int:
+    """Where a section that is missing belongs."""
+    known = [name.casefold() for name in section_names(type_)]
+    wanted = heading.strip().casefold()
+    later = known[known.index(wanted) + 1 :] if wanted in known else ()
+    found = (match for match, _ in _sections(text) if match[1] != "#")
+    return next((each.start() for each in found if each[2].casefold() in later), len(text))
+
+
+def _empty_body(type_: str) -> str:
+    return "\n\n".join(f"## {name}" for name in section_names(type_))
+
+
+def _body(type_: str, sections: Mapping[str, str]) -> str:
     given = {name.strip(): text.strip("\n") for name, text in sections.items()}
-    lead = given.pop("", "")
     by_name = {name.casefold(): text for name, text in given.items()}
-    known = section_names(type_)
-    parts = [lead] if lead else []
-    for name in known:
-        text = by_name.get(name.casefold(), "")
-        if name == EVOLUTION and not text:
-            text = f"- {created.isoformat()}: recorded"
-        parts.append(f"## {name}\n{text}".rstrip("\n"))
-    shown = {name.casefold() for name in known}
-    parts += [f"## {name}\n{text}" for name, text in given.items() if name.casefold() not in shown]
-    return "\n\n".join(parts)
+    known = {name.casefold(): name for name in ("", *section_names(type_))}
+    parts = [(name, by_name.get(folded, "")) for folded, name in known.items()]
+    parts += [(name, text) for name, text in given.items() if name.casefold() not in known]
+    return "\n\n".join(
+        f"## {name}\n{text}" if name else text for name, text in parts if text.strip()
+    )

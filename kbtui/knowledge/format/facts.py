@@ -43,6 +43,7 @@ _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
 _SUMMARY = "summary"
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
+_ANSWERS = re.compile(r"\A\W*\w+,\s")
 _DENIALS = frozenset({"not", "no", "never", "forget", "without"})
 Place = Literal["entry", "memory"]
 
@@ -97,13 +98,16 @@ def plain_fact(text: str) -> str:
 
 
 def states(text: str, fact: str) -> bool:
-    """True if the sentences of a text that deny nothing hold all words of a fact."""
+    """True if the sentences of a text that deny nothing hold all words of a fact.
+
+    One word before a comma answers what was said before: "No, I do like tea."
+    """
     words = set(normalise(fact).split())
     told: set[str] = set()
     for sentence in _SENTENCE_END.split(text):
-        said = set(normalise(sentence).split())
-        if not (said & _DENIALS) - words:
-            told |= said
+        rest = set(normalise(_ANSWERS.sub("", sentence, count=1)).split())
+        if not (rest & _DENIALS) - words:
+            told |= set(normalise(sentence).split())
     return words <= told
 
 

@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff
-from kbtui.knowledge.format.facts import normalise, statements, states
+from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.tombstones import is_stated
 from kbtui.workspace import files
 
 _MOST_STATEMENTS = 12
@@ -45,7 +46,7 @@ class LiveEdits:
         when = self.removed.get(normalise(fact))
         if when is None:
             return False
-        return not any(time > when and states(text, fact) for time, text in said)
+        return not is_stated(fact, ((time, text) for time, text in said if time > when))
 
 
 def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
@@ -98,7 +98,7 @@ class MemoryWriter:
         return self._committed(reason, origin, work)
 
     def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
-        said = page.said
+        said = page.said + list(_attributed(page, answer.facts))
 
         def plan(facts: Sequence[Fact]) -> Plan:
             return self.editor.plan(
@@ -172,6 +172,14 @@ class MemoryWriter:
 
     def _origin(self, page: Page, model: str) -> Origin:
         return Origin(page.session, page.range, model=model, batch=self.batch)
+
+
+def _attributed(page: Page, facts: Iterable[Fact]) -> Iterator[tuple[datetime, str]]:
+    """The facts of an answer in its own words, each when the user said it by that answer."""
+    times = {each.id: each.time for each in page.messages if each.role == "user"}
+    for fact in facts:
+        if fact.message in times:
+            yield times[fact.message], f"{fact.subject}: {fact.text}"
 
 
 def _without_echo(answer: Answer, echo: Echo) -> Answer:

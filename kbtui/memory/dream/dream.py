@@ -1,9 +1,9 @@
 """Dream: reads what is new in the archive, and curates the lasting files.
 
-It compares what is new with what is known, and makes the smallest honest edits: with a model by
-tools, without one by rules. All of a run is one change through the door, with the cursor in the
-same commit; until then nothing is written, so a run that fails, is cancelled or killed has not
-happened.
+It compares what is new with what is known, and makes the smallest honest edits by tools. Without a
+model it learns nothing: it puts right links, repeated lines, and what machines wrote twice. All of
+a run is one change through the door, with the cursor in the same commit; until then nothing is
+written, so a run that fails, is cancelled or killed has not happened.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Dream:
 
     def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
         """Without a model: put right what is evidently out of order."""
-        found, texts, _ = self._reader.disorder(page, copy.files)
+        found, texts = self._reader.disorder(page, copy)
         for number, edit in enumerate(curate(found, texts), 1):
             arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
             toolbox.run(ToolCall(str(number), edit.operation, arguments))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import summary_of
@@ -22,7 +24,7 @@ from kbtui.memory.dream.tools import SPECS, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
-from kbtui.memory.edits.working_copy import NOTES
+from kbtui.memory.edits.working_copy import NOTES, WorkingCopy
 from kbtui.memory.records.archive import ArchiveEntry
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, as_block
@@ -153,17 +155,37 @@ class Reader:
                 break
             paths.append(info.path)
             parts.append(block)
-        if found := problems(self._rooms.library, files, paths):
+        if found := self._problems(files, paths):
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, files: Overlay) -> tuple[list[Problem], dict[str, str], str]:
-        """What is out of order around a page, the texts looked at, MEMORY.md's last change."""
+    def disorder(self, page: Page, copy: WorkingCopy) -> tuple[list[Problem], dict[str, str]]:
+        """What is out of order around a page, and the texts looked at.
+
+        That two notes say the same is for a person to see where a person wrote both.
+        """
+        files = copy.files
         paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
-        last = next(iter(self._rooms.history.log(NOTES[-1], limit=1)), None)
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return problems(self._rooms.library, files, paths), texts, moment(last.time) if last else ""
+        return self._problems(files, paths, copy.is_of_people), texts
+
+    def _problems(
+        self, files: Overlay, paths: Iterable[str], stays: Callable[[str], bool] = lambda _: False
+    ) -> list[Problem]:
+        """What is out of order, but for what somebody wants to have so."""
+        found = problems(self._rooms.library, files, paths, stays)
+        return [problem for problem in found if not self._is_taken_back(problem.path)]
+
+    def _is_taken_back(self, path: str) -> bool:
+        """True if something that Dream did with a file was undone."""
+        history = self._rooms.history
+        undone = [each for c in history.log(path) for each in (c.origin.undoes or "").split()]
+        for each in undone:
+            with contextlib.suppress(KbtuiError):  # a purge has taken it away
+                if history.commit(each).actor is Actor.DREAM:
+                    return True
+        return False
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
         text = shown_text(files.data(path))
@@ -240,13 +262,22 @@ class Problem:
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
 
-def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Problem]:
-    """The first problems of each kind in the files `shown` to a model, without private ones."""
+def problems(
+    library: Library,
+    files: Overlay,
+    shown: Iterable[str],
+    stays: Callable[[str], bool] = lambda _path: False,
+) -> list[Problem]:
+    """The first problems of each kind in the files `shown` to a model, without private ones.
+
+    No entry that `stays` is said to be one too many, and no template, which is like its notes.
+    """
     infos = [info for info in library.infos() if not info.private and info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
     share = MOST // 4
+    habits = files.habits()
     found = [
-        *islice(_same_twice(infos, files), share),
+        *islice(_same_twice([i for i in infos if not habits.is_template(i)], files, stays), share),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
         *islice(_old_summaries(texts), share),
         *islice(_not_linked(library, infos, texts), share),
@@ -254,14 +285,19 @@ def problems(library: Library, files: Overlay, shown: Iterable[str]) -> list[Pro
     return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
 
 
-def _same_twice(infos: Iterable[EntryInfo], files: Overlay) -> Iterator[Problem]:
+def _same_twice(
+    infos: Iterable[EntryInfo], files: Overlay, stays: Callable[[str], bool]
+) -> Iterator[Problem]:
     """Entries of one name in one folder, of which one says all that the other does."""
     groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
     for info in infos:
         groups[info.category, normalise(info.title)].append(info)
     for group in islice((each for each in groups.values() if len(each) > 1), _MOST_READ):
-        kept, *others = sorted(group, key=lambda info: (len(info.slug), info.slug))
-        for other in others:
+        staying = {info.path for info in group if stays(info.path)}
+        kept, *others = sorted(
+            group, key=lambda info: (info.path not in staying, len(info.slug), info.slug)
+        )
+        for other in (each for each in others if each.path not in staying):
             paths = (other.path, kept.path)
             if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)

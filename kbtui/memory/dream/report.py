@@ -7,6 +7,7 @@ from typing import Literal
 
 from kbtui.errors import KbtuiError
 from kbtui.history.looking.diff import FileDiff
+from kbtui.settings import OFFLINE
 from kbtui.text import counted
 from kbtui.workspace.layout import short_name
 
@@ -72,7 +73,7 @@ class DreamReport:
         count = counted(self.entries, "new archive entry", "new archive entries")
         if not self.diffs and not self.suggestions:
             verb = "would read" if dry else "has read"
-            return f"Dream {verb} {count}; nothing had to change.{self._early}"
+            return f"Dream {verb} {count}; nothing had to change.{self._limits}"
         parts = [f"Dream {'would work in' if dry else 'has worked in'} {count}"]
         names = ", ".join(short_name(diff.path) for diff in self.diffs)
         if names:
@@ -81,8 +82,13 @@ class DreamReport:
         if self.suggestions:
             waits = f"{len(self.suggestions)} change{'s' * (len(self.suggestions) > 1)}"
             text += f" {waits} of your notes {'would be proposed' if dry else 'wait in the inbox'}."
-        return text + self._early
+        return text + self._limits
 
     @property
-    def _early(self) -> str:
+    def _limits(self) -> str:
+        if self.model == OFFLINE:
+            return (
+                " Without a model it learns nothing: it mends links, repeated lines and summaries,"
+                " and merges what machines wrote twice."
+            )
         return f" It was stopped early: {self.ended}" if self.ended else ""

@@ -270,7 +270,7 @@ def _added(body: str, item: Item, type_: str, day: date) -> str:
         dated = line if item.is_block else f"- {day.isoformat()}: {item.text}"
         return append_to_section(body, EVOLUTION, dated)
     heading = heading or _HOME.get(type_, "")
-    return append_to_section(body, heading, line) if heading else _below_lead(body, line)
+    return append_to_section(body, heading, line, type_) if heading else _below_lead(body, line)
 
 
 def _below_lead(body: str, line: str) -> str:

@@ -67,7 +67,7 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
             kind,
             name,
             front=habits.front(day),
-            sections=body if body is not None else content.get("sections"),
+            sections=body if body is not None else content.get("sections") or {},
             tags=content.get("tags", ()),
             related=[habits.reference(each) for each in content.get("related", ())],
             aliases=content.get("aliases", ()),
@@ -121,12 +121,12 @@ def _edited(entry: Entry, wanted: Edit) -> str:
     if wanted.body:
         text = text.removesuffix(entry.body) + wanted.body.strip("\n") + "\n"
     if wanted.append:
-        text = _appended(text, wanted.append.strip("\n"), wanted.section)
+        text = _appended(text, wanted.append.strip("\n"), wanted.section, entry.type)
     keys = _keys(entry, wanted)
     return frontmatter.set_keys(text, keys) if keys else text
 
 
-def _appended(whole: str, addition: str, section: str) -> str:
+def _appended(whole: str, addition: str, section: str, type_: str | None) -> str:
     """A text with more at its end or under a heading; items that stand there aren't added again."""
     if all(line.startswith(_BULLETS) for line in addition.splitlines()):
         known = set(map(normalise, statements(whole)))
@@ -140,7 +140,7 @@ def _appended(whole: str, addition: str, section: str) -> str:
             return whole
     heading = section.strip().lstrip("#").strip()
     if heading:
-        return append_to_section(whole, heading, addition)
+        return append_to_section(whole, heading, addition, type_)
     if not whole.strip():
         return f"{addition}\n"
     last = whole.rstrip().rpartition("\n")[2].lstrip()

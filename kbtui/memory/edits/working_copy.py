@@ -132,6 +132,7 @@ class WorkingCopy:
         self.operations: list[Operation] = []
         self.proposed: list[Proposed] = []
         self._told: set[str] = set()
+        self._anew: set[str] = set()
 
     # Doing -----------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class WorkingCopy:
             KbtuiError: it can't be done, or must not; nothing is changed.
         """
         edits = self._work(operation)
-        if not edits or (operation.optional and any(map(self._is_theirs, edits))):
+        if not edits or (operation.optional and any(map(self.is_of_people, edits))):
             return Done()
         around = self.around
         guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
@@ -184,9 +185,11 @@ class WorkingCopy:
         return [self._wish(each) for each in self.proposed]
 
     def stage(self, change: Change) -> None:
-        """Put what was done into a running change."""
+        """Put what was done into a running change; what the user asked for anew isn't buried."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
+        if self._anew and self.around.actor.is_asked:
+            self.around.tombstones.lift(change, sorted(self._anew))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
@@ -204,12 +207,18 @@ class WorkingCopy:
     def must_not(self, fact: str) -> bool:
         """True for what was forgotten, or taken out by the user, and not said again since."""
         around = self.around
-        return around.tombstones.buried(fact, said=around.said) or around.refuse(fact)
+        if not around.tombstones.buried(fact):
+            return around.refuse(fact)
+        asked = around.actor.is_asked
+        if around.tombstones.buried(fact, said=around.said, asked=asked):
+            return True
+        self._anew.add(fact)
+        return around.refuse(fact)
 
-    def _is_theirs(self, path: str) -> bool:
+    def is_of_people(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""
         authors = self.authors(path)
-        return bool(authors) and all(author is Actor.YOU for author in authors)
+        return bool(authors) and all(author.brings_words_of_people for author in authors)
 
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""

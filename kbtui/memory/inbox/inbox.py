@@ -234,7 +234,7 @@ class Inbox:
 
         def bury(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
             sources = _sources_of(plan.proposal.origin)
-            self._tombstones.bury(change, _facts(plan, chosen), sources)
+            self._tombstones.bury(change, _facts(plan, chosen), sources, undone=True)
             self._rejections.reject(plan, chosen, self._clock())
 
         proposal = self._history.proposals.drop(

@@ -8,27 +8,43 @@ is buried, so that no machine writes it anew. The log of changes keeps old versi
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
+from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import statements
 from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.recall.mentions import Mention, masks_of, mentions, says, without, words_of
+from kbtui.memory.recall.mentions import (
+    Mention,
+    masks_of,
+    mentions,
+    says,
+    sentences,
+    without,
+    words_of,
+)
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.memory.services import Services
-from kbtui.sessions.log_records import Mask
+from kbtui.search.results import Hit, Place
+from kbtui.sessions.log_records import TITLE, Mask
 from kbtui.sessions.store import SessionStore
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 _MEMORY = "memory/MEMORY.md"
+_SESSIONS = "sessions/"
+_MOST_HITS = 200
+_MOST_NAMED = 5
+_WRAP = re.compile(r"(?<=\S)\r?\n(?=[^\s>#*+|-])")
 _LEAST_WORDS = 2
 Words = frozenset[str]
 
@@ -76,7 +92,7 @@ class ForgetPlan:
     @property
     def messages(self) -> int:
         """How many messages said it."""
-        return sum(len(masks) for _, masks in self.masks)
+        return sum(mask.message != TITLE for _, masks in self.masks for mask in masks)
 
     @property
     def is_empty(self) -> bool:
@@ -87,6 +103,8 @@ class ForgetPlan:
     def notes(self) -> list[str]:
         """Further consequences, a sentence each."""
         said = [f"Nothing is left of {path}: it is deleted." for path in self.entries]
+        if titles := sum(mask.message == TITLE for _, masks in self.masks for mask in masks):
+            said.append(f"{counted(titles, 'title')} of conversations said so.")
         if self.messages:
             count = "A message" if self.messages == 1 else f"{self.messages} messages"
             said.append(f"{count} said so; that is passed over from now on.")
@@ -124,7 +142,9 @@ class Forgetting:
         if not wanted:
             raise UsageError("There is nothing to forget.", "Say what: /forget my favorite color")
         first = [each.text for _, data in self._files() for each in mentions(data, [wanted])]
-        facts = tuple(dict.fromkeys([wanted, *map(words_of, first)]))
+        # One word of a line that says it is said of other things as well.
+        more = [fact for fact in map(words_of, first) if len(fact) >= _LEAST_WORDS]
+        facts = tuple(dict.fromkeys([wanted, *more]))
         matches: list[Match] = []
         empty: list[str] = []
         for path, data in self._files():
@@ -132,14 +152,12 @@ class Forgetting:
             matches += [Match(path, each.line, each.text) for each in found]
             if found and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
-        # One word alone says too little to be looked for in all that was ever said.
-        telling = [fact for fact in facts if len(fact) >= _LEAST_WORDS or fact is not wanted]
         return ForgetPlan(
             text,
             facts,
             tuple(matches),
             tuple(empty),
-            tuple(self._masks(telling)) if telling else (),
+            tuple(self._masks(facts)),
             tuple(self._places(facts)),
             sum(_reworded(entry.content, facts) != entry.content for entry in self._entries()),
         )
@@ -176,13 +194,55 @@ class Forgetting:
         for session, masks in plan.masks:
             self._rooms.sessions.mask(session, masks, by=commits[0] if commits else "")
         self._rooms.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
-        return Forgotten(tuple(commits), tuple(paths), plan.entries, tuple(_left(plan, commits)))
+        left = (*self._still(plan), *_left(plan, commits))
+        return Forgotten(tuple(commits), tuple(paths), plan.entries, left)
+
+    def _still(self, plan: ForgetPlan) -> Iterator[str]:
+        """Say where it is found though it was forgotten: in what isn't changed for that."""
+        wanted = plan.facts[0]
+        found = self._rooms.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
+        places: dict[str, Hit | Place] = {hit.path: hit for hit in found.hits}
+        places |= {each.path: each for hit in found.hits for each in hit.also}
+        says_it = [path for path, place in places.items() if self._says(place, wanted)]
+        if says_it:
+            names = [self._layout.file(path) for path in sorted(says_it)]
+            rest = len(names) - _MOST_NAMED
+            names[_MOST_NAMED:] = [f"{rest} more"] if rest > 0 else []
+            verb = "says" if len(names) == 1 else "say"
+            yield (
+                f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} still {verb} it:"
+                " documents, titles, names, headings, properties and code are yours to change."
+            )
+        if found.notice:
+            yield f"Not everything could be looked through: {found.notice}"
+
+    def _says(self, place: Hit | Place, fact: Words) -> bool:
+        """True if a file that was found says a fact wherever it is looked for."""
+        name = place.path.rpartition("/")[2]
+        told = [place.title, place.heading if isinstance(place, Hit) else "", name]
+        if any(says(text, fact) for text in told):
+            return True
+        try:
+            text = self._text(place.path)
+        except KbtuiError:
+            return False
+        return any(says(each, fact) for each in (*text.splitlines(), *sentences(_unwrapped(text))))
+
+    def _text(self, path: str) -> str:
+        if path.startswith(_SESSIONS):
+            log = self._rooms.sessions.read_log(path.removeprefix(_SESSIONS))
+            return "\n\n".join(message.content for message in log.messages)
+        if is_document(path, self._rooms.settings.search.roots):
+            with Documents(self._layout) as documents:
+                return documents.read(path).whole
+        return files.read_text(self._layout, path)
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """Everything that is read from and can be rewritten: notes, archive, entries."""
         self._rooms.library.refresh()
-        notes = sorted(self._rooms.workspace.memory.glob("[!.]*.md"))
-        daily = [f"memory/{file.name}" for file in notes]
+        folder = self._rooms.workspace.memory
+        notes = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
+        daily = [f"memory/{name}" for name in notes if "/." not in f"/{name}"]
         daily = [path for path in daily if not is_record(path)]
         entries = [info.path for info in self._rooms.library.infos() if info.problem is None]
         shown = self._rooms.archive.shown()
@@ -197,7 +257,7 @@ class Forgetting:
     def _masks(self, facts: Sequence[Words]) -> Iterator[tuple[str, tuple[Mask, ...]]]:
         for info in self._rooms.sessions.list():
             try:
-                found = masks_of(self._rooms.sessions.read(info.id), facts)
+                found = masks_of(self._rooms.sessions.read_log(info.id), facts)
             except KbtuiError:
                 continue
             if found:
@@ -230,6 +290,12 @@ def restore_sessions(
     return list(changed)
 
 
+def _unwrapped(text: str) -> str:
+    """The paragraphs of a document, a line each."""
+    body = frontmatter.split(text.encode("utf-8", "surrogateescape")).body
+    return _WRAP.sub(" ", body.decode("utf-8", "surrogateescape"))
+
+
 def _reworded(content: str, facts: Sequence[Words]) -> str:
     data = content.encode("utf-8", "surrogateescape")
     found = mentions(data, facts)
@@ -237,13 +303,18 @@ def _reworded(content: str, facts: Sequence[Words]) -> str:
 
 
 def _left(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
+    if plan.is_empty:
+        return
     if plan.masks:
         count = counted(len(plan.masks), "conversation")
-        yield f"The log of {count} keeps what was said; nothing reads it from there any more."
+        yield (
+            f"The log of {count} keeps what was said, and the prompt what was typed (↑); nothing"
+            " else reads it from there any more."
+        )
     if commits:
         yield "The history has the old versions."
     if plan.masks or commits:
-        yield "`kbtui purge` takes it out of both for good."
+        yield "`kbtui purge` takes it out of everything for good."
 
 
 def _says_anything(data: bytes, gone: list[Mention]) -> bool:

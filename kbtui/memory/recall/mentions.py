@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import is_statement, split_lines
-from kbtui.sessions.log_records import Mask
-from kbtui.sessions.store import SessionMessage
+from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 
 SUMMARY = "summary"
 _ABOUT = re.compile(
@@ -22,7 +21,7 @@ _PIECE = re.compile(r"\S.*?(?:[.!?](?=\s|\Z)|(?=\n)|\Z)")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _LEAD = re.compile(
-    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?"
+    r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
     r"(?:\[\d{4}-\d\d-\d\d[^\]\n]*\][ \t]*)?(?:\[RAW\][ \t]*)?(?:(?:user|assistant):[ \t]+)?"
 )
 
@@ -41,12 +40,17 @@ class Mention:
 
 def words_of(text: str) -> frozenset[str]:
     """The words that tell what a text is about."""
-    return frozenset(normalise(_ABOUT.sub("", text.strip(), count=1)).split())
+    return _words(_ABOUT.sub("", text.strip(), count=1))
 
 
 def says(text: str, wanted: frozenset[str]) -> bool:
     """True if a text holds all of some words."""
-    return bool(wanted) and wanted <= set(normalise(text).split())
+    return bool(wanted) and wanted <= _words(text)
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text, those of a link's name and of a table's cells as well."""
+    return frozenset(normalise(text.replace("|", " ")).split())
 
 
 def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[Mention]:
@@ -77,7 +81,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[Mention]:
 def _is_about(title: str, body: str, facts: Sequence[frozenset[str]]) -> bool:
     """True if a document's title, or its first heading, says just that and nothing else."""
     heading = next((line[2:] for line in body.splitlines() if line.startswith("# ")), "")
-    names = [frozenset(normalise(each).split()) for each in (title, heading) if each.strip()]
+    names = [_words(each) for each in (title, heading) if each.strip()]
     return any(name in facts for name in names)
 
 
@@ -90,12 +94,12 @@ def spans_saying(
     """
     pieces = [(each.start(), each.end()) for each in _PIECE.finditer(text)]
     found: dict[tuple[int, int], None] = {}
-    known = set(normalise(asked).split())
+    known = _words(asked)
     for fact in facts:
         telling = [span for span in pieces if says(text[slice(*span)], fact)]
         if not telling and says(f"{asked} {text}", fact):
             new = fact - known or fact
-            telling = [span for span in pieces if new & set(normalise(text[slice(*span)]).split())]
+            telling = [span for span in pieces if new & _words(text[slice(*span)])]
         found |= dict.fromkeys(telling)
     return tuple(sorted(found))
 
@@ -105,11 +109,12 @@ def sentences(text: str) -> list[str]:
     return [each[0] for each in _PIECE.finditer(text)]
 
 
-def masks_of(messages: Sequence[SessionMessage], facts: Sequence[frozenset[str]]) -> list[Mask]:
+def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
     """Where a conversation says one of some facts: by anybody, in results and calls of tools."""
-    found: list[Mask] = []
+    spans = spans_saying(log.title, facts)
+    found = [Mask(TITLE, spans)] if spans else []
     asked = ""
-    for message in messages:
+    for message in log.messages:
         spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
         told = " ".join(call.arguments for call in message.tool_calls)
         calls = any(says(told, fact) for fact in facts)

@@ -34,10 +34,10 @@ def count(ranges: Iterable[Range]) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def read_range(value: Any) -> Range | None:
-    """Read ``[a, b]`` out of JSON; None where it isn't a range of ids."""
+def read_range(value: Any, least: int = 1) -> Range | None:
+    """Read ``[a, b]`` out of JSON; None where it isn't a range of ids, which begin with `least`."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:  # two ends
         return None
     first, last = value
     ids = all(isinstance(end, int) and not isinstance(end, bool) for end in (first, last))
-    return (first, last) if ids and 1 <= first <= last else None
+    return (first, last) if ids and least <= first <= last else None

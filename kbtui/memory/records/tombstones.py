@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,9 @@ from kbtui.history.change import Change
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated, states
 from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
+from kbtui.sessions.log_records import TITLE
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
@@ -34,7 +37,10 @@ LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"
 _KEY_BYTES = 32
 # Files that say what is remembered; the archive, the cursors and this file don't.
-_REMEMBERED = ("knowledge/", "memory/MEMORY.md", "USER.md", "SOUL.md")
+_REMEMBERED = re.compile(
+    r"knowledge/.*|memory/(?:MEMORY|\d{4}-\d\d-\d\d[^/]*)\.md|USER\.md|SOUL\.md", re.DOTALL
+)
+_CLOCK = re.compile(r"\A\d\d:\d\d[ \t]+(?=\S)")
 _GENERATED = "INDEX.md"
 
 
@@ -48,13 +54,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class _Stone:
-    """The last word on a fact; `dropped` are those of its sources that are passed over."""
+    """The last word on a fact; `dropped` are those of its sources that are passed over.
+
+    One that was `undone` was taken back, or rejected; the others were forgotten.
+    """
 
     digest: str
     time: datetime
     sources: tuple[Source, ...]
     lifted: bool
     dropped: tuple[Source, ...]
+    undone: bool = False
 
     def after(self, before: _Stone) -> _Stone:
         """This stone where there was one already: both stand for where the fact had been said."""
@@ -64,15 +74,17 @@ class _Stone:
             self,
             sources=_all(before.sources, self.sources),
             dropped=_all(before.dropped, self.dropped),
+            undone=before.undone and self.undone,
         )
 
-    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool) -> bool:
+    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool, undone: bool) -> bool:
         """True if there is nothing to add to it.
 
         What was buried long ago is buried anew: the user may have stated it in between.
         """
         known = self.dropped if drops else self.sources
-        return not self.lifted and self.time >= now and set(sources) <= set(known)
+        holds = not self.lifted and self.time >= now and self.undone <= undone
+        return holds and set(sources) <= set(known)
 
 
 @dataclass(eq=False)
@@ -92,28 +104,34 @@ class Tombstones:
         sources: Sequence[Source] = (),
         *,
         drop_messages: bool = False,
+        undone: bool = False,
     ) -> int:
         """Add tombstones to a running change; how many facts were buried that hadn't been.
 
         `sources` is where they had been said; with `drop_messages` these messages say nothing but
-        that: memory passes them over.
+        that: memory passes them over. What was `undone` is kept from those that work in the
+        background alone; what was forgotten from whoever isn't told it anew.
         """
-        return self._add(change, facts, sources, lifted=False, drops=drop_messages)
+        return self._add(change, facts, sources, lifted=False, drops=drop_messages, undone=undone)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
         """Take tombstones away: the user has stated these facts anew, or undone an undo."""
         return self._add(change, facts, (), lifted=True)
 
-    def buried(self, fact: str, *, said: Iterable[tuple[datetime, str]] = ()) -> bool:
+    def buried(
+        self, fact: str, *, said: Iterable[tuple[datetime, str]] = (), asked: bool = False
+    ) -> bool:
         """True if a fact, in any wording that `normalise` makes the same, must not be written.
 
-        Something that was `said` since and holds all its words states it anew, unless it is what a
-        sentence denies.
+        What the user has `said` since may state it anew. What was undone may be written as well by
+        whoever is `asked` to in what was said since: nobody repeats all words of what they want
+        done again.
         """
         stone = self._stones().get(self._digest(fact))
         if stone is None or stone.lifted:
             return False
-        return not any(when > stone.time and states(text, fact) for when, text in said)
+        since = [(when, text) for when, text in said if when > stone.time]
+        return not ((asked and stone.undone and since) or is_stated(fact, since))
 
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
@@ -144,17 +162,16 @@ class Tombstones:
         removed: dict[str, str] = {}
         added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
-            if path.startswith(_REMEMBERED) and not path.endswith(_GENERATED):
+            if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
                 before = files.read_if_there(self.workspace, path)
                 gone, come = restated(files.text_of(before), files.text_of(data))
                 removed |= gone
                 added |= come
-        self.bury(
-            change,
-            [fact for key, fact in removed.items() if key not in added],
-            self._sources(change.origin.undoes),
-        )
-        self.lift(change, [fact for key, fact in added.items() if key not in removed])
+        sources = self._sources(change.origin.undoes)
+        lost = [fact for key, fact in removed.items() if key not in added]
+        back = [fact for key, fact in added.items() if key not in removed]
+        self.bury(change, _untimed(lost), sources, undone=True)
+        self.lift(change, _untimed(back))
         buried = {self._digest(fact) for fact in removed.values()}
         again = [
             stone.digest for each in change.origin.undoes.split() for stone in self.buried_by(each)
@@ -204,9 +221,10 @@ class Tombstones:
         *,
         lifted: bool,
         drops: bool = False,
+        undone: bool = False,
     ) -> int:
         digests = [self._digest(fact) for fact in facts if normalise(fact)]
-        return self._put(change, digests, sources, lifted=lifted, drops=drops)
+        return self._put(change, digests, sources, lifted=lifted, drops=drops, undone=undone)
 
     def _put(
         self,
@@ -216,6 +234,7 @@ class Tombstones:
         *,
         lifted: bool,
         drops: bool = False,
+        undone: bool = False,
     ) -> int:
         before = files.read_if_there(self.workspace, TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
@@ -228,22 +247,19 @@ class Tombstones:
             buried = stone is not None and not stone.lifted
             if lifted and not buried:
                 continue
-            if not lifted and stone and stone.says(now, sources, drops=drops):
+            if not lifted and stone and stone.says(now, sources, drops=drops, undone=undone):
                 continue
-            record = self._record(digest, sources, now, lifted=lifted)
-            data = add_record(data, record | {"drops": True} if drops else record)
+            record = self._record(digest, sources, now)
+            marks = {"lifted": lifted, "drops": drops, "undone": undone}
+            data = add_record(data, record | {mark: True for mark, holds in marks.items() if holds})
             count += not buried or lifted
             written = True
         if written:
             change.put(TOMBSTONES, data, over=before)
         return count
 
-    def _record(
-        self, digest: str, sources: Sequence[Source], time: datetime, *, lifted: bool
-    ) -> dict[str, Any]:
+    def _record(self, digest: str, sources: Sequence[Source], time: datetime) -> dict[str, Any]:
         record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
-        if lifted:
-            record["lifted"] = True
         if sources:
             record["sources"] = [
                 {"session": source.session, "messages": list(source.messages)} for source in sources
@@ -312,6 +328,21 @@ class Tombstones:
         return self.workspace.root / _KEY
 
 
+def _untimed(facts: Iterable[str]) -> list[str]:
+    """Facts, and those of the journal without their time of the day as well."""
+    return [each for fact in facts for each in dict.fromkeys((fact, _CLOCK.sub("", fact)))]
+
+
+def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
+    """True if something that was said holds all words of a fact, and not as what it denies.
+
+    Files have dates where people say "tomorrow".
+    """
+    return any(
+        states(f"{text}\n{absolute_dates(text, local(when).date())}", fact) for when, text in said
+    )
+
+
 def _read(data: bytes) -> dict[str, _Stone]:
     records, _ = parse_records(data, TOMBSTONES)
     stones = [stone for record in records if (stone := _stone(record.value)) is not None]
@@ -342,12 +373,13 @@ def _stone(value: Any) -> _Stone | None:
         sources,
         value.get("lifted") is True,
         sources if value.get("drops") is True else (),
+        value.get("undone") is True,
     )
 
 
 def _sources(values: list[Any]) -> Iterable[Source]:
     for value in values:
         if isinstance(value, dict) and isinstance(value.get("session"), str):
-            messages = read_range(value.get("messages"))
+            messages = read_range(value.get("messages"), TITLE)
             if messages is not None:
                 yield Source(value["session"], messages)

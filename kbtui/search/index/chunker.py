@@ -31,7 +31,7 @@ from kbtui.search.index.markdown import (
     read_properties,
     text_end,
 )
-from kbtui.sessions.log_records import FORGOTTEN_MARK, masked, read_spans, settled
+from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, masked, read_spans, settled
 from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
@@ -119,11 +119,13 @@ def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
             messages += _said(line, record, session, number)
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
+        elif kind == "forget" and record.get("message") == TITLE:
+            title = masked(title, read_spans(record))
         elif kind == "forget":
             messages = [*_masked(messages, record)]
         else:
             title = _text(record.get("title")) or title
-    return title, messages
+    return " ".join(title.replace(FORGOTTEN_MARK, " ").split()), messages
 
 
 def _masked(messages: list[Message], record: dict[str, Any]) -> Iterator[Message]:

@@ -35,7 +35,8 @@ _SHOWN_ELSEWHERE = frozenset(
 class Document:
     """A file as it is shown.
 
-    `text` is the whole file and `body` what is shown of it, which begins with line `first_line`.
+    `text` is the whole file and `body` what is shown of it, which begins with line `first_line`:
+    without the headings of a template that nothing was written below.
     `raw` asks for no rendering; `reason` says in one line why, or why there is nothing to see.
     `blob` is the content's hash. `editable` tells whether its text can be edited here without
     losing a byte.
@@ -98,6 +99,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
     from kbtui.knowledge.entries.entry import parse_entry
+    from kbtui.knowledge.entries.templates import without_empty_sections
     from kbtui.workspace.files import decode
 
     if kind_of(path) and is_document(path, kb.settings.search.roots):
@@ -123,7 +125,8 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))
     if entry.problem:
         return replace(whole, reason=clean_line(entry.problem))
-    return replace(whole, raw=False, body=entry.body, first_line=entry.body_line)
+    body = without_empty_sections(entry.body, entry.type)
+    return replace(whole, raw=False, body=body, first_line=entry.body_line)
 
 
 def _converted(kb: KnowledgeBase, path: str) -> Document:

@@ -49,6 +49,46 @@ async def test_opening_at_a_line_scrolls_there_and_highlights_it(tmp_path):
         assert "Paragraph 150." in text_of(body)
 
 
+EMPTY = (
+    "---\ntype: person\n---\n# Carol\n\n## Role\n\n## Works on\n\n- billing\n\n"
+    "## Hobbies\n\n## Notes\n\n"
+)
+
+
+async def test_sections_of_the_template_without_text_are_not_shown_and_stay_in_the_file(tmp_path):
+    kb = make_kb(tmp_path, {"people/carol.md": EMPTY})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, "knowledge/people/carol.md")).view.body
+        shown = [line.content.plain for line in body.lines if line.content.plain.strip()]
+        assert [shown[0], *shown[2:]] == ["Carol", "Works on", "• billing", "Hobbies"]
+        assert kb.library.find("Carol").text == EMPTY
+
+
+async def test_lines_below_a_section_that_is_not_shown_are_those_of_the_file(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {"people/carol.md": EMPTY}))
+    async with app.run_test() as pilot:
+        line = EMPTY.split("\n").index("- billing") + 1
+        notes = await opened(pilot, "knowledge/people/carol.md", line)
+        body = notes.view.body
+        await until(pilot, lambda: body.flashed)
+        assert [body.lines[y].content.plain for y in body.flashed] == ["• billing"]
+        assert body.pointed_source == line
+        await pilot.press("e")
+        await until(pilot, lambda: notes.editor is not None)
+        assert notes.editor.text_area.cursor_location[0] == line - 1
+        assert notes.editor.text_area.text == EMPTY
+
+
+async def test_an_empty_heading_that_no_template_has_is_shown(tmp_path):
+    text = "# Role play\n\n## Role\n\n## Works on\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/role.md": text}))
+    async with app.run_test() as pilot:
+        text = text_of((await opened(pilot, "knowledge/topics/role.md")).view.body)
+        assert "Role\n" in text
+        assert "Works on" in text
+
+
 async def test_an_entry_that_cannot_be_parsed_is_shown_as_it_is_with_the_reason(tmp_path):
     app = NotesApp(make_kb(tmp_path, {"topics/bad.md": "---\ntags: [a\n---\n# Bad\n"}))
     async with app.run_test() as pilot:

@@ -118,7 +118,7 @@ class Agent:
         model = model or rooms.models.chat()
         if isinstance(model, LiteLLMModel):
             model.prepare()
-        context = self._tool_context(session, said, text, turn_id, model)
+        context = self.tool_context(session, said, text, turn_id, model)
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
 
@@ -152,9 +152,10 @@ class Agent:
             writes=self.find_editor is not None,
         )
 
-    def _tool_context(
+    def tool_context(
         self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
     ) -> ToolContext:
+        """What the tools of a turn may use; `text` is what the user says in it."""
         rooms = self.services
         return ToolContext(
             rooms.workspace,

@@ -162,7 +162,7 @@ class KnowledgeBase:
             self.history,
             self.library,
             Tombstones(self.workspace, self.history),
-            in_daily_notes=self.settings.memory.journal == "daily",
+            in_daily_notes={"daily": True, "own": False}.get(self.settings.memory.journal),
         )
 
     @cached_property

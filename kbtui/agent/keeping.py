@@ -15,6 +15,12 @@ from kbtui.memory.records.journal import Journal, Noted
 from kbtui.offline.message import Reading
 from kbtui.workspace.layout import short_name
 
+DAILY_NOTES = (
+    "What you state is kept beside your vault, in notes by day of its own. `/journal daily` (or"
+    " `kbtui config set memory.journal daily`) puts it into your daily notes from now on, under"
+    " “Journal”; `/journal own` leaves it so."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -26,6 +32,7 @@ class Kept:
         summary: The same in a few words.
         changes: The commits; none where it was known already.
         noted: The line of the journal, if it is one.
+        notice: What the user should know beside it; empty where that is nothing.
     """
 
     path: str
@@ -34,6 +41,7 @@ class Kept:
     summary: str
     changes: tuple[TurnChange, ...] = ()
     noted: Noted | None = None
+    notice: str = ""
 
 
 @dataclass(eq=False)
@@ -55,14 +63,17 @@ class Keeping:
 
     def note(self, text: str, origin: Origin, *, task: bool = False) -> Kept:
         """Keep a text in the journal; raises as `Journal.keep`."""
-        noted = self.journal.keep(text, self.now(), origin, task=task)
+        now = self.now()
+        is_first = self.journal.may_be_asked_about(now.date())
+        noted = self.journal.keep(text, now, origin, task=task)
         if noted.commit is None:
             told = f"It stands in today's journal already ({noted.time})."
             return Kept(noted.path, noted.line, told, f"known since {noted.time}", noted=noted)
         what = "a task" if task else "noted"
         told = "Noted as a task." if task else "Noted."
         changes = (_change(noted.commit, f"{what} {noted.time}"),)
-        return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted)
+        notice = DAILY_NOTES if is_first else ""
+        return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted, notice)
 
     def _remembered(self, text: str, origin: Origin) -> Kept:
         done = self.remembering.remember(text, origin)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
-from kbtui.agent.events import KEEP, Earlier, TextDelta, ToolStarted, UsageReported
+from kbtui.agent.events import KEEP, Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
@@ -128,7 +128,9 @@ class OfflineTurn(Turn):
                 )
             return kept, kept.told
 
-        _, told = await in_thread(work)
+        kept, told = await in_thread(work)
+        if kept is not None and kept.notice:
+            self._emit(NoticeGiven(kept.notice))
         return told
 
     # What is asked
@@ -166,7 +168,8 @@ class OfflineTurn(Turn):
             source = self.context.sources.add(
                 line.path, max(1, line.number), line.text, line.title, places
             )
-            where = " · ".join(filter(None, (_named(line), line.place, _said_on(line, today))))
+            place = line.place.partition(" > ")[0]
+            where = " · ".join(filter(None, (_named(line), place, _said_on(line, today))))
             yield f"> {line.text} [{source.n}]" + (f" · *{where}*" if where else "")
 
 

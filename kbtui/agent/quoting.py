@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of
-from kbtui.offline.answer import Answer, Candidate, choose, nearest
+from kbtui.offline.answer import MOST_SHOWN, Answer, Candidate, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms, tokens
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.message import asks
@@ -19,11 +21,13 @@ from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
 from kbtui.workspace import files
 
+MEMORY = "memory/MEMORY.md"
 _SCOPE = ("knowledge", "memory", "docs", "sessions")
 _HITS = 20
 _NEAREST_HITS = 8
 _LONGEST_QUERY = 500
 _LONGEST_LINE = 700
+_MOST_LED_TO = 4
 # What memory says a second time: the archive of conversations, and the notes of sessions.
 _SECOND_HAND = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
 
@@ -49,6 +53,8 @@ class Quoting:
             KbtuiError: the index can't be read.
         """
         context = self._context
+        if not telling_terms(question):  # "what do you know about me?"
+            return Quoted(Answer("near", tuple(self._newest())))
         scope = ",".join((*_SCOPE, *context.settings.search.roots))
         found = context.search.search(
             self._about_me(question)[:_LONGEST_QUERY],
@@ -59,6 +65,25 @@ class Quoting:
             before=(context.session, context.message),
         )
         return Quoted(choose(question, self._candidates(found.hits)), found.notice)
+
+    def _newest(self) -> list[Candidate]:
+        """What every conversation is to know, and what was stated last."""
+        workspace = self._context.workspace
+        with suppress(KbtuiError):
+            memory = lines_of(files.read_text(workspace, MEMORY))
+            known = [Candidate(MEMORY, each.text, each.first, "MEMORY.md") for each in memory]
+            if known:
+                return known[-MOST_SHOWN:]
+        for path in sorted(workspace.memory.glob("????-??-??.md"), reverse=True):
+            day = f"memory/{path.name}"
+            lines = [each for each in lines_of(files.read_text(workspace, day)) if each.time]
+            return [
+                Candidate(
+                    day, each.text, each.first, when=f"{day_of(day)} {each.time}", time=each.time
+                )
+                for each in reversed(lines[-MOST_SHOWN:])
+            ]
+        return []
 
     def _about_me(self, question: str) -> str:
         """A question without the user's own name: of themselves people write *I*."""
@@ -110,15 +135,14 @@ class Quoting:
             return
         is_made = is_document(hit.path, self._context.settings.search.roots)
         day = day_of(hit.path)
-        lines = [
-            each for each in lines_of(hit.text, hit.lines[0]) if len(each.text) <= _LONGEST_LINE
-        ]
-        for line in lines:
+        said = lines_of(hit.text, hit.lines[0], headings=is_made)
+        lines = [each for each in said if len(each.text) <= _LONGEST_LINE]
+        for number, line in enumerate(lines):
             yield Candidate(
                 hit.path,
-                line.text,
+                _with_what_follows(line, lines[number + 1 :]),
                 line.first,
-                _title(hit, line),
+                hit.title if is_made else _title(hit, line),
                 f"{day or hit.updated or ''} {line.time}".strip(),
                 hit.score,
                 hit.relevance,
@@ -152,6 +176,14 @@ class Quoting:
                     hit.explain.semantic,
                     told=role,
                 )
+
+
+def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
+    """A line; one that only leads to a list with the first items of it."""
+    if not line.text.endswith(":"):
+        return line.text
+    items = takewhile(lambda each: each.item, after[:_MOST_LED_TO])
+    return " · ".join([line.text, *(each.text for each in items)])[:_LONGEST_LINE]
 
 
 def _title(hit: Hit, line: Line) -> str:

@@ -74,6 +74,7 @@ _NEAR_BEST = 0.45
 # Fitted: how likely search thinks an answer is, and how much of the question the lines hold.
 _SURE, _SURE_HELD = 0.5, 0.3
 _NEAR, _NEAR_BY_MEANING = 0.05, 0.2
+_BESIDE = 0.3
 _NEAR_STATEMENT = 0.28
 # How much words count for that where meaning isn't known.
 _BY_WORDS = 0.7
@@ -87,7 +88,10 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
     if not scored:
         return Answer("none")
     best = scored[0][0]
-    shown = _distinct([each for score, each in scored if score >= _NEAR_BEST * best])
+    near = [each for score, each in scored if score >= _NEAR_BEST * best]
+    if any(map(asked.held, near)):  # beside what says something of it, what is no more than there
+        near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
+    shown = _distinct(near)
     return Answer(_tier(asked, shown), tuple(shown))
 
 

@@ -77,8 +77,11 @@ _SENTENCE_END = re.compile(
 )
 
 
-def lines_of(text: str, first: int = 1) -> Iterator[Line]:
-    """What a Markdown text says; it may be a part of a file, of which `first` is the first line."""
+def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[Line]:
+    """What a Markdown text says; it may be a part of a file, of which `first` is the first line.
+
+    With `headings` those say something as well, as they do on slides.
+    """
     typed = text.split("\n")
     text = _blanked(text)
     heading = fence = ""
@@ -103,6 +106,9 @@ def lines_of(text: str, first: int = 1) -> Iterator[Line]:
             yield from () if underlined else _said(text, block, heading)
             heading = clean_line((title[2] or "") if title else block[-1].text)
             block = []
+            if headings and heading and title:
+                begin = line.start + title.start(2)
+                yield Line(heading, number, number, begin, line.start + title.end(2), heading)
             continue
         if fence or is_timed or not raw.strip() or _ITEM.match(raw) or _TABLE.match(raw):
             yield from _said(text, block, heading)

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.agent.events import TextDelta
+from kbtui.agent.events import NoticeGiven, TextDelta
+from kbtui.agent.keeping import DAILY_NOTES
 from kbtui.agent.offline_turn import NOTICE
 from kbtui.errors import StorageError
 from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import Opened
+from kbtui.knowledge_base import KnowledgeBase
 from tests.agent.conftest import ask
+from tests.documents import make
 from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 
 SAID = "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it"
@@ -156,6 +158,37 @@ async def test_documents_are_quoted_with_their_place(kb: KnowledgeBase, session:
     assert "> Tokens expire after one hour. [1]" in told.finished.text
     (cited, *_) = told.finished.citations
     assert (cited.path, cited.first) == ("docs/api/auth.md", 3)
+
+
+async def test_a_slide_and_a_row_of_a_sheet_answer(kb: KnowledgeBase, session: Session) -> None:
+    folder = kb.workspace.docs / "station"
+    folder.mkdir()
+    (folder / "talk.pptx").write_bytes(make.pptx("Kestrel", "Budget for 2027 is 84,000 euros"))
+    rows: list[list[object]] = [["Name", "Phone"], ["Dr Fang, dentist", "030 5512"]]
+    (folder / "phones.xlsx").write_bytes(make.xlsx(Contacts=rows))
+    kb.search.sync()
+    told = await ask(kb, session, "What is the budget for 2027?")
+    assert "> Budget for 2027 is 84,000 euros [1] · *talk.pptx · slide 2*" in told.finished.text
+    told = await ask(kb, session, "What is the phone number of the dentist?")
+    assert (
+        "> Dr Fang, dentist | 030 5512 [1] · *phones.xlsx · sheet Contacts*" in told.finished.text
+    )
+
+
+async def test_in_a_vault_with_daily_notes_it_is_asked_once_where_the_journal_goes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "vault/.obsidian").mkdir(parents=True)
+    (tmp_path / "vault/.obsidian/daily-notes.json").write_text("{}")
+    (tmp_path / "vault/Garden.md").write_text("# Garden\n")
+    with KnowledgeBase.open(tmp_path / "vault") as kb:
+        session = kb.sessions.create("test")
+        notices = [
+            [event.text for event in told.events if isinstance(event, NoticeGiven)]
+            for told in [await ask(kb, session, text) for text in ("rain today", "and wind")]
+        ]
+        session.close()
+    assert notices == [[DAILY_NOTES], []]
 
 
 async def test_what_is_not_known_is_not_made_up(kb: KnowledgeBase, session: Session) -> None:

@@ -47,14 +47,15 @@ class Noted:
 class Journal:
     """Writes and reads the journal of one workspace.
 
-    With `in_daily_notes` it is a section of the notes that the owner of a vault keeps by day.
+    With `in_daily_notes` it is a section of the notes that the owner of a vault keeps by day; None
+    where the owner hasn't said so, or that it isn't.
     """
 
     workspace: Workspace
     history: History
     library: Library
     tombstones: Tombstones
-    in_daily_notes: bool = False
+    in_daily_notes: bool | None = None
 
     def keep(self, text: str, when: datetime, origin: Origin, *, task: bool = False) -> Noted:
         """Keep a text as it was typed; of a day that is named by its distance the date is added.
@@ -116,6 +117,11 @@ class Journal:
         if commit is None:
             raise AssertionError("a struck line is another text")
         return commit
+
+    def may_be_asked_about(self, day: date) -> bool:
+        """True before the first line, where it could be kept in daily notes and nobody decided."""
+        undecided = self.in_daily_notes is None and self.library.in_place and not self.days()
+        return undecided and self.library.daily_note(day) is not None
 
     def days(self) -> list[str]:
         """The paths of the notes by day, the newest first."""

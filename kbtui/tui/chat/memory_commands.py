@@ -39,6 +39,25 @@ async def _remember(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
         host.say(kept.warning, "warning")
 
 
+async def _journal(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
+    journal = kb.journal
+    if argument not in ("", "own", "daily"):
+        raise UsageError(f"/journal knows no {clean_line(argument)!r}.", "/journal own, or daily")
+    if argument:
+        await asyncio.to_thread(_decide, argument)
+        journal.in_daily_notes = argument == "daily"
+    in_daily = journal.in_daily_notes and kb.library.in_place
+    place = "your daily notes, under “Journal”" if in_daily else "notes by day of its own"
+    host.say(f"What you state is kept in {place}.")
+
+
+def _decide(where: str) -> None:
+    from kbtui.settings import changed_config
+
+    with changed_config() as document:
+        document.setdefault("memory", {})["journal"] = where
+
+
 async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
@@ -302,6 +321,7 @@ COMMANDS: Mapping[str, CommandFunction] = {
     "/sync": _sync,
     "/import": import_command,
     "/audit": _audit,
+    "/journal": _journal,
     "/today": _today,
     "/tag": _tag,
 }

@@ -179,7 +179,7 @@ async def test_in_a_vault_with_daily_notes_it_is_asked_once_where_the_journal_go
     tmp_path: Path,
 ) -> None:
     (tmp_path / "vault/.obsidian").mkdir(parents=True)
-    (tmp_path / "vault/.obsidian/daily-notes.json").write_text("{}")
+    (tmp_path / "vault/.obsidian/daily-notes.json").write_text('{"folder": "Daily"}')
     (tmp_path / "vault/Garden.md").write_text("# Garden\n")
     with KnowledgeBase.open(tmp_path / "vault") as kb:
         session = kb.sessions.create("test")

@@ -74,16 +74,15 @@ class Quoting:
             known = [Candidate(MEMORY, each.text, each.first, "MEMORY.md") for each in memory]
             if known:
                 return known[-MOST_SHOWN:]
-        for path in sorted(workspace.memory.glob("????-??-??.md"), reverse=True):
-            day = f"memory/{path.name}"
-            lines = [each for each in lines_of(files.read_text(workspace, day)) if each.time]
-            return [
-                Candidate(
-                    day, each.text, each.first, when=f"{day_of(day)} {each.time}", time=each.time
-                )
-                for each in reversed(lines[-MOST_SHOWN:])
-            ]
-        return []
+        days = sorted(workspace.memory.glob("????-??-??.md"))
+        if not days:
+            return []
+        day = f"memory/{days[-1].name}"
+        lines = [each for each in lines_of(files.read_text(workspace, day)) if each.time]
+        return [
+            Candidate(day, each.text, each.first, when=str(day_of(day)), time=each.time)
+            for each in reversed(lines[-MOST_SHOWN:])
+        ]
 
     def _about_me(self, question: str) -> str:
         """A question without the user's own name: of themselves people write *I*."""

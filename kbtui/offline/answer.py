@@ -72,7 +72,7 @@ _SAME_THING = 0.5
 _SAME_WORDS = 0.8
 _NEAR_BEST = 0.45
 # Fitted: how likely search thinks an answer is, and how much of the question the lines hold.
-_SURE, _SURE_HELD = 0.5, 0.3
+_SURE, _SURE_HELD = 0.8, 0.3
 _NEAR, _NEAR_BY_MEANING = 0.05, 0.2
 _BESIDE = 0.3
 _NEAR_STATEMENT = 0.28

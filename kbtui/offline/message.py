@@ -150,7 +150,8 @@ def _order(text: str) -> Reading | None:
     counts = {kind: of_all(kind).match(text, found) for kind in _ORDERS}
     kind = max(_ORDERS, key=counts.__getitem__)
     rest = begins(text, of_all(kind))
-    if not rest or not tokens(rest) or begins(text, of_all("recall")) is not None:
+    is_none = asks(_SENTENCE.split(text)[0]) or begins(text, of_all("recall")) is not None
+    if is_none or not rest or not tokens(rest):
         return None
     if kind == "decision":
         says_all = begins(text, of_all("keeps")) is not None

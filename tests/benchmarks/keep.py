@@ -7,7 +7,7 @@ The judge stands beside the measuring data (``tools/keep_eval.py``); a set witho
 development set. ``--show`` prints each judgement that failed. ``--diary`` takes what the first
 speaker of a conversation says as their journal, and asks what it can answer, and what it can't;
 ``--show`` prints every question with the lines shown. The thresholds of `kbtui.offline.answer` were
-fitted on the weeks d1, d3, d5, d7 and o1 and on conv-26; the others are for judging.
+fitted on the weeks d1, d3, d5, d7 and o1, on conv-26 and conv-41; the others are for judging.
 """
 
 from __future__ import annotations

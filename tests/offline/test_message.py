@@ -41,6 +41,7 @@ from kbtui.offline.message import Kind, read_message
         ("merk dir, dass Oma keine Milch trinkt", "remember"),
         ("recuerda que Ana es vegana", "remember"),
         ("remember when people just got old", "statement"),
+        ("Remember the summer of 1976? No rain for weeks.", "statement"),
         ("forget the printer", "forget"),
         ("we decided to use NATS", "decision"),
         ("wir haben beschlossen, dass wir umziehen", "decision"),

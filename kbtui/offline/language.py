@@ -10,10 +10,12 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``work``: how a wish begins that only a model can fulfil;
 - ``reason``: where the reason of a decision begins;
 - ``change``: words that ask to change what is written; ``claim``: how an answer says it was;
-- ``named``: how a line begins that says what the user is called;
 - ``small``: words that say nothing by themselves; ``beginners``: further words that are no names
-  though they begin a clause with a capital; ``calendar``: days and months. ``nouns_have_capitals`` says that nouns do, and ``articles`` what stands before
-  them, so that names can be told.
+  though they begin a clause with a capital; ``calendar``: days and months;
+- ``named``: how a line begins that says what the user is called.
+
+``nouns_have_capitals`` says that nouns do, and ``articles`` what stands before them, so that names
+can be told.
 """
 
 from __future__ import annotations

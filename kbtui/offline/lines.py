@@ -51,7 +51,8 @@ _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", r
 _COMMENT = re.compile(r"%%.*?%%|<!--.*?-->", re.DOTALL)
 # Struck out, with the pointer to what holds now.
 _STRUCK = re.compile(
-    r"(?<!~)~~(?!~)(?:(?!\n[ \t]*\n).)+?~~(?!~)(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?",
+    r"(?<!~)~~(?!~)(?:(?!\n[ \t]*\n).)+?~~(?!~)"
+    r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?",
     re.DOTALL,
 )
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})")
@@ -73,7 +74,8 @@ _SAYS_NOTHING = re.compile(
 # After ``Dr.``, ``St.``, ``z. B.`` and ``3. März`` a sentence goes on.
 _SENTENCE_END = re.compile(
     r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})(?<!\b[A-Z][a-z]{3})(?<!\b\w)(?<!\b\d\d)"
-    r"[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n]+(?![a-z\u00e0-\u00ff])|[!?\u2026][ \t\n]+|(?<=[\u3002\uff01\uff1f])"
+    r"[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n]+(?![a-z\u00e0-\u00ff])"
+    r"|[!?\u2026][ \t\n]+|(?<=[\u3002\uff01\uff1f])"
 )
 
 

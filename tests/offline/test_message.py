@@ -26,6 +26,8 @@ from kbtui.offline.message import Kind, read_message
         ("perfect 🥂", "talk"),
         ("good morning, how are you?", "greeting"),
         ("hola", "greeting"),
+        ("good night", "talk"),
+        ("bis morgen!", "talk"),
         ("thanks, that helps!", "thanks"),
         ("vielen Dank", "thanks"),
         ("who is Maria", "question"),

@@ -48,7 +48,7 @@ class _Raw(NamedTuple):
 
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"%%.*?%%|<!--(?:(?!<!--).)*?-->", re.DOTALL)
 # Struck out, with the pointer to what holds now.
 _STRUCK = re.compile(
     r"(?<!~)~~(?!~)(?:(?!\n[ \t]*\n).)+?~~(?!~)"
@@ -56,7 +56,7 @@ _STRUCK = re.compile(
     re.DOTALL,
 )
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _UNDERLINE = re.compile(r"^ {0,3}(?:=+|-{2,})[ \t]*$")
 _ITEM = re.compile(r"^([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[^\]\n]\][ \t]+)?")
 _CLOCK = re.compile(r"(?P<time>\d\d:\d\d)[ \t]+")
@@ -106,11 +106,12 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
         underlined = bool(block) and _UNDERLINE.match(raw) and not _ITEM.match(block[0].text)
         if title or (underlined and not fence):
             yield from () if underlined else _said(text, block, heading)
-            heading = clean_line((title[2] or "") if title else block[-1].text)
+            said = _titled(title[2] or "") if title else block[-1].text
+            heading = clean_line(said)
             block = []
             if headings and heading and title:
                 begin = line.start + title.start(2)
-                yield Line(heading, number, number, begin, line.start + title.end(2), heading)
+                yield Line(heading, number, number, begin, begin + len(said), heading)
             continue
         if fence or is_timed or not raw.strip() or _ITEM.match(raw) or _TABLE.match(raw):
             yield from _said(text, block, heading)
@@ -118,6 +119,13 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
         if not fence and raw.strip():
             block.append(line)
     yield from _said(text, block, heading)
+
+
+def _titled(raw: str) -> str:
+    """A heading without the marks that may close it."""
+    raw = raw.rstrip()
+    bare = raw.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else raw
 
 
 def _blanked(text: str) -> str:

@@ -17,11 +17,14 @@ from kbtui.offline.language import Language, Token, language_of, languages, toke
 
 _LONGEST = 4  # words
 _LEAST_LETTERS = 3
+_NEAR = 40  # characters in which the end of the clause before a word is looked for
 _JOINS = re.compile(r"[ \u00a0]|'s? |-")
 _BEGINS_CLAUSE = re.compile(
     r"(?:^|[.!?:;\u2026\n\"\u201c\u201e\u00ab(\[>*/+&\u2013\u2014-]\s*|^\W+)$"
 )
-_IN_CODE = re.compile(r"`[^`\n]*`|https?://\S+|\S+@\S+|\[\[[^\]\n]*\]\]|\S*[/\\_]\S*")
+_IN_CODE = re.compile(
+    r"`[^`\n]*`|https?://\S+|\[\[[^\]\n]*\]\]|(?<!\S)(?:[^\s@/\\_]+@|[^\s/\\_]*[/\\_])\S*"
+)
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 
 
@@ -111,7 +114,8 @@ def _run(text: str, run: list[Token]) -> _Run:
         each.word if name == text[each.start : each.end] else tokens(name)[0].word
         for each, name in zip(run, shown, strict=True)
     )
-    begins = _BEGINS_CLAUSE.search(text[: run[0].start]) is not None
+    start = run[0].start
+    begins = _BEGINS_CLAUSE.search(text, max(0, start - _NEAR), start) is not None
     return _Run(shown, words, begins)
 
 

@@ -62,3 +62,13 @@ def test_places_are_those_of_the_text() -> None:
 
 def test_a_script_without_blanks_is_cut_at_its_own_marks() -> None:
     assert said("父は魚を食べません。母は食べます。") == ["父は魚を食べません。", "母は食べます。"]
+
+
+def test_the_marks_that_close_a_heading_are_not_part_of_it() -> None:
+    for typed in ("# Trip to C# ##", "# Trip to C#  ", "#  Trip to C#"):
+        found = [line.heading for line in lines_of(f"{typed}\n\nA sentence stands here.\n")]
+        assert found == ["Trip to C#"]
+
+
+def test_a_comment_that_is_not_closed_hides_nothing() -> None:
+    assert [line.text for line in lines_of("<!-- a\n\nWords. <!-- b --> More.\n")][-1] == "More."

@@ -48,7 +48,8 @@ class _Raw(NamedTuple):
 
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"%%.*?%%|<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
+_MARKUP_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # Struck out, with the pointer to what holds now.
 _STRUCK = re.compile(
     r"(?<!~)~~(?!~)(?:(?!\n[ \t]*\n).)+?~~(?!~)"
@@ -130,10 +131,15 @@ def _titled(raw: str) -> str:
 
 def _blanked(text: str) -> str:
     """A text with blanks where nothing is said, so that all else stays in its place."""
+    closed = text.rfind("-->") + len("-->")  # behind it no comment ends: none is looked for
+    text = _without(_MARKUP_COMMENT, text[:closed]) + text[closed:]
     for pattern in (_FRONT, _COMMENT, _STRUCK, _BLOCK_ID):
-        if pattern.search(text):
-            text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = _without(pattern, text)
     return text
+
+
+def _without(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def _said(text: str, block: list[_Raw], heading: str) -> Iterator[Line]:

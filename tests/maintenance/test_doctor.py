@@ -110,9 +110,8 @@ def test_how_far_the_embedding_model_is_is_said(
     hint: str,
 ) -> None:
     _use(_Unprepared(*found), monkeypatch)
-    monkeypatch.setattr(
-        kb, "settings", load_settings(environment={"KBTUI_SEARCH__BACKGROUND": "true"})
-    )
+    monkeypatch.setenv("KBTUI_SEARCH__BACKGROUND", "true")
+    monkeypatch.setattr(kb, "settings", load_settings())
     *_, meaning = _of_search(kb)
     assert meaning.ok is ok
     assert text in meaning.text

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import time
+
 from kbtui.tui.search.switcher import SwitcherScreen
 from tests.tui.notes_support import (
     NotesApp,
@@ -24,6 +27,11 @@ async def switcher(pilot, query: str = "") -> SwitcherScreen:
 async def test_without_a_name_what_changed_last_comes_first(tmp_path):
     kb = make_kb(tmp_path)
     agent_writes(kb, "knowledge/people/bob.md", "# Bob\n\nNew.\n")
+    # A file system's clock may tick more slowly than this test goes on.
+    for entry in kb.library.infos():
+        age = 5 if entry.slug == "bob" else 10
+        moment = time.time() - age
+        os.utime(kb.workspace.root / entry.path, (moment, moment))
     kb.library.create("topic", "Kafka")
     app = NotesApp(kb)
     async with app.run_test() as pilot:

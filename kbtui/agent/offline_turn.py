@@ -36,8 +36,8 @@ _REPLIES: dict[Kind, str] = {
     "greeting": "Hello. Ask about your notes, or tell me what to keep.",
     "thanks": "You're welcome.",
     "talk": "All right.",
-    "paste": "Not kept: that looks pasted. Enter on the line below keeps it all the same.",
-    "work": "That takes a model: without one I keep what you tell me, and quote it.",
+    "paste": "Not kept: that looks pasted.",
+    "work": "Not kept: that takes a model. Without one I keep what you tell me, and quote it.",
 }
 _MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
@@ -108,15 +108,16 @@ class Quoting:
         found = self._context.search.search(
             statement[:_LONGEST_QUERY], "knowledge,memory", _NEAREST_HITS
         )
-        return nearest(statement, self._candidates(found.hits))
+        hits = tuple(hit for hit in found.hits if not self._context.is_private(hit.path))
+        return nearest(statement, self._candidates(hits, leading=False))
 
-    def _candidates(self, hits: tuple[Hit, ...]) -> list[Candidate]:
+    def _candidates(self, hits: tuple[Hit, ...], *, leading: bool = True) -> list[Candidate]:
         found: dict[str, Candidate] = {}
         spoken: list[Candidate] = []
         for hit in hits:
             if self._context.is_hidden(hit.path):
                 continue
-            for each in self._of_hit(hit):
+            for each in self._of_hit(hit, leading=leading):
                 if hit.path.startswith("sessions/"):
                     spoken.append(each)
                 else:
@@ -125,7 +126,8 @@ class Quoting:
         kept = {fold(each.text) for each in found.values()}
         return [*found.values(), *(each for each in spoken if fold(each.text) not in kept)]
 
-    def _of_hit(self, hit: Hit) -> Iterator[Candidate]:
+    def _of_hit(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
+        """The lines of a hit; with `leading` one that leads to a list has items of it behind it."""
         if hit.session is not None:
             if hit.path.startswith("sessions/"):
                 yield from self._spoken(hit)
@@ -135,11 +137,11 @@ class Quoting:
         is_made = is_document(hit.path, self._context.settings.search.roots)
         day = day_of(hit.path)
         said = lines_of(hit.text, hit.lines[0], headings=is_made)
-        lines = [each for each in said if len(each.text) <= _LONGEST_LINE]
+        lines = [piece for each in said for piece in _pieces(each)]
         for number, line in enumerate(lines):
             yield Candidate(
                 hit.path,
-                _with_what_follows(line, lines[number + 1 :]),
+                _with_what_follows(line, lines[number + 1 :]) if leading else line.text,
                 line.first,
                 hit.title if is_made else _title(hit, line),
                 f"{day or hit.updated or ''} {line.time}".strip(),
@@ -175,6 +177,15 @@ class Quoting:
                     hit.explain.semantic,
                     told=role,
                 )
+
+
+def _pieces(line: Line) -> Iterator[Line]:
+    """A line, or the sentences of a long one."""
+    if len(line.text) <= _LONGEST_LINE:
+        yield line
+        return
+    for sentence in lines_of(line.text):
+        yield replace(line, text=shorten(sentence.text, _LONGEST_LINE))
 
 
 def _with_what_follows(line: Line, after: Sequence[Line]) -> str:

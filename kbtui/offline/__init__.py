@@ -1,8 +1,8 @@
-"""What is done without a model: plain functions over plain data, for messages in three languages.
+"""What is done without a model: plain functions over plain data.
 
-`understand` reads a message: the facts worth keeping, the question, whether it is small talk, a
-command, a hypothetical or a secret. `answer` chooses the lines that answer a question. `condensing`
-shortens a conversation in its own words, `curate` finds what is doubled. No file is read, nothing
-is written, no prompt is known here: whoever calls gathers the lines and does what comes out.
-English, German and Spanish are told apart by their function words.
+`message` says what kind of thing a message is, by its shape and by the lists of its language, which
+is a file in ``languages/``. `lines` cuts a note into what can be quoted, `names` finds the names in
+it, `answer` chooses the lines that answer a question. `condensing` shortens a conversation in its
+own words, `curate` finds what is doubled. No note is read, nothing is written, no prompt is known
+here: whoever calls gathers the lines and does what comes out.
 """

@@ -48,11 +48,13 @@ class _Raw(NamedTuple):
 
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
-_MARKUP_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# None of these goes on over the beginning of what was said at another time.
+_AT_A_TIME = r"\n[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?\d\d:\d\d[ \t]"
+_COMMENT = re.compile(rf"(?<!\w)%%(?:(?!{_AT_A_TIME}).)*?%%", re.DOTALL)
+_MARKUP_COMMENT = re.compile(rf"<!--(?:(?!{_AT_A_TIME}).)*?-->", re.DOTALL)
 # Struck out, with the pointer to what holds now.
 _STRUCK = re.compile(
-    r"(?<!~)~~(?!~)(?:(?!\n[ \t]*\n).)+?~~(?!~)"
+    r"(?<![~\\])~~(?!~)(?:(?!\n[ \t]*\n|\n[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]).)+?~~(?!~)"
     r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?",
     re.DOTALL,
 )
@@ -85,6 +87,7 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
 
     With `headings` those say something as well, as they do on slides.
     """
+    text = text.replace("\r\n", " \n")  # all else stays in its place
     typed = text.split("\n")
     text = _blanked(text)
     heading = fence = ""
@@ -94,7 +97,9 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
         line = _Raw(raw, number, start)
         start += len(raw) + 1
         is_timed = bool(block) and _TIMED.match(block[0].text) is not None
-        if is_timed and (typed[number - first].startswith("  ") or not typed[number - first]):
+        if is_timed and (
+            typed[number - first].startswith("  ") or not typed[number - first].strip()
+        ):
             block.append(line)  # what was said at one time is one, however many lines it has
             continue
         mark = _FENCE.match(raw)

@@ -39,9 +39,9 @@ _MOST_LINES = 40
 _MACHINE_LINE = re.compile(
     r"(?:From|To|Cc|Subject|Date|Sent|Message-ID): \S|[\w-]+: [^@\n]*[\w.]@[\w-]+\.\w"
     r'|\s+File ".*", line \d|\s+at [\w.$<>]+\(|Traceback \(|[\w.]*(?:Error|Exception): '
-    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[^,;\t\s]*([,;\t])(?:[^,;\t]*\1){2,}[^,;\t]*$"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[^,;\t\s]*([,;\t])(?! )(?:[^,;\t]*\1(?! )){2,}[^,;\t]*$"
     r"|\s*[{}\[\]();]+\s*$|\s*(?:def|class|import|return|function|const|let|public|private|#include)"
-    r"\b.*[:;({)]\s*$|.*[;{]$|@@ .* @@|diff --git "
+    r"\b.*[:;({)]\s*$|.*(?:\{|[\])}\"'];|=.*;)$|@@ .* @@|diff --git "
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
 _LEAST_MACHINE_LINES = 2

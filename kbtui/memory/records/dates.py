@@ -79,8 +79,9 @@ def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
     the date stands behind them in brackets.
     """
     write = _bracketed if verbatim else _written
+    left = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
     return "".join(
-        part if quoted else _dated(part, day, write) for part, quoted in _parts(text) if part
+        part if quoted else _dated(part, day, write) for part, quoted in _parts(text, left) if part
     )
 
 
@@ -136,13 +137,18 @@ _QUOTED = re.compile(
     r"`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
     r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]"
 )
+# A fence, an address, a path, a tag, a file's name.
+_QUOTED_OR_ADDRESS = re.compile(
+    r"```.*?(?:```|\Z)|(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*|" + _QUOTED.pattern,
+    re.DOTALL,
+)
 
 
-def _parts(text: str) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it is quoted."""
+def _parts(text: str, left: re.Pattern[str]) -> list[tuple[str, bool]]:
+    """The text in pieces, each with whether it is left as it is."""
     parts: list[tuple[str, bool]] = []
     end = 0
-    for found in _QUOTED.finditer(text):
+    for found in left.finditer(text):
         parts += [(text[end : found.start()], False), (found[0], True)]
         end = found.end()
     return [*parts, (text[end:], False)]

@@ -7,9 +7,11 @@ What no longer holds is struck out and points to what does. Nothing else is ever
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import takewhile
 
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
@@ -26,6 +28,9 @@ from kbtui.workspace.layout import Workspace
 _SECTION = "Journal"
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")
 _IN_LIST = re.compile(r"[-*+•][ \t]|[ \t]{2,}\S")
+_TIMED = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]+")
+_NO_TEXT = ("|", ">", "~", "`")  # a row, a quote, a fence
+_BY_HAND = "Open the note, and strike it out there."
 _LINE_LEAD = re.compile(r"(?P<lead>[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?)(?P<text>.*)")
 
 
@@ -68,48 +73,55 @@ class Journal:
         if not any(map(str.isalnum, said)):
             raise UsageError("There is nothing to keep.", "Type what you want to have kept.")
         path, begun, section = self._place(when.date())
-        line = _as_item(said, f"{when:%H:%M}", task=task)
+        time = f"{when:%H:%M}"
+        line = _as_item(said, time, task=task)
 
-        def work(change: Change) -> str:
+        def work(change: Change) -> tuple[int, str]:
             before = change.read(path)
             note = files.text_of(before) if before is not None else begun
-            if self._known(note, said) is not None:
-                return note
+            known = _known(note, said)
+            if known is not None:
+                return known
             self.tombstones.lift(change, [said])
-            grown = _with_item(note, line, section)
+            grown, number = _with_item(note, line, section)
             change.put(path, grown.encode("utf-8", "surrogateescape"), over=before)
-            return grown
+            return number, time
 
-        note, commit = committed(
+        (number, noted_at), commit = committed(
             self.history, self.workspace, Actor.YOU, "You said so.", origin, work
         )
-        kept = self._known(note, said)
-        if kept is None:
-            raise AssertionError("what was kept stands there")
-        return Noted(path, kept.first, kept.time, kept.text, commit)
+        return Noted(path, number, noted_at, clean_line(said), commit)
 
     def mark_past(self, path: str, first: int, text: str, newer: Noted, origin: Origin) -> Commit:
         """Strike out the line of a file that says a text, with a pointer to the newer one.
 
-        Of several the nearest to line `first` is meant. Every word stays.
+        Of several that on line `first` is meant. Every word stays.
 
         Raises:
-            ConflictError: the line isn't there any more. Else as `committed`.
+            ConflictError: the line isn't there any more, or striking it out would change what
+                another one says. Else as `committed`.
         """
-        day = newer.path.rpartition("/")[2].removesuffix(".md")
-        pointer = f" → {day} {newer.time}".rstrip()
+        pointer = f" → {day_of(newer.path) or newer.path} {newer.time}".rstrip()
 
         def work(change: Change) -> None:
             before = change.read(path)
             note = files.text_of(before)
-            same = [each for each in lines_of(note) if each.text == text]
-            if not same:
-                raise ConflictError(
-                    "That line was changed meanwhile.", "Open the note, and strike it out there."
-                )
-            found = min(same, key=lambda each: abs(each.first - first))
-            struck = _struck(note[found.start : found.end]) + pointer
-            changed = f"{note[: found.start]}{struck}{note[found.end :]}"
+            said = list(lines_of(note))
+            same = [each for each in said if each.text == text]
+            found = next((each for each in same if each.first == first), None)
+            if found is None and len(same) == 1:
+                (found,) = same
+            if found is None:
+                raise ConflictError("That line was changed meanwhile.", _BY_HAND)
+            raw = note[found.start : found.end]
+            changed = f"{note[: found.start]}{_struck(raw)}{pointer}{note[found.end :]}"
+            left = [each.text for each in said if each is not found]
+            if (
+                not path.endswith(".md")
+                or raw.lstrip().startswith(_NO_TEXT)
+                or [each.text for each in lines_of(changed)] != left
+            ):
+                raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
             change.put(path, changed.encode("utf-8", "surrogateescape"), over=before)
 
         reason = f"No longer so: {clean_line(text)}"
@@ -147,13 +159,6 @@ class Journal:
             return own[0], own[1], _SECTION
         return f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n", ""
 
-    @staticmethod
-    def _known(note: str, said: str) -> Line | None:
-        """The line of a note that says just that, and still holds."""
-        wanted = fold(clean_line(said))
-        lines = (each for each in lines_of(note) if each.time)
-        return next((each for each in lines if fold(each.text) == wanted), None)
-
 
 def day_of(path: str) -> date | None:
     """The day that a note is of, by its name; None for another file."""
@@ -164,6 +169,26 @@ def day_of(path: str) -> date | None:
         return None
 
 
+def _known(note: str, said: str) -> tuple[int, str] | None:
+    """The number and the time of the item of a note that says just that, and still holds."""
+    wanted = _words(said)
+    lines = note.split("\n")
+    for number, line in enumerate(lines):
+        item = _TIMED.match(line)
+        if item:
+            more = takewhile(
+                lambda each: each.startswith("  ") or not each.strip(), lines[number + 1 :]
+            )
+            if _words(" ".join([line[item.end() :], *more])) == wanted:
+                return number + 1, item["time"]
+    return None
+
+
+def _words(text: str) -> list[str]:
+    """What is compared: accents, case and marks tell texts apart, blanks don't."""
+    return unicodedata.normalize("NFC", text).split()
+
+
 def _as_item(text: str, time: str, *, task: bool) -> str:
     """A text as an item of a list: its first line behind the time, the others below it."""
     first, *others = text.split("\n")
@@ -171,8 +196,10 @@ def _as_item(text: str, time: str, *, task: bool) -> str:
     return "\n".join([f"- {box}{time} {first}", *(f"  {each}".rstrip() for each in others)])
 
 
-def _with_item(note: str, item: str, section: str) -> str:
-    """A note with one more item: behind the last of its section, which is made where it is missing.
+def _with_item(note: str, item: str, section: str) -> tuple[str, int]:
+    """A note with one more item, and the number of its line.
+
+    It stands behind the last of its section, which is made where it is missing.
 
     Where no section is meant, that is before the first heading below the title.
     """
@@ -186,11 +213,12 @@ def _with_item(note: str, item: str, section: str) -> str:
     at = _behind(lines, start, stop)
     in_list = at > start and _IN_LIST.match(lines[at - 1])
     added = [] if in_list or not at else [end]
+    number = at + len(added) + 1
     added += [f"{line}{end}" for line in item.split("\n")]
     if at == stop < len(lines):
         added.append(end)
     lines[at:at] = added
-    return "\n".join(lines if not lines[-1] else [*lines, ""])
+    return "\n".join(lines if not lines[-1] else [*lines, ""]), number
 
 
 def _behind(lines: list[str], start: int, stop: int) -> int:
@@ -218,7 +246,8 @@ def _struck(text: str) -> str:
     """A text whose every line is struck out, behind its bullet."""
     lines = []
     for line in text.split("\n"):
-        found = _LINE_LEAD.fullmatch(line.rstrip("\r"))
+        bare = line.rstrip("\r")
+        found = _LINE_LEAD.fullmatch(bare)
         said = found["text"].rstrip() if found else ""
-        lines.append(f"{found['lead']}~~{said}~~" if found and said else line)
+        lines.append(f"{found['lead']}~~{said}~~{line[len(bare) :]}" if found and said else line)
     return "\n".join(lines)

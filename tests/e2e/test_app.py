@@ -53,25 +53,22 @@ def app(workspace: Path) -> Iterator[Terminal]:
 
 def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> None:
     app.send(SAID + ENTER)
-    app.wait_for("postgresql-for-analytics created", "Kept in")
+    app.wait_for("Use PostgreSQL for analytics created", "Kept as a decision")
     (decision,) = (workspace / DECISION).glob("*.md")
     written = decision.read_text()
 
     app.send("why PostgreSQL for analytics?" + ENTER)
-    app.wait_for("From your notes", "[1]")
+    app.wait_for("From your notes:", "▌ we decided to use PostgreSQL", "[1]")
 
     app.send(F[3])
-    app.wait_for("▸ decisions")
-    app.send("l")
-    app.wait_for("▾ decisions")
+    app.wait_for("▾ decisions", "H History of it")
     app.send("j" + ENTER)
-    app.wait_for("of its JSON operators", "backlinks")
+    app.wait_for("of its JSON operators", "no links")
 
     app.send("e")
     app.wait_for("type: decision")
     app.send("\x1b[1;5F" + ENTER + "Added by hand." + CTRL_S)
-    app.wait_for("Added by hand.", "saved")
-    app.wait_gone("not saved")
+    app.wait_for("Added by hand.", "✎ saved")
     app.wait(lambda _: "Added by hand." in decision.read_text())
 
     app.send(ESC)
@@ -85,8 +82,10 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
 def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path) -> None:
     with _app(workspace) as terminal:
         terminal.wait(lambda screen: "Write a message" in screen)
-        terminal.send("remember that the cake is in the oven" + ENTER)
-        terminal.wait_for("created")
+        terminal.send("the cake is in the oven" + ENTER)
+        terminal.wait_for("✓ noted", "Noted.")
+    (day,) = (workspace / "memory").glob("????-??-??.md")
+    assert day.read_text().endswith(" the cake is in the oven\n")
 
 
 def test_it_is_usable_at_80x24_and_survives_any_size(app: Terminal) -> None:
@@ -117,11 +116,17 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
     with _app(workspace) as terminal:
         terminal.wait_for("KNOWLEDGE", "Write a message")
         terminal.send(SAID + ENTER)
-        terminal.wait_for("postgresql-for-analytics created")
+        terminal.wait_for("Use PostgreSQL for analytics created")
+        terminal.send("the cake is in the oven" + ENTER)
+        terminal.wait_for("✓ noted")
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:
-        terminal.wait_for("people 1")
+        terminal.wait_for("Today", "decisions 1", "Use PostgreSQL for analytics")
+    (decision,) = (workspace / DECISION).glob("*.md")
+    assert SAID in decision.read_text()
+    (day,) = (workspace / "memory").glob("????-??-??.md")
+    assert day.read_text().endswith(" the cake is in the oven\n")
     checked = subprocess.run(
         ["git", "-C", workspace / ".kbtui/history.git", "fsck", "--full", "--strict"],
         capture_output=True,
@@ -133,7 +138,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
 
 def test_an_edit_from_outside_shows_up_as_the_users(app: Terminal, workspace: Path) -> None:
     app.send("remember that the cake is in the oven" + ENTER)
-    app.wait_for("created")
+    app.wait_for("✓ remembered", "Remembered, for every conversation.")
     (workspace / "knowledge/topics/from-vim.md").write_text("# From vim\n\nWritten elsewhere.\n")
     app.send(F[4])
     app.wait_for("HISTORY", "from-vim", "you")
@@ -161,7 +166,7 @@ def test_an_export_is_dropped_looked_at_imported_asked_about_and_cited(
     app.wait_for("Claude.ai: 1 conversation; 2 messages")
 
     app.send("which acid descales a kettle?" + ENTER)
-    app.wait_for("You were told on 5 March 2024", "Citric acid descales", "[1]")
+    app.wait_for("From your notes:", "▌ Citric acid descales", "[1]", "you were", "5 March 2024")
     app.send("\x1b[Z")
     app.send("o")
     app.wait_for("Talk a", "How do I descale my kettle?")

@@ -77,10 +77,10 @@ class ToolItem(Item):
             mark, style = "◇", ".chat--link"
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
-            (f"{mark} ", style),
+            (mark, style),
         ]
         if self.tool != KEEP:  # what was noted says all that there is to say
-            parts.append((clean_line(self.tool), ".chat--tool"))
+            parts += [" ", (clean_line(self.tool), ".chat--tool")]
         # What was written says it all; what was looked for needs the words as well.
         if self.arguments and not (self.ok and (self.paths or self.proposal)):
             parts += [" ", (clean_line(self.arguments), ".chat--muted")]

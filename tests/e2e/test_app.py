@@ -68,8 +68,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.send("e")
     app.wait_for("type: decision")
     app.send("\x1b[1;5F" + ENTER + "Added by hand." + CTRL_S)
-    app.wait_for("Added by hand.", "saved")
-    app.wait_gone("not saved")
+    app.wait_for("Added by hand.", "✎ saved")
     app.wait(lambda _: "Added by hand." in decision.read_text())
 
     app.send(ESC)
@@ -167,7 +166,7 @@ def test_an_export_is_dropped_looked_at_imported_asked_about_and_cited(
     app.wait_for("Claude.ai: 1 conversation; 2 messages")
 
     app.send("which acid descales a kettle?" + ENTER)
-    app.wait_for("You were told on 5 March 2024", "Citric acid descales", "[1]")
+    app.wait_for("From your notes:", "▌ Citric acid descales", "[1]", "you were", "5 March 2024")
     app.send("\x1b[Z")
     app.send("o")
     app.wait_for("Talk a", "How do I descale my kettle?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.pty
-COUNT = 700
+COUNT = 3000
 
 
 @pytest.fixture
@@ -49,9 +50,9 @@ def test_an_import_that_is_killed_goes_on_is_asked_about_and_is_taken_back(
     came = len(ok("sessions", "--json", workspace=workspace).json)
     assert 0 < came < COUNT
     with _import(workspace, export) as terminal:
-        terminal.wait_for("%")
         terminal.wait_for("Take it back with")
         terminal.wait_for("can be searched and quoted now")
+        assert re.search(rb"\d%", terminal.output), "how far it was is shown"
     listed = ok("sessions", "--json", workspace=workspace).json
     assert len(listed) == COUNT
     assert len({each["url"] for each in listed}) == COUNT

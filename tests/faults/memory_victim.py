@@ -1,7 +1,8 @@
 """A process that makes memory and is killed while it does.
 
-``python -m tests.faults.memory_victim WORKSPACE SESSION`` imports everything once and then forks a
-child for each line on its standard input, which does all the work there is::
+``python -m tests.faults.memory_victim WORKSPACE SESSION [ADDRESS]`` imports everything once and then
+forks a child for each line on its standard input, which does all the work there is; a scripted
+server at ADDRESS is the model::
 
     event 57      the child kills itself at its 57th look at the file system
     time 0.04     it is killed after that many seconds
@@ -25,15 +26,16 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.errors import WorkspaceBusyError
-from tests.memory.memory_room import START, Clock, open_room
+from kbtui.models import litellm_model
+from tests.memory.memory_room import START, Clock, open_room, scripted_at
 
 WATCHED = ("open", "os.", "fcntl.", "sqlite3.")
+WINDOW = 6000  # tokens
 
 
 def work(root: Path, session: str, tell: int) -> None:
     """Do what the worker does about a session that is over."""
-    models = {"consolidate": {"context_window": 3000}}
-    room = open_room(root, Clock(START), models=models)
+    room = open_room(root, Clock(START), **scripted_at(sys.argv[3], context_window=WINDOW))
     room.history.adopt(settle=0)
     pipeline = room.pipeline
 
@@ -104,6 +106,8 @@ def _kill(child: int) -> None:
 
 def main() -> None:
     root, session = Path(sys.argv[1]), sys.argv[2]
+    if len(sys.argv) > 3:
+        litellm_model._load()  # else each child would
     _say("ready")
     for line in sys.stdin:
         how, _, value = line.strip().partition(" ")

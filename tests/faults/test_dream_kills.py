@@ -88,7 +88,7 @@ def _check_made(room: Room, seen: int) -> None:
 def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room) -> None:
     rng = random.Random(20261122)
     room.write(MEMORY, TWICE)
-    victim = Victim(room.root, "-", "dream_victim")
+    victim = Victim(room.root, "-", program="dream_victim")
     _happen(room, 1)
     events = victim.run("whole")["events"]
     assert events > 50
@@ -120,7 +120,7 @@ def test_killed_at_random_points_of_a_dream_it_always_comes_out_right(room: Room
 
 def test_the_checks_would_notice_a_cursor_without_what_was_made(room: Room) -> None:
     _happen(room, 1)
-    victim = Victim(room.root, "-", "dream_victim")
+    victim = Victim(room.root, "-", program="dream_victim")
     victim.run("whole")
     victim.close()
     seen = _check(room.root, [])

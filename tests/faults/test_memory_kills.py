@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -23,10 +24,13 @@ from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import merged
 from kbtui.workspace import files
 from tests.faults.world import NOTE, REPOSITORY, check_with_git
-from tests.memory.memory_room import START, Clock, Room, open_room
+from tests.memory.memory_room import START, Clock, Room, call_slice, open_room
 from tests.patience import PATIENCE
+from tests.scripted_server import Reply, Request, ScriptedServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kbtui.history.change import Change
 
 pytestmark = pytest.mark.faults
@@ -37,9 +41,11 @@ KILLS = 200 if os.environ.get("KBTUI_LONG") else 60
 class Victim:
     """The process that forks children to be killed."""
 
-    def __init__(self, root: Path, session: str, program: str = "memory_victim") -> None:
+    def __init__(
+        self, root: Path, session: str, *more: str, program: str = "memory_victim"
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.faults.{program}", str(root), session],
+            [sys.executable, "-m", f"tests.faults.{program}", str(root), session, *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -61,6 +67,37 @@ class Victim:
 
     def close(self) -> None:
         self._process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture
+def model() -> Iterator[str]:
+    """The address of a model that condenses what is said here, whoever asks and how often."""
+    with ScriptedServer([_condensed]) as server:
+        yield server.url
+
+
+_SAID = re.compile(r"^\[[^\]\n]* #(\d+)\] USER: (.*)$", re.MULTILINE)
+
+
+def _condensed(request: Request) -> Reply:
+    """What a model makes of a page: of each message what it says, and nothing else."""
+    facts: list[dict[str, Any]] = []
+    corrections: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for number, text in _SAID.findall(str(request.messages[-1]["content"])):
+        message = int(number)
+        if lucky := re.match(r"My lucky number \d+", text):
+            fact = {"text": text, "type": "fact", "subject": lucky[0], "message": message}
+            facts.append(fact)
+        elif decided := re.match(r"We decided to use (tool\d+ for job\d+)", text):
+            fact = {"text": text, "type": "decision", "subject": decided[1], "message": message}
+            facts.append(fact)
+            notes.append(f"Decided on {decided[1]}")
+        elif text == "My favorite color is green.":
+            new = {"old": "Favorite color: blue", "new": "Favorite color: green"}
+            corrections.append({**new, "message": message})
+    call = call_slice("They talked.", notes=notes, facts=facts, corrections=corrections[:1])
+    return Reply(tool_calls=[call])
 
 
 def _say(room: Room, session: str, turn: int) -> None:
@@ -121,10 +158,10 @@ def _check_entries(room: Room) -> None:
         assert len(headings) == len(set(headings)), "noted twice"
 
 
-def test_killed_at_random_points_it_always_comes_out_right(room: Room) -> None:
+def test_killed_at_random_points_it_always_comes_out_right(room: Room, model: str) -> None:
     rng = random.Random(20261121)
     session = room.talk([(0, "user", "Hello, let us begin.")])
-    victim = Victim(room.root, session.id)
+    victim = Victim(room.root, session.id, model)
     _say(room, session.id, 1)
     events = victim.run("whole")["events"]
     assert events > 50
@@ -164,10 +201,10 @@ def _everything_is_there(room: Room, turns: int) -> None:
     assert "- Favorite color: blue\n" in room.read("memory/MEMORY.md"), "the user's line stays"
 
 
-def test_the_checks_would_notice_a_page_condensed_twice(room: Room) -> None:
+def test_the_checks_would_notice_a_page_condensed_twice(room: Room, model: str) -> None:
     session = room.talk([(0, "user", "Hello, let us begin.")])
     _say(room, session.id, 1)
-    victim = Victim(room.root, session.id)
+    victim = Victim(room.root, session.id, model)
     victim.run("whole")
     victim.close()
     _check(room.root, [])
@@ -180,9 +217,9 @@ def test_the_checks_would_notice_a_page_condensed_twice(room: Room) -> None:
         _check(room.root, [])
 
 
-def test_two_processes_at_once_condense_each_page_once(room: Room) -> None:
+def test_two_processes_at_once_condense_each_page_once(room: Room, model: str) -> None:
     session = room.talk([(0, "user", "Hello, let us begin.")])
-    victims = [Victim(room.root, session.id) for _ in range(2)]
+    victims = [Victim(room.root, session.id, model) for _ in range(2)]
     for turn in range(1, 5):
         _say(room, session.id, turn)
         threads = [threading.Thread(target=victim.run, args=("whole",)) for victim in victims]
@@ -198,9 +235,9 @@ def test_two_processes_at_once_condense_each_page_once(room: Room) -> None:
     _everything_is_there(room, 4)
 
 
-def test_who_writes_the_same_files_meanwhile_loses_nothing(room: Room) -> None:
+def test_who_writes_the_same_files_meanwhile_loses_nothing(room: Room, model: str) -> None:
     session = room.talk([(0, "user", "Hello, let us begin.")])
-    victim = Victim(room.root, session.id)
+    victim = Victim(room.root, session.id, model)
     over = threading.Event()
     written: list[str] = []
 

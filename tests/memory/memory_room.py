@@ -124,7 +124,12 @@ def open_room(root: Path, clock: Clock | None = None, **overrides: Any) -> Room:
 
 def scripted(server: ScriptedServer, **options: Any) -> dict[str, Any]:
     """Settings that let the scripted server consolidate; the chat stays offline."""
-    role = {"model": "openai/scripted", "api_base": server.url, "api_key": "sesame", **options}
+    return scripted_at(server.url, **options)
+
+
+def scripted_at(url: str, **options: Any) -> dict[str, Any]:
+    """The same for one in another process."""
+    role = {"model": "openai/scripted", "api_base": url, "api_key": "sesame", **options}
     patience = {"first_token_seconds": 60, "idle_seconds": 60, "retries": 0}
     return {"models": {"consolidate": role, **patience}}
 

@@ -143,9 +143,11 @@ class EntryEditor(Vertical):
     def _show_state(self) -> None:
         name = clean_line(short_name(self.path))
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
-        parts: list[str | tuple[str, str]] = ["✎ ", (name, "bold $text"), "  ", state]
+        # A long name, as a decision's is, is what a narrow pane cuts.
+        parts: list[str | tuple[str, str]] = ["✎ ", state, "  "]
         if self._note:
-            parts += ["  ", (self._note, "$text-warning")]
+            parts += [(self._note, "$text-warning"), "  "]
+        parts.append((name, "bold $text"))
         self.query_one("#editor-status", Static).update(Content.assemble(*parts))
 
     def _store_draft(self) -> None:

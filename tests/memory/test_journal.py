@@ -180,3 +180,91 @@ def test_else_it_lies_beside_the_vault(tmp_path: Path) -> None:
         noted = kb.journal.keep("rain", WHEN, ORIGIN)
         assert noted.path.startswith("memory/")
         assert "rain" not in read(kb, f"knowledge/Daily/{WHEN.astimezone():%Y-%m-%d}.md")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lunch was ~~bad~~ great with Tom",
+        "> quoted by mum",
+        "100%% sure and 50%% not",
+        "%%a note%%",
+        "<!-- hidden -->text",
+        "the area is 3 ^2",
+    ],
+)
+def test_markup_in_a_message_is_kept_once_and_hides_no_other_line(
+    kb: KnowledgeBase, journal: Journal, text: str
+) -> None:
+    journal.keep("a line before, with ~~ and %% and <!-- in it", WHEN, ORIGIN)
+    noted = journal.keep(text, WHEN, ORIGIN)
+    journal.keep("a line behind, with ~~ and %% and --> in it", WHEN, ORIGIN)
+    note = read(kb, noted.path)
+    assert note.split("\n")[noted.line - 1] == f"- {noted.time} {text}"
+    assert journal.keep(text, WHEN, ORIGIN).commit is None, "it stands there already"
+    said = [line.text for line in lines_of(note)]
+    assert said[0].startswith("a line before")
+    assert said[-1].startswith("a line behind")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Die Feier war schon", "Die Feier war schön"),
+        ("かきを買った", "かぎを買った"),
+        ("der Preis ist x2", "der Preis ist x²"),
+        ("ask Will", "ask will"),
+    ],
+)
+def test_texts_that_a_mark_tells_apart_are_both_kept(
+    kb: KnowledgeBase, journal: Journal, one: str, other: str
+) -> None:
+    path = journal.keep(one, WHEN, ORIGIN).path
+    assert journal.keep(other, WHEN, ORIGIN).commit is not None
+    assert [line.text for line in lines_of(read(kb, path))] == [one, other]
+
+
+@pytest.mark.parametrize(
+    ("note", "text"),
+    [
+        ("~5 km to the lake.\n\nThen a swim.\n", "~5 km to the lake."),
+        ("It is ~~old~~ new.\n", "It is new."),
+        ("| a | b |\n|---|---|\n| c | d |\n", "c | d"),
+        ("> said by mum.\n", "said by mum."),
+    ],
+)
+def test_what_striking_out_would_spoil_is_left_alone(
+    kb: KnowledgeBase, journal: Journal, note: str, text: str
+) -> None:
+    path = kb.workspace.place("knowledge/topics/lake.md")
+    path.write_text(note)
+    newer = journal.keep("It is 6 km", WHEN, ORIGIN)
+    (line,) = [each for each in lines_of(note) if " ".join(each.text.split()) == text]
+    with pytest.raises(ConflictError):
+        journal.mark_past("knowledge/topics/lake.md", line.first, line.text, newer, ORIGIN)
+    assert path.read_text() == note
+
+
+def test_in_a_note_of_windows_line_ends_a_message_of_two_paragraphs_is_one_line(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    path = journal.keep("first", WHEN, ORIGIN).path
+    file = kb.workspace.place(path)
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    old = journal.keep("one\n\ntwo", WHEN, ORIGIN)
+    newer = journal.keep("three", WHEN, ORIGIN)
+    note = read(kb, path)
+    assert [line.text for line in lines_of(note)] == ["first", "one two", "three"]
+    journal.mark_past(path, old.line, "one two", newer, ORIGIN)
+    struck = read(kb, path)
+    assert [line.text for line in lines_of(struck)] == ["first", "three"]
+    assert struck.count("\r\n") == struck.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mail tomorrow@x.com", "https://x.com/today", "see today.md", "#today", "path/to/today/x"],
+)
+def test_an_address_gets_no_date(kb: KnowledgeBase, journal: Journal, text: str) -> None:
+    noted = journal.keep(text, WHEN, ORIGIN)
+    assert read(kb, noted.path).endswith(f" {text}\n")

@@ -262,8 +262,6 @@ class Turn:
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)
         meta = self._meta()
-        if self.earlier is not None:
-            meta["earlier"] = asdict(self.earlier)
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
         self.session.append("assistant", reply.text, turn=self.id, meta=meta)

@@ -13,13 +13,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.events import Citation, Earlier, TurnChange, UsageReported
+from kbtui.agent.events import Citation, TurnChange, UsageReported
 from kbtui.errors import KbtuiError
 from kbtui.text import shorten
 from kbtui.tui.chat.cards import ToolItem, argument_details, argument_line, parsed_arguments
 from kbtui.tui.chat.items import (
     AnswerItem,
-    BeforeItem,
     Item,
     MoreItem,
     NoticeItem,
@@ -310,18 +309,7 @@ def _answer(message: SessionMessage, turn: str) -> list[Item]:
     answer = AnswerItem(
         text=message.content, turn=turn, message=message.id, interrupted=message.interrupted
     )
-    items: list[Item] = [answer, *citation_items(_citations(message.meta), turn)]
-    earlier = _earlier(message.meta)
-    return [*items, BeforeItem(earlier=earlier, turn=turn)] if earlier is not None else items
-
-
-def _earlier(meta: Mapping[str, Any]) -> Earlier | None:
-    """The earlier line that a turn showed, as it was stored; None where it showed none."""
-    stored = meta.get("earlier")
-    try:
-        return Earlier(**stored) if isinstance(stored, dict) else None
-    except TypeError:
-        return None
+    return [answer, *citation_items(_citations(message.meta), turn)]
 
 
 def _finish(tool: ToolItem | None, message: SessionMessage) -> None:

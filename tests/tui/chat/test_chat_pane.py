@@ -260,7 +260,7 @@ async def test_r_on_an_earlier_line_marks_it_as_past_and_elsewhere_asks_again(
     old = keeping.note("the meeting is on Thursday", Origin())
     new = keeping.note("the meeting is on Friday", Origin())
     earlier = Earlier(
-        old.path, old.line, "the meeting is on Thursday", "", new.path, new.line, "9:00"
+        old.path, old.line, "the meeting is on Thursday", "", new.path, new.line, "09:00"
     )
     shell.agent.script = [TextDelta("Noted."), TurnFinished("Noted.", "", "", earlier=earlier)]
     shell.agent.mark_past = agent.mark_past

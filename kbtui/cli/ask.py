@@ -242,22 +242,28 @@ class TextView:
                     waits = f" (kbtui inbox show {event.proposal})" if event.proposal else ""
                     note(f"+ {event.tool}: {event.summary}{waits}")
             case events.TurnFinished():
-                if not self._last:
-                    self._write(event.text)
-                self._end_line()
-                for citation in event.citations:
-                    last = "" if citation.first == citation.last else f"-{citation.last}"
-                    file = self._layout.file(citation.path)
-                    place = f"  {citation.place}" if citation.place else ""
-                    say(f"[{citation.n}] {file}:{citation.first}{last}{place}")
-                if event.earlier is not None:
-                    file = self._layout.file(event.earlier.path)
-                    say(f"Before: {event.earlier.text} ({file}:{event.earlier.first})")
+                self._finish(event)
             case events.TurnFailed():
                 self._end_line()
                 self.status = _failed(event)
             case _:
                 pass
+
+    def _finish(self, event: TurnFinished) -> None:
+        """Show what an answer cites, and what was not kept or may be about an earlier line."""
+        if not self._last:
+            self._write(event.text)
+        self._end_line()
+        for citation in event.citations:
+            last = "" if citation.first == citation.last else f"-{citation.last}"
+            file = self._layout.file(citation.path)
+            place = f"  {citation.place}" if citation.place else ""
+            say(f"[{citation.n}] {file}:{citation.first}{last}{place}")
+        if event.not_kept:
+            note("Not kept. With `remember:` before it, it is.")
+        if event.earlier is not None:
+            file = self._layout.file(event.earlier.path)
+            say(f"Before: {event.earlier.text} ({file}:{event.earlier.first})")
 
     def _write(self, text: str) -> None:
         if text:

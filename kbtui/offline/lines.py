@@ -49,7 +49,8 @@ class _Raw(NamedTuple):
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 # None of these goes on over the beginning of what was said at another time.
-_AT_A_TIME = r"\n[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?\d\d:\d\d[ \t]"
+TIMED_ITEM = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]")
+_AT_A_TIME = rf"\n{TIMED_ITEM.pattern}"
 _COMMENT = re.compile(rf"(?<!\w)%%(?:(?!{_AT_A_TIME}).)*?%%", re.DOTALL)
 _MARKUP_COMMENT = re.compile(rf"<!--(?:(?!{_AT_A_TIME}).)*?-->", re.DOTALL)
 # Struck out, with the pointer to what holds now.
@@ -67,7 +68,6 @@ _QUOTE = re.compile(r"^[ \t]*>[ \t]?(?:\[![\w-]+\][+-]?[ \t]*)?")
 _TABLE = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 _RULE = re.compile(r"^[ \t|:*_=-]+$")
 _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+[ \t]*$", re.MULTILINE)
-_TIMED = re.compile(r"^[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?\d\d:\d\d[ \t]")
 # A definition of a link, a badge or a picture alone, a tag line, a field of a template, markup.
 _SAYS_NOTHING = re.compile(
     r"(?:!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])[ \t]*)+$|\[!\[.*|!\[\[[^\]\n]*\]\]$"
@@ -96,7 +96,7 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
     for number, raw in enumerate(text.split("\n"), first):
         line = _Raw(raw, number, start)
         start += len(raw) + 1
-        is_timed = bool(block) and _TIMED.match(block[0].text) is not None
+        is_timed = bool(block) and TIMED_ITEM.match(block[0].text) is not None
         if is_timed and (
             typed[number - first].startswith("  ") or not typed[number - first].strip()
         ):

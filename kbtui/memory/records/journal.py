@@ -20,7 +20,7 @@ from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.lines import TIMED_ITEM, Line, lines_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -28,7 +28,6 @@ from kbtui.workspace.layout import Workspace
 _SECTION = "Journal"
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")
 _IN_LIST = re.compile(r"[-*+•][ \t]|[ \t]{2,}\S")
-_TIMED = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]+")
 _NO_TEXT = ("|", ">", "~", "`")  # a row, a quote, a fence
 _BY_HAND = "Open the note, and strike it out there."
 _LINE_LEAD = re.compile(r"(?P<lead>[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?)(?P<text>.*)")
@@ -174,7 +173,7 @@ def _known(note: str, said: str) -> tuple[int, str] | None:
     wanted = _words(said)
     lines = note.split("\n")
     for number, line in enumerate(lines):
-        item = _TIMED.match(line)
+        item = TIMED_ITEM.match(line)
         if item:
             more = takewhile(
                 lambda each: each.startswith("  ") or not each.strip(), lines[number + 1 :]

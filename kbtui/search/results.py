@@ -9,6 +9,7 @@ from typing import Literal
 
 # From this relevance on a hit counts as an answer: below it, nothing is known.
 RELEVANT = 0.5
+MOST_COUNTED = 100
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
 _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
@@ -67,6 +68,11 @@ class Hit:
     def is_relevant(self) -> bool:
         """True if the hit is likely to answer the query."""
         return self.relevance >= RELEVANT
+
+
+def counted_in_conversations(count: int) -> str:
+    """Say how many places in conversations answer a query as well; nothing of none."""
+    return f"{count}{'+' * (count >= MOST_COUNTED)} in conversations" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

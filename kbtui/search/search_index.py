@@ -21,7 +21,7 @@ from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause
 from kbtui.search.index.builder import Scopes
-from kbtui.search.results import IndexStatus, SearchResult, SyncReport
+from kbtui.search.results import MOST_COUNTED, IndexStatus, SearchResult, SyncReport
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
 
@@ -472,6 +472,16 @@ class SearchIndex:
         else:
             result = self._healing(lambda: self._search(request))
         return replace(result, took_ms=(time.perf_counter() - started) * 1000)
+
+    def in_conversations(self, query: str, scope: str = "default") -> int:
+        """Count the places in conversations that answer a query by words, up to `MOST_COUNTED`.
+
+        A `scope` that takes conversations in has shown them: nothing is counted.
+        """
+        if not {"sessions", "all"}.isdisjoint(part.strip() for part in scope.split(",")):
+            return 0
+        found = self.search(query, "sessions", MOST_COUNTED, semantic=False)
+        return sum(hit.is_relevant for hit in found.hits)
 
     def _search(self, request: _Request) -> SearchResult:
         from kbtui.search.query.hits import suggest

@@ -251,3 +251,12 @@ def test_every_line_of_any_text_is_in_a_chunk_and_lines_are_exact(lines: list[st
 )
 def test_no_bytes_can_break_the_chunker(data: bytes, path: str) -> None:
     read_document(path, data, LIMITS)
+
+
+def test_a_time_in_code_is_no_line_of_a_journal() -> None:
+    text = "# Day\n\n```\n- 09:14 in code\n```\n\n- 10:00 said\n"
+    found = read_document("memory/2026-11-20.md", text.encode(), ChunkLimits())
+    assert [chunk.text for chunk in found.chunks] == [
+        "# Day\n\n```\n- 09:14 in code\n```",
+        "- 10:00 said",
+    ]

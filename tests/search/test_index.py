@@ -359,3 +359,26 @@ def test_a_title_counts_the_same_wherever_a_note_says_it(desk: Desk) -> None:
     hits = desk.index().search("which login service", "docs").hits
     assert [hit.title for hit in hits] == ["Login service"] * 4
     assert len({round(hit.explain.lexical, 4) for hit in hits}) == 1
+
+
+@pytest.mark.parametrize("who", ["Jolene", "Deborah"])
+def test_whose_a_note_is_counts_for_more_than_how_often_it_says_a_word(
+    desk: Desk, who: str
+) -> None:
+    retreats = {4: "retreat retreat yoga", 6: "retreat yoga retreat"}
+    long = "We were at the retreat by the lake with all of our friends, and it was number"
+    for number in range(60):
+        of = "Jolene" if number % 2 == (who == "Jolene") else "Deborah"
+        said = retreats.get(number, f"{long}{number}" if number in {5, 7} else f"the {number}th")
+        desk.write(f"docs/t/{number}.md", f"# {of} — session {number}\n\n{said}\n")
+    hits = desk.index().search(f"{who} retreat", limit=4).hits
+    assert [hit.title.split()[0] for hit in hits[:2]] == [who, who]
+
+
+def test_a_long_note_is_no_label_of_its_many_passages(desk: Desk) -> None:
+    sections = "\n\n".join(f"## Part {n}\n\n{'other words ' * 200}" for n in range(30))
+    desk.write("docs/t/long.md", f"# Harvest\n\n{sections}\n")
+    for number in range(60):
+        desk.write(f"docs/t/{number}.md", f"# Note {number}\n\nabout the {number}th tree\n")
+    desk.write("docs/t/60.md", "# Orchard\n\nThe harvest is of apples, and the harvest is good.\n")
+    assert desk.index().search("harvest", limit=5).hits[0].path == "docs/t/60.md"

@@ -1,33 +1,31 @@
 from __future__ import annotations
 
-import builtins
 import json
 import os
-import pickle
 import random
-import struct
 import subprocess
 import sys
-from array import array
+from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from whoosh import index as whoosh_index
 from whoosh import query, scoring
-from whoosh.filedb.filestore import FileStorage
-from whoosh.index import TOC
-from whoosh.qparser import QueryParser
+from whoosh.analysis import Analyzer, Token
+from whoosh.fields import TEXT, Schema
+from whoosh.index import create_in
 
-from kbtui.search.index import analyser, bm25f
-from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus, PackedPostings, Packer
+from kbtui.search.index import analyser, segment
+from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
-from kbtui.search.index.rows import LexicalDocument, TreeReader, lexical_document
+from kbtui.search.index.rows import TreeReader, lexical_document
+from kbtui.search.index.segment import LexicalDocument, Segment, SegmentBuilder, SegmentFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [f"{a}{b}" for a in ("alpha", "beta", "gamma", "delta", "omega") for b in "abcdefghij"]
@@ -58,9 +56,30 @@ def documents(count: int, seed: int = 1, first: int = 1) -> list[LexicalDocument
     ]
 
 
-def whoosh_scores(folder: Path, terms: list[str], limit: int = 1000) -> dict[int, float]:
+class OurAnalyzer(Analyzer):  # type: ignore[misc]
+    """Lets Whoosh analyse text as we do."""
+
+    def __call__(self, value: str, **_options: Any) -> Iterator[Token]:
+        token = Token()
+        for term in analyser.terms(value):
+            token.text, token.boost, token.stopped = term, 1.0, False
+            yield token
+
+
+def whoosh_index(folder: Path, texts: Iterable[LexicalDocument]) -> Any:
+    """The same documents in an index of Whoosh's own."""
+    schema = Schema(**{name: TEXT(OurAnalyzer(), phrase=False) for name in SCORED_FIELDS})
+    folder.mkdir()
+    index = create_in(str(folder), schema)
+    with index.writer() as writer:
+        for document in texts:
+            writer.add_document(**document.texts)
+    return index
+
+
+def whoosh_scores(index: Any, terms: list[str], limit: int = 1000) -> dict[int, float]:
     weighting = scoring.BM25F(K1=K1, **{f"{field}_B": b for field, b in B.items()})
-    with whoosh_index.open_dir(str(folder)).searcher(weighting=weighting) as searcher:
+    with index.searcher(weighting=weighting) as searcher:
         asked = query.Or(
             [
                 query.Term(field, term, boost=boost)
@@ -72,45 +91,41 @@ def whoosh_scores(folder: Path, terms: list[str], limit: int = 1000) -> dict[int
         return {found.docnum(i): found.score(i) for i in range(found.scored_length())}
 
 
+class Index:
+    """A words index whose segments nobody else keeps."""
+
+    def __init__(self, folder: Path, files: Iterable[SegmentFile] = ()) -> None:
+        self.index, self.files = LexicalIndex(folder), tuple(files)
+
+    def write(self, added: Iterable[LexicalDocument], removed: Iterable[int] = ()) -> None:
+        self.files = self.index.write(self.files, added, removed)
+        self.index.sweep(self.files)
+
+    def corpus(self) -> Corpus:
+        return self.index.corpus(self.files)
+
+
 def ours(corpus: Corpus, terms: list[str]) -> np.ndarray:
     return corpus.scores((term, 1.0) for term in terms)
 
 
 def test_scores_are_those_of_whoosh(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
-    index.write(documents(150, seed=1))
-    index.write(documents(80, seed=2, first=1000))
-    corpus = index.corpus()
+    index, first, second = Index(tmp_path), documents(150), documents(80, seed=2, first=1000)
+    index.write(first)
+    index.write(second)
+    corpus, theirs = index.corpus(), whoosh_index(tmp_path / "theirs", [*first, *second])
     rng = random.Random(3)
     for _ in range(40):
         terms = rng.sample(WORDS, rng.randint(1, 6))
         scores = ours(corpus, terms)
-        expected = whoosh_scores(tmp_path, terms)
+        expected = whoosh_scores(theirs, terms)
         assert len(expected) == int((scores > 0).sum()) > 0
         for number, score in expected.items():
             assert scores[number] == pytest.approx(score, rel=1e-5)
 
 
-def test_a_long_list_of_postings_is_written_in_blocks_that_whoosh_reads(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
-    index.write(LexicalDocument(i, {"body": "common " * (1 + i % 3)}) for i in range(1, 9001))
-    ids, weights = index.corpus().postings("body", "common")
-    assert len(ids) == 9000
-    assert weights.max() == 3
-    assert len(whoosh_scores(tmp_path, ["common"], limit=10_000)) == 9000
-
-
-def test_whoosh_itself_can_search_the_index(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
-    index.write([LexicalDocument(7, {"body": "The Decisions we took about Docker"})])
-    stock = whoosh_index.open_dir(str(tmp_path))
-    asked = QueryParser("body", stock.schema).parse("decision dockers")
-    with stock.searcher() as searcher:
-        assert len(searcher.search(asked)) == 1
-
-
 def test_an_edited_index_scores_like_one_built_anew(tmp_path: Path) -> None:
-    edited, fresh = LexicalIndex(tmp_path / "edited"), LexicalIndex(tmp_path / "fresh")
+    edited, fresh = Index(tmp_path / "edited"), Index(tmp_path / "fresh")
     all_documents = documents(120)
     edited.write(all_documents[:100])
     edited.write(all_documents[100:], removed=range(1, 41))
@@ -126,7 +141,7 @@ def test_an_edited_index_scores_like_one_built_anew(tmp_path: Path) -> None:
 
 
 def test_a_corpus_stays_what_it_was_while_the_index_goes_on(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
+    index = Index(tmp_path)
     index.write(documents(30))
     corpus = index.corpus()
     before = ours(corpus, WORDS[:5]).copy()
@@ -136,26 +151,25 @@ def test_a_corpus_stays_what_it_was_while_the_index_goes_on(tmp_path: Path) -> N
 
 
 def test_segments_that_are_all_deleted_go(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
+    index = Index(tmp_path)
     index.write(documents(5))
     index.write(documents(5, first=100), removed=range(1, 6))
     assert len(index.corpus().segments) == 1
-    assert len(list(tmp_path.glob("*.trm"))) == 1
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_an_index_in_memory_scores_like_one_on_disk(tmp_path: Path) -> None:
     texts = [f"# {WORDS[i]}\n\n{WORDS[i + 1]} {WORDS[i + 2]} {WORDS[i]}\n" for i in range(20)]
     files = [(f"knowledge/topics/n{i}.md", text.encode()) for i, text in enumerate(texts)]
     tree = TreeReader(ChunkLimits(), lambda _revision: files).at("HEAD")
-    index = LexicalIndex(tmp_path)
+    index = Index(tmp_path)
     index.write(lexical_document(row) for row in tree.rows(range(20)).values())
     for word in WORDS[:20]:
-        # Whoosh keeps the length of a long field in a byte; these are short.
         assert ours(tree.corpus, [word]) == pytest.approx(ours(index.corpus(), [word]), rel=1e-5)
 
 
 def test_beginnings_are_found_in_all_segments(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
+    index = Index(tmp_path)
     index.write([LexicalDocument(1, {"body": "architecture"})])
     index.write([LexicalDocument(2, {"title": "archive"}), LexicalDocument(3, {"body": "other"})])
     assert index.corpus().expand("arch", ("title", "body")) == ["archiv", "architectur"]
@@ -163,53 +177,73 @@ def test_beginnings_are_found_in_all_segments(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["read", "mapped"])
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How small files of postings are held, and how large ones are."""
-    monkeypatch.setattr(bm25f, "_LARGE_FILE", 0 if request.param == "mapped" else 1 << 30)
+    """How small segments are held, and how large ones are."""
+    monkeypatch.setattr(segment, "_LARGE_FILE", 0 if request.param == "mapped" else 1 << 30)
 
 
 @pytest.mark.usefixtures("held")
-def test_the_postings_beside_a_segment_are_those_of_whoosh(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
-    often = LexicalDocument(900, {"body": "often " * 70_000, "title": "\ud800 odd"})
+def test_postings_are_those_of_whoosh(tmp_path: Path) -> None:
+    often = LexicalDocument(900, {"body": "often " * 70_000, "title": "odd"})
     label = LexicalDocument(901, {"label": "Kim, 3 May 2026"})
-    index.write([*documents(60), often, label])
-    index.write(documents(40, seed=2, first=1000), removed=[1, 2])
-    corpus = LexicalIndex(tmp_path).corpus()
+    given = [*documents(60), often, label, *documents(40, seed=2, first=1000)]
+    index = Index(tmp_path)
+    index.write(given)
+    corpus = Index(tmp_path, index.files).corpus()
     seen = set()
-    with whoosh_index.open_dir(str(tmp_path)).reader() as reader:
+    with whoosh_index(tmp_path / "theirs", given).reader() as reader:
         for field, term in reader.all_terms():
             matcher, expected = reader.postings(field, term), []
             while matcher.is_active():
                 expected.append((matcher.id(), min(matcher.weight(), 65_535)))
                 matcher.next()
-            ids, counts = corpus.postings(field, term.decode("utf-8", "surrogatepass"))
+            ids, counts = corpus.postings(field, term.decode())
             assert list(zip(ids.tolist(), counts.tolist(), strict=True)) == expected
             seen.add(field)
-    assert seen >= {*SCORED_FIELDS, "scope", "tag", "path"}
+    assert seen == {*SCORED_FIELDS}
     assert not corpus.knows("neverwritten")
 
 
+@pytest.mark.usefixtures("held")
+def test_filters_find_what_has_a_value_in_that_field_alone(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    index.write(
+        [
+            LexicalDocument(1, {"body": "north"}, {"tag": ["north", "n\ud800"], "path": ["a.md"]}),
+            LexicalDocument(2, {"body": "other"}, {"tag": ["south"], "path": ["north"]}),
+        ]
+    )
+    corpus = index.corpus()
+    assert corpus.holding("tag", ["north"]).tolist() == [True, False]
+    assert corpus.holding("path", ["north"]).tolist() == [False, True]
+    assert corpus.holding("tag", ["n\ud800"]).tolist() == [True, False]
+    assert corpus.holding("tag", ["nort", "northern", "", "a.md"]).sum() == 0
+    assert corpus.expand("", ("path",)) == ["a.md", "north"]
+
+
 READS = """
-import sys
+import json, sys
 from pathlib import Path
 from kbtui.search.index.lexical import LexicalIndex
+from kbtui.search.index.segment import SegmentFile
 index = LexicalIndex(Path(sys.argv[1]))
-corpus = index.corpus()
-print(corpus.scores([(word, 1.0) for word in sys.argv[2:]]).tolist(), flush=True)
+files = [SegmentFile(*file) for file in json.loads(sys.argv[2])]
+corpus = index.corpus(files)
+print(corpus.scores([(word, 1.0) for word in sys.argv[3:]]).tolist(), flush=True)
 if sys.stdin.readline():
-    index.write([], removed=range(1, 101))
+    index.sweep(index.write(files, [], removed=range(1, 101)))
 """
 
 
 @pytest.mark.usefixtures("held")
-def test_processes_share_postings_and_keep_what_one_of_them_deletes(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
+def test_processes_share_segments_and_keep_what_one_of_them_deletes(tmp_path: Path) -> None:
+    index = Index(tmp_path)
     index.write(documents(100))
     index.write(documents(20, seed=2, first=1000))
     corpus, asked = index.corpus(), WORDS[20:30]
     before = ours(corpus, asked[:5])
+    files = json.dumps([astuple(file) for file in index.files])
     other = subprocess.run(
-        [sys.executable, "-c", READS, str(tmp_path), *asked[:5]],
+        [sys.executable, "-c", READS, str(tmp_path), files, *asked[:5]],
         env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)},
         input="delete\n",
         capture_output=True,
@@ -217,9 +251,17 @@ def test_processes_share_postings_and_keep_what_one_of_them_deletes(tmp_path: Pa
         check=True,
     )
     assert json.loads(other.stdout) == before.tolist()
-    assert len(list(tmp_path.glob("*.packed"))) == 1  # the other went with its segment
+    assert len(list(tmp_path.iterdir())) == 1
     assert ours(corpus, asked[5:]).any()  # of what wasn't asked before
-    assert index.corpus().count == 20
+
+
+def test_what_was_written_and_never_counted_is_swept(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    index.write(documents(5))
+    index.index.write(index.files, documents(5, first=100))  # and then the process was killed
+    assert index.corpus().count == 5
+    index.write(documents(5, first=200))
+    assert {file.name for file in tmp_path.iterdir()} == {file.name for file in index.files}
 
 
 def _cut(data: bytes) -> bytes:
@@ -239,7 +281,7 @@ def _longer(data: bytes) -> bytes:
 
 
 def _of_another_version(data: bytes) -> bytes:
-    return data.replace(b"KBPOST1", b"KBPOST9", 1)
+    return data.replace(b"KBWORDS1", b"KBWORDS9", 1)
 
 
 def _foreign(data: bytes) -> bytes:
@@ -255,126 +297,37 @@ def _with_another_count(data: bytes) -> bytes:
     "harm",
     [_cut, _cut_in_the_head, _empty, _longer, _of_another_version, _foreign, _with_another_count],
 )
-def test_postings_that_are_not_whole_are_not_read(
+def test_a_segment_that_is_not_whole_is_not_read(
     tmp_path: Path, harm: Callable[[bytes], bytes]
 ) -> None:
-    LexicalIndex(tmp_path).write(documents(5))
-    (file,) = tmp_path.glob("*.packed")
-    file.write_bytes(harm(file.read_bytes()))
-    with pytest.raises(ValueError, match=r"holds no postings|empty file"):
-        LexicalIndex(tmp_path).corpus()
+    index = Index(tmp_path)
+    index.write(documents(5))
+    (file,) = tmp_path.iterdir()
+    harmed = harm(file.read_bytes())
+    file.write_bytes(harmed)
+    with pytest.raises(ValueError, match="has changed"):
+        Index(tmp_path, index.files).corpus()
+    with pytest.raises(ValueError, match="no segment"):
+        Segment(harmed)
 
 
-@pytest.mark.usefixtures("held")
-def test_made_up_postings_are_read_up_to_their_end_at_most(tmp_path: Path) -> None:
-    file, chosen = tmp_path / "made.packed", random.Random(5)
-    packer = Packer()
-    packer.add("body", {word: array("I", (1, 2, 3, 4)) for word in WORDS})
-    file.write_bytes(packer.finish())
-    whole = file.read_bytes()
-    start = 16 + 8 * len(WORDS)
+def test_made_up_arrays_lead_no_further_than_their_segment() -> None:
+    builder = SegmentBuilder()
+    for document in documents(20):
+        builder.add(document)
+    whole, chosen = builder.finish(), random.Random(5)
     for _ in range(50):
-        file.write_bytes(whole[:start] + chosen.randbytes(len(whole) - start))
-        postings = PackedPostings(file)
-        for word in WORDS:
-            ids, counts = postings.get("body", word)
-            assert len(ids) == len(counts) <= 2 * len(WORDS)
+        start = chosen.randrange(24, len(whole))
+        made_up = whole[:start] + chosen.randbytes(len(whole) - start)
+        with suppress(ValueError, IndexError, OverflowError):
+            found = Segment(made_up)
+            for word in WORDS:
+                ids, counts = found.postings("body", word)
+                assert len(ids) == len(counts) <= len(whole)
 
 
 def test_a_segment_without_a_word_has_postings(tmp_path: Path) -> None:
-    index = LexicalIndex(tmp_path)
+    index = Index(tmp_path)
     index.write([LexicalDocument(1, {"body": ""})])
     assert index.corpus().count == 1
     assert not index.corpus().knows("word")
-
-
-class Boom:
-    """Calls a function when it is read as pickles are."""
-
-    def __reduce__(self) -> tuple[object, tuple[()]]:
-        return builtins.boom, ()  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a cache made run."""
-    done: list[str] = []
-
-    def boom() -> list[str]:
-        done.append("boom")
-        return done
-
-    boom.__module__, boom.__qualname__ = "builtins", "boom"
-    monkeypatch.setattr(builtins, "boom", boom, raising=False)
-    return done
-
-
-def _in_schema(index: LexicalIndex, folder: Path) -> None:
-    _write_toc(folder, lambda toc: setattr(toc.schema, "more", Boom()))
-
-
-def _in_segments(index: LexicalIndex, folder: Path) -> None:
-    _write_toc(folder, lambda toc: toc.segments.append(Boom()))
-
-
-def _write_toc(folder: Path, change: Callable[[TOC], None]) -> None:
-    storage = FileStorage(str(folder))
-    toc = TOC.read(storage, "MAIN")
-    change(toc)
-    (folder / f"_MAIN_{toc.generation}.toc").unlink()
-    toc.write(storage, "MAIN")
-
-
-def _overwrite(folder: Path, suffix: str, old: bytes) -> None:
-    (file,) = folder.glob(f"*{suffix}")
-    data, evil = file.read_bytes(), b"cbuiltins\nboom\n)R."
-    start = data.index(old)
-    file.write_bytes(data[:start] + evil + data[start + len(evil) :])
-
-
-def _in_terms(index: LexicalIndex, folder: Path) -> None:
-    (file,) = folder.glob("*.trm")
-    _overwrite(folder, ".trm", file.read_bytes()[file.read_bytes().rindex(b"\x80") :][:4])
-
-
-def _in_block_info(index: LexicalIndex, folder: Path) -> None:
-    _overwrite(folder, ".pst", b"\x80\x02(")
-
-
-def _in_block(index: LexicalIndex, folder: Path) -> None:
-    (file,) = folder.glob("*.pst")
-    data = file.read_bytes()
-    start = data.index(b"\x80\x02(")
-    _overwrite(folder, ".pst", data[data.index(b"\x80\x02", start + 2) :][:40])
-
-
-def _read_all(folder: Path) -> None:
-    LexicalIndex(folder).corpus()
-    with whoosh_index.open_dir(str(folder)).reader() as reader:
-        for field, term in reader.all_terms():
-            list(reader.postings(field, term).items_as("frequency"))
-
-
-@pytest.mark.filterwarnings("ignore")  # Whoosh leaves open what it can't read
-@pytest.mark.parametrize("plant", [_in_schema, _in_segments, _in_terms, _in_block_info, _in_block])
-def test_no_part_of_an_index_runs_code(
-    tmp_path: Path, ran: list[str], plant: Callable[[LexicalIndex, Path], None]
-) -> None:
-    index = LexicalIndex(tmp_path)
-    index.write(documents(30))
-    index.close()
-    plant(index, tmp_path)
-    with pytest.raises(pickle.UnpicklingError, match="no part of an index"):
-        _read_all(tmp_path)
-    assert ran == []
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_index_of_an_older_format_is_not_read(tmp_path: Path) -> None:
-    LexicalIndex(tmp_path).write(documents(3))
-    (file,) = tmp_path.glob("_MAIN_1.toc")
-    data = bytearray(file.read_bytes())
-    data[7:11] = struct.pack("!i", -110)
-    file.write_bytes(data)
-    with pytest.raises(whoosh_index.IndexVersionError):
-        LexicalIndex(tmp_path)

@@ -8,23 +8,15 @@ index which was edited scores like one that was built anew.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import mmap
-import os
-import struct
-import sys
-from array import array
-from bisect import bisect_left
 from datetime import date
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Mask = NDArray[np.bool_]
     Postings = tuple[Ids, Floats]
-    # The document that alone has a term, and once; else document, frequency, document, ...
-    Gathered = int | array[int]
 
 # Boosts, K1 and B were chosen by measurement on all judged sets. `label` is who said
 # a message and when, `context` what was said just before and after it.
@@ -45,6 +35,12 @@ SCORED_FIELDS: Mapping[str, float] = {
     "body": 1.0,
     "context": 0.5,
 }
+# A word in so many titles says whose or of what kind a note is, as the label of a message does, and
+# not what it is about: who asks for it means these notes. Chosen on turns of conversation under a
+# heading of who and when; notes whose titles differ score as before.
+LABEL = 3.0
+_LABEL_SHARE = 0.2  # of all files
+_LEAST_LABELLED = 20  # files
 K1 = 0.5
 B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # How much more a rare term counts than by Whoosh's soft idf; 1 would be the textbook's idf.
@@ -52,12 +48,9 @@ RARITY = 0.7
 MOST_EXPANSIONS = 64
 _MOST_EXPANDED = 2_000
 _NO_IDS: Ids = np.empty(0, dtype=np.int32)
+_NO_NUMBERS = np.empty(0, dtype=np.int64)
 NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
 _OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
-_MOST_COUNTED = 65_535
-_MAGIC = b"KBPOST1\0"
-_HEAD = struct.Struct("=8sII")  # in the machine's own order, as all that follows
-_LARGE_FILE = 1 << 18  # bytes
 _MOST_IMPACTS = 16 << 20  # bytes
 
 
@@ -83,91 +76,6 @@ class Segment(Protocol):
 
     def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
         """The terms of a field that start with `prefix`."""
-
-
-class PackedPostings:
-    """All postings of a segment in one file, mapped into memory: processes share what they read.
-
-    Terms are known by a hash of 64 bits, ascending: two of a million share one in one index of ten
-    million. A term in arrays of its own takes 600 bytes, and most occur once or twice.
-    """
-
-    def __init__(self, file: Path) -> None:
-        """Open the file; where it is small, read it, as what is mapped holds it open.
-
-        Raises:
-            OSError: it can't be read.
-            ValueError: it is cut short, or none of ours.
-        """
-        with file.open("rb") as stream:
-            is_large = os.fstat(stream.fileno()).st_size > _LARGE_FILE
-            data = (
-                mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-                if is_large
-                else stream.read()
-            )
-        magic, terms, count = _HEAD.unpack(data[: _HEAD.size].ljust(_HEAD.size))
-        ends = _HEAD.size + 8 * terms
-        ids = ends + 4 * terms
-        if magic != _MAGIC or len(data) != ids + 6 * count:
-            raise ValueError(f"{file.name} holds no postings")
-        self._terms = memoryview(data)[_HEAD.size : ends].cast("Q")
-        self._ends = memoryview(data)[ends:ids].cast("I")
-        self._ids = np.frombuffer(data, np.int32, count, ids)
-        self._counts = np.frombuffer(data, np.uint16, count, ids + 4 * count)
-
-    def get(self, field: str, term: str) -> Postings:
-        """The documents that hold a term, ascending, and how often each does."""
-        wanted = _asked(field, term)
-        place = bisect_left(self._terms, wanted)
-        if place == len(self._terms) or self._terms[place] != wanted:
-            return NO_POSTINGS
-        part = slice(self._ends[place - 1] if place else 0, self._ends[place])
-        return self._ids[part], self._counts[part].astype(np.float32)
-
-
-class Packer:
-    """Makes the content of a file of `PackedPostings`."""
-
-    def __init__(self) -> None:
-        self._terms = array("Q")
-        self._counts = array("I")
-        self._both = array("I")
-
-    def add(self, field: str, gathered: Mapping[str, Gathered]) -> None:
-        """Take all postings of one field."""
-        for term, held in gathered.items():
-            pairs = (held, 1) if isinstance(held, int) else held
-            self._terms.append(_hash(field, term))
-            self._counts.append(len(pairs) // 2)
-            self._both.extend(pairs)
-
-    def finish(self) -> bytes:
-        """The content of the file."""
-        terms, counts = np.array(self._terms), np.array(self._counts, dtype=np.int64)
-        order = np.argsort(terms)
-        starts, sizes = (np.cumsum(counts) - counts)[order], counts[order]
-        ends = np.cumsum(sizes)
-        moved = np.repeat(starts + sizes - ends, sizes) + np.arange(counts.sum())
-        both = np.array(self._both).reshape(-1, 2)[moved]
-        return b"".join(
-            (
-                _HEAD.pack(_MAGIC, len(terms), len(both)),
-                terms[order].tobytes(),
-                ends.astype(np.uint32).tobytes(),
-                both[:, 0].astype(np.int32).tobytes(),
-                np.minimum(both[:, 1], _MOST_COUNTED).astype(np.uint16).tobytes(),
-            )
-        )
-
-
-def _hash(field: str, term: str) -> int:
-    """The same in each process, unlike Python's own."""
-    whole = f"{field}\0{term}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), sys.byteorder)
-
-
-_asked = lru_cache(maxsize=4096)(_hash)
 
 
 def _size(postings: Postings) -> int:
@@ -196,12 +104,8 @@ class Corpus:
             if gone:
                 self.live[np.fromiter(gone, dtype=np.int64) + base] = False
         self.count = int(self.live.sum())
-        self.chunks = (
-            np.concatenate([segment.chunks for segment in segments])
-            if segments
-            else np.empty(0, dtype=np.int64)
-        )
-        self._files = [segment.files for segment in segments]
+        self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
+        self._file_of = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
         self._by_file: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         self._dense = self.count == self.size
         self._averages: dict[str, float] = {}
@@ -231,7 +135,7 @@ class Corpus:
         if not self.size:
             return scores
         if self._by_file is None:
-            _, of_document = np.unique(np.concatenate(self._files), return_inverse=True)
+            _, of_document = np.unique(self._file_of, return_inverse=True)
             order = np.argsort(of_document, kind="stable")
             starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
             self._by_file = (order, starts, of_document)
@@ -284,7 +188,15 @@ class Corpus:
         b = B[field]
         norm = (1 - b) + b * self._lengths(field)[ids] / self._average(field)
         tf = weights.astype(np.float64)
-        return ids, SCORED_FIELDS[field] * idf * (tf * (K1 + 1)) / (tf + K1 * norm)
+        is_label = field == "title" and self._is_in_many_files(ids)
+        boost = LABEL if is_label else SCORED_FIELDS[field]
+        return ids, boost * idf * (tf * (K1 + 1)) / (tf + K1 * norm)
+
+    def _is_in_many_files(self, ids: Ids) -> bool:
+        if len(ids) < _LEAST_LABELLED:
+            return False
+        count = len(np.unique(self._file_of[ids]))
+        return count >= max(_LEAST_LABELLED, _LABEL_SHARE * self._file_count)
 
     def postings(self, field: str, term: str) -> Postings:
         """The live documents that hold a term in a field, and how often."""
@@ -328,6 +240,10 @@ class Corpus:
             if prefix and len(self._expanded) < _MOST_EXPANDED:
                 self._expanded[key] = known
         return list(known)
+
+    @cached_property
+    def _file_count(self) -> int:
+        return len(np.unique(self._file_of[self.live]))
 
     def _average(self, field: str) -> float:
         if field not in self._averages:

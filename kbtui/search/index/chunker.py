@@ -389,22 +389,30 @@ def _bare(text: str, properties: Properties) -> Chunk:
 def _lines_apart(found: Outline, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
     """Cut a journal: what was said at a time of its own is one, what is around as elsewhere."""
     text = found.text
-    marks = [match.start() for match in _TIMED.finditer(text)]
+    starts = [block.start for block in found.blocks]
+    marks = [
+        match.start()
+        for match in _TIMED.finditer(text)
+        if not found.blocks[bisect_right(starts, match.start()) - 1].solid  # it stands in code
+    ]
     bounds = [(0, marks[0])] if marks else []
     for start, following in pairwise([*marks, len(text)] if marks else []):
         end = next((n.start() for n in _UNINDENTED.finditer(text, start + 1, following)), following)
-        yield from _around(found, *bounds.pop(), limits) if bounds else ()
+        yield from _around(found, starts, *bounds.pop(), limits) if bounds else ()
         yield start, start + len(text[start:end].rstrip())
         bounds.append((end, following))
-    yield from _around(found, *bounds.pop(), limits) if bounds else ()
+    yield from _around(found, starts, *bounds.pop(), limits) if bounds else ()
 
 
-def _around(found: Outline, start: int, end: int, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
+def _around(
+    found: Outline, starts: list[int], start: int, end: int, limits: ChunkLimits
+) -> Iterator[tuple[int, int]]:
     """Cut what stands between lines of a journal, unless it is nothing but headings."""
+    first = max(0, bisect_right(starts, start) - 1)
     blocks = [
         replace(block, start=max(block.start, start), end=min(block.end, end))
-        for block in found.blocks
-        if block.start < end and block.end > start
+        for block in found.blocks[first : bisect_left(starts, end)]
+        if block.end > start
     ]
     blocks = [block for block in blocks if found.text[block.start : block.end].strip()]
     if not all(block.heading for block in blocks):

@@ -1,8 +1,8 @@
 """One generation of the index: the words index and its state, made by one chunker and analyser.
 
 A folder of its own, so that another version of either builds a new one beside it. What is on disk
-is checked when it is opened: files of the words index by checksum, chunks by checksum as they are
-read, and both against each other. Whatever is wrong, the generation is deleted and built again.
+is checked when it is opened: segments of the words index by checksum, chunks by checksum as they
+are read, and both against each other. Whatever is wrong, the generation is deleted and built again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -18,7 +17,6 @@ import sqlite3
 import tempfile
 import threading
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -31,6 +29,7 @@ from kbtui.search.index.bm25f import Corpus
 from kbtui.search.index.chunker import ChunkLimits, Document
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
+from kbtui.search.index.segment import SegmentFile
 from kbtui.search.index.store import VERSION, StateStore
 from kbtui.workspace.derived import is_hindered
 
@@ -53,7 +52,7 @@ def generation_name(limits: ChunkLimits) -> str:
         lexical.VERSION,
         analyser.VERSION,
         limits.identity(),
-        metadata.version("whoosh-reloaded"),
+        metadata.version("whoosh-reloaded"),  # its stemmer
     )
     return f"g{store.VERSION}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
@@ -76,7 +75,6 @@ class Generation:
         try:
             self.store = StateStore(folder / _STATE)
             try:
-                self._check_files()
                 self._lexical = LexicalIndex(folder / _LEXICAL)
                 self._check_counts()
             except BaseException:
@@ -108,61 +106,49 @@ class Generation:
         for _ in range(_TRIES - 1):
             # Another process may replace the files between two looks at the folder.
             with suppress(FileNotFoundError):
-                return self._lexical.corpus()
+                return self._lexical.corpus(self.store.segments())
         with _undisturbed(self.folder.parent):  # what is missing now is lost
-            return self._lexical.corpus()
+            return self._lexical.corpus(self.store.segments())
 
     def commit(self, documents: Sequence[tuple[Document, str]], gone: Sequence[str]) -> None:
         """Put changed files in, given with their blobs, and take the ones in `gone` out."""
         added, removed = self.store.begin(documents, gone)
-        if added or removed:
-            self._lexical.write(added, removed)
-        self.store.finish(removed, gone, self._describe())
-        if self._lexical.segment_count() > _TOO_MANY_SEGMENTS:
+        segments = self._lexical.write(self.store.segments(), added, removed)
+        self._let_count(segments, removed, gone)
+        if len(segments) > _TOO_MANY_SEGMENTS:
             self.tidy()
+
+    def _let_count(
+        self, segments: Sequence[SegmentFile], removed: Sequence[int], gone: Sequence[str]
+    ) -> None:
+        """Finish a change of the words index: from now on it is made of these segments."""
+        self.store.finish(removed, gone, segments)
+        self._lexical.sweep(segments)
 
     def tidy(self) -> bool:
         """Write small segments as one, and those that are mostly deleted anew; tells if it did."""
-        sizes = self._lexical.segment_sizes()
-        wasteful = [
-            i for i, (gone, live) in enumerate(sizes) if gone > max(_MUCH_DELETED, len(live))
-        ]
-        smallest: list[int] = []
-        if len(sizes) > _MANY_SEGMENTS:
-            by_size = sorted(range(len(sizes)), key=lambda i: len(sizes[i][1]))
-            totals = list(accumulate(len(sizes[i][1]) for i in by_size))
+        segments = self.store.segments()
+        live = {file: self._lexical.live(file) for file in segments}
+        wasteful = {
+            file for file in segments if len(file.deleted) > max(_MUCH_DELETED, len(live[file]))
+        }
+        smallest: list[SegmentFile] = []
+        if len(segments) > _MANY_SEGMENTS:
+            by_size = sorted(segments, key=lambda file: len(live[file]))
+            totals = list(accumulate(len(live[file]) for file in by_size))
             # The large ones stay: only what together is no larger than the next is moved.
             smallest = by_size[: _MANY_SEGMENTS // 2]
             for place in range(_MANY_SEGMENTS // 2, len(by_size)):
-                if len(sizes[by_size[place]][1]) > totals[place - 1]:
+                if len(live[by_size[place]]) > totals[place - 1]:
                     break
                 smallest = by_size[: place + 1]
-        moved = sorted({int(chunk) for i in {*wasteful, *smallest} for chunk in sizes[i][1]})
+        moved = sorted({chunk for file in {*wasteful, *smallest} for chunk in live[file]})
         if not wasteful and not smallest:
             return False
         rows = self.store.rows(moved)
-        self._lexical.write((lexical_document(rows[n]) for n in moved if n in rows), moved)
-        self.store.finish([], [], self._describe())
+        documents = (lexical_document(rows[number]) for number in moved if number in rows)
+        self._let_count(self._lexical.write(segments, documents, moved), [], [])
         return True
-
-    def _describe(self) -> str:
-        """The files of the words index with their sizes and checksums."""
-        known = json.loads(self.store.get("lexical", "{}"))
-        files = {}
-        for file in self._lexical.files():
-            entry = known.get(file.name)
-            files[file.name] = entry or [file.stat().st_size, zlib.crc32(file.read_bytes())]
-        return json.dumps(files)
-
-    def _check_files(self) -> None:
-        described = json.loads(self.store.get("lexical", "{}"))
-        for name, (size, expected) in described.items():
-            file = self.folder / _LEXICAL / name
-            if not file.exists() and self.store.has_marks():
-                continue  # replaced by a change that wasn't finished
-            data = file.read_bytes()
-            if len(data) != size or zlib.crc32(data) != expected:
-                raise DamagedStoreError(f"{name} of the words index has changed")
 
     def _check_counts(self) -> None:
         if not self.store.has_marks() and self._load().count != self.store.counts()[1]:

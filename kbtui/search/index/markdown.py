@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)$")  # in an item or a quote as well
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")  # noqa: RUF001 — CJK punctuation
 _WORD_BREAK = re.compile(r"\s+")
@@ -66,10 +66,11 @@ class Block:
 
 @dataclass(slots=True)
 class Outline:
-    """A parsed text: its blocks in order, and the heading path of each section."""
+    """A parsed text: its blocks in order, and the heading of each section, with its path."""
 
     text: str
     blocks: list[Block] = field(default_factory=list)
+    titles: list[str] = field(default_factory=lambda: [""])
     paths: list[str] = field(default_factory=lambda: [""])
     line_starts: list[int] = field(default_factory=list)
 
@@ -205,7 +206,7 @@ class _Parser:
             return 0
         mark = match[1]
         for j in range(i + 1, last):
-            closing = self.line(j).strip()
+            closing = self.line(j).strip("> \t")
             if closing.startswith(mark) and not closing.strip(mark[0]):
                 self._add(i, j + 1, solid=True)
                 return j + 1
@@ -225,6 +226,7 @@ class _Parser:
         while self.stack and self.stack[-1][0] >= level:
             self.stack.pop()
         self.stack.append((level, title))
+        self.out.titles.append(title)
         self.out.paths.append(" > ".join(title for _, title in self.stack if title))
 
     def _take_paragraph(self, i: int, last: int) -> int:

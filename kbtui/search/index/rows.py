@@ -9,15 +9,13 @@ import hashlib
 import json
 import threading
 import zlib
-from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import SCORED_FIELDS, Corpus
+from kbtui.search.index.bm25f import Corpus
 from kbtui.search.index.chunker import (
     Chunk,
     Document,
@@ -28,15 +26,13 @@ from kbtui.search.index.chunker import (
     read_document,
 )
 from kbtui.search.index.markdown import front_end, is_title, part_definitions
+from kbtui.search.index.segment import LexicalDocument, Segment
 from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from kbtui.search.index.bm25f import Postings
     from kbtui.search.index.chunker import ChunkLimits
 
 
@@ -62,20 +58,6 @@ ASKED = "question"
 
 class DamagedStoreError(Exception):
     """The store doesn't give back what it was given; the index is to be built anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalDocument:
-    """One chunk as words are indexed: texts are analysed, filters are taken as they are."""
-
-    chunk: int
-    texts: Mapping[str, str]
-    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def file(self) -> int:
-        """A number of 31 bits for the file; two files share one hardly ever, and to little harm."""
-        return zlib.crc32("\0".join(self.filters.get("path", ())).encode()) >> 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,47 +261,6 @@ _REMEMBERED_FILES = 20_000
 _REMEMBERED_TREES = 2
 
 
-class MemorySegment:
-    """Chunks indexed in dictionaries; scores as a segment on disk does."""
-
-    def __init__(self, rows: Sequence[ChunkRow]) -> None:
-        self.chunks = np.array([row.id for row in rows], dtype=np.int64)
-        self._terms: dict[str, dict[str, list[tuple[int, int]]]] = {}
-        self._lengths = {field: np.zeros(len(rows), dtype=np.int64) for field in SCORED_FIELDS}
-        self.files = np.zeros(len(rows), dtype=np.int64)
-        for number, row in enumerate(rows):
-            document = lexical_document(row)
-            self.files[number] = document.file
-            for name, text in document.texts.items():
-                counts = Counter(analyser.terms(text))
-                self._lengths[name][number] = counts.total()
-                self._add(name, number, counts.items())
-            for name, values in document.filters.items():
-                self._add(name, number, ((value, 1) for value in dict.fromkeys(values)))
-
-    def _add(self, field: str, number: int, counts: Iterable[tuple[str, int]]) -> None:
-        terms = self._terms.setdefault(field, {})
-        for term, count in counts:
-            terms.setdefault(term, []).append((number, count))
-
-    def lengths(self, field: str) -> NDArray[np.float32]:
-        """Lengths in terms."""
-        return self._lengths[field].astype(np.float32)
-
-    def exact_lengths(self, field: str) -> NDArray[np.int64]:
-        """Lengths in terms."""
-        return self._lengths[field]
-
-    def postings(self, field: str, term: str) -> Postings:
-        """The chunks that hold a term, and how often."""
-        held = np.array(self._terms.get(field, {}).get(term, ()), dtype=np.int32).reshape(-1, 2)
-        return np.ascontiguousarray(held[:, 0]), held[:, 1].astype(np.float32)
-
-    def beginning_with(self, field: str, prefix: str) -> list[str]:
-        """The terms that start with `prefix`."""
-        return [term for term in self._terms.get(field, ()) if term.startswith(prefix)]
-
-
 class TreeIndex:
     """The files of one commit, indexed."""
 
@@ -333,7 +274,7 @@ class TreeIndex:
             number: row_of(document, chunk, number, order)
             for number, (document, chunk, order) in enumerate(rows)
         }
-        segment = MemorySegment(list(self._rows.values()))
+        segment = Segment.of(map(lexical_document, self._rows.values()))
         self.corpus = Corpus([segment], [()])
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:

@@ -1,8 +1,8 @@
 """The state of each file and chunk, in SQLite: the part of the index that isn't postings.
 
-The words index is committed apart from this, so a change of a file takes three steps: its new
-chunks are stored and the file marked, the words index is committed, the old chunks go and the
-mark with them. A file that is found marked was caught in between, and is indexed again.
+A change of a file takes three steps: its new chunks are stored and the file marked, its words are
+written as a segment, and in one transaction the segment counts, the old chunks go and the mark with
+them. A file that is found marked was caught in between, and is indexed again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import sqlite3
 import threading
 import weakref
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,6 @@ from kbtui.search.index.rows import (
     READ,
     STORED,
     ChunkRow,
-    LexicalDocument,
     chunk_row,
     lexical_document,
     row_of,
@@ -31,8 +31,9 @@ from kbtui.search.index.rows import (
     storable,
     stored_values,
 )
+from kbtui.search.index.segment import LexicalDocument, SegmentFile
 
-VERSION = "3"
+VERSION = "4"
 KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
 _IN_ONE_QUERY = 500
@@ -53,6 +54,9 @@ CREATE TABLE chunks (
     signature BLOB, check_sum INTEGER
 );
 CREATE INDEX chunks_of_file ON chunks (file);
+CREATE TABLE segments (
+    ord INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, check_sum INTEGER, deleted BLOB
+);
 CREATE TABLE words (word TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
@@ -108,6 +112,17 @@ class StateStore:
     def revision(self) -> int:
         """Counts the changes, of all processes."""
         return int(self.get("revision", "0"))
+
+    def segments(self) -> tuple[SegmentFile, ...]:
+        """The segments of the words index, in the order in which they came."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT name, size, check_sum, deleted FROM segments ORDER BY ord"
+            ).fetchall()
+        return tuple(
+            SegmentFile(name, size, check_sum, tuple(array("i", deleted)))
+            for name, size, check_sum, deleted in rows
+        )
 
     def files(self, only: Iterable[str] | None = None) -> dict[str, str]:
         """The blob of each indexed file; of a marked one an empty text.
@@ -182,8 +197,10 @@ class StateStore:
             )
         return added, removed
 
-    def finish(self, removed: Sequence[int], gone: Iterable[str], lexical: str) -> None:
-        """Take the old chunks and the marks away; `lexical` describes the words index now."""
+    def finish(
+        self, removed: Sequence[int], gone: Iterable[str], segments: Iterable[SegmentFile]
+    ) -> None:
+        """Take the old chunks and the marks away; `segments` hold the words from now on."""
         with self._transaction():
             execute = self._connection.execute
             self._connection.executemany(
@@ -194,7 +211,11 @@ class StateStore:
             )
             execute("UPDATE chunks SET fresh = 0 WHERE fresh")
             execute("UPDATE files SET marked = 0 WHERE marked")
-            execute("REPLACE INTO meta VALUES ('lexical', ?)", (lexical,))
+            execute("DELETE FROM segments")
+            self._connection.executemany(
+                "INSERT INTO segments (name, size, check_sum, deleted) VALUES (?, ?, ?, ?)",
+                [(s.name, s.size, s.check_sum, array("i", s.deleted).tobytes()) for s in segments],
+            )
             execute("REPLACE INTO meta VALUES ('revision', ?)", (str(self.revision() + 1),))
 
     def _chunks_of(self, path: str) -> dict[tuple[bytes, int], int]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Skipped, Source
-    from kbtui.importers.remembering import Estimate
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.background.estimate import Estimate
 
 _SHOWN = 20
 _A_MOMENT = 0.2
@@ -47,9 +47,9 @@ def import_command(
     """Bring in another program's data, a document, a page.
 
     It is known by what is in it, not by its name. Conversations become sessions, which can be
-    searched at once, projects and memories become notes; then memory is made of the conversations
-    by the model of the role import; without one they are quoted as they are. Doing it again adds
-    only what is new, and goes on where it was stopped.
+    searched at once (kbtui search --scope sessions), projects and memories become notes; then
+    memory is made of the conversations by the model of the role import; without one they are quoted
+    as they are. Doing it again adds only what is new, and goes on where it was stopped.
 
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
     where search finds it; docs/SOURCES.md says where it is from.
@@ -88,9 +88,9 @@ class _Work:
 
     def is_agreed(self, budget: float | None) -> bool:
         """True unless a model that costs money would be used, and nobody agrees to that."""
-        from kbtui.importers.remembering import estimate
+        from kbtui.memory.background.estimate import estimate
 
-        if not estimate(self._kb.services, 0, 0).is_paid:
+        if not estimate(self._kb.models, "import", 0, 0).is_paid:
             return True
         self._look()
         if self._as_json or sys.stdin is None or not sys.stdin.isatty():
@@ -143,15 +143,15 @@ class _Work:
     def run(self) -> None:
         """Bring in what there is."""
         from kbtui.importers.engine import run
+        from kbtui.importers.faces import nothing_in
 
         def bring(opened: Opened, source: Source) -> None:
             report = run(self._kb.services, opened, source, self._watch())
             self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
-            came = report.sessions or report.entries or report.known
-            if report.skipped and not came:
-                self._failed = UnreadableError(f"Nothing of {opened.path} could be read.")
             if not self._as_json:
                 _say_report(self._kb, report)
+            if report.is_empty:
+                raise nothing_in(opened.path, report)
 
         self._each(bring)
 
@@ -192,11 +192,14 @@ class _Work:
 
     def _look(self) -> None:
         from kbtui.importers.engine import preview
+        from kbtui.importers.faces import nothing_in
 
         looked: list[tuple[Path, Preview]] = []
 
         def look(opened: Opened, source: Source) -> None:
             found = preview(self._kb.services, opened, source, self._watch())
+            if found.is_empty:
+                raise nothing_in(opened.path, found)
             looked.append((opened.path, found))
 
         self._each(look)
@@ -204,17 +207,13 @@ class _Work:
 
     def _each(self, work: Callable[[Opened, Source], None]) -> None:
         """Do something with each export; what isn't one, or can't be read, is told."""
-        from kbtui.importers.engine import find_source
         from kbtui.importers.faces import unknown
         from kbtui.importers.opened import Opened
 
         for path, must_be in self._paths:
             try:
                 with Opened(path) as opened:
-                    source = find_source(opened)
-                    if source is not None:
-                        work(opened, source)
-                    elif must_be:
+                    if not self._work_on(opened, work) and must_be:
                         raise unknown(opened)
             except KbtuiError as error:
                 self._line.end()
@@ -226,17 +225,47 @@ class _Work:
                 raise
             self._line.end()
 
+    def _work_on(self, opened: Opened, work: Callable[[Opened, Source], None]) -> bool:
+        """Do something with the exports of each program; False if there is none.
+
+        Raises:
+            UnreadableError: Of one of them nothing could be read; the others are done.
+        """
+        from kbtui.importers.engine import left_over, sources_of
+
+        problem: UnreadableError | None = None
+        some = False
+        for source in sources_of(opened):
+            some = True
+            try:
+                work(opened, source)
+            except UnreadableError as error:
+                problem = problem or error
+            self._line.end()
+        rest = left_over(opened) if some else None
+        if rest is not None and not self._as_json:
+            _say_skipped([rest])
+        elif rest is not None and self._results:
+            self._results[-1].setdefault("skipped", []).append(asdict(rest))
+        if problem is not None:
+            raise problem
+        return some
+
     def _fail(self, path: str, error: KbtuiError, *, alone: bool) -> None:
         """Tell of what couldn't be imported; what stands alone ends the command."""
         if isinstance(error, StoppedError) or (alone and not self._as_json):
             raise error
         self._failed = error
-        self._results.append({"path": path, "error": error.message, "hint": error.hint or None})
+        told = {"path": path, "error": error.message, "hint": error.hint or None}
+        if self._results and self._results[-1]["path"] == path:  # nothing of it came
+            self._results[-1].update(told)
+        else:
+            self._results.append(told)
         note(f"kbtui: {path}: {error}")
 
     def _watch(self) -> Callable[[int, int, str], None]:
         """Show on a terminal how far it is, and how long it may take yet."""
-        from kbtui.importers.faces import span
+        from kbtui.text import span
 
         begun = last = time.monotonic()
 
@@ -254,9 +283,9 @@ class _Work:
         return watch
 
     def _estimate(self, found: Preview) -> Estimate:
-        from kbtui.importers.remembering import estimate
+        from kbtui.memory.background.estimate import estimate
 
-        return estimate(self._kb.services, found.tokens, found.new + found.grown)
+        return estimate(self._kb.models, "import", found.tokens, found.new + found.grown)
 
     def _say_preview(self, path: Path, found: Preview) -> None:
         from kbtui.importers.faces import previewed
@@ -316,5 +345,6 @@ def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:
         "messages": report.messages,
         "entries": [kb.workspace.file(path) for path in report.entries],
         "known": report.known,
+        "named": report.named,
         "skipped": [asdict(each) for each in report.skipped],
     }

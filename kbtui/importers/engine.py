@@ -21,7 +21,7 @@ from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
 from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import PACKED, Opened
 from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
@@ -35,14 +35,24 @@ from kbtui.workspace.redact import redact
 SOURCES = (
     "kbtui.importers.sources.claude",
     "kbtui.importers.sources.chatgpt",
+    "kbtui.importers.sources.open_webui",
+    "kbtui.importers.sources.librechat",
     "kbtui.importers.sources.claude_code",
     "kbtui.importers.sources.codex",
     "kbtui.importers.sources.gemini",
+    "kbtui.importers.sources.telegram",
+    "kbtui.importers.sources.slack",
+    "kbtui.importers.sources.whatsapp",
+    "kbtui.importers.sources.keep",
+    "kbtui.importers.sources.roam",
+    "kbtui.importers.sources.logseq",
+    "kbtui.importers.sources.joplin",
     "kbtui.importers.sources.nanobot",
     "kbtui.importers.sources.evernote",
     "kbtui.importers.sources.notion",
     "kbtui.importers.sources.sharegpt",
     "kbtui.importers.sources.markdown_folder",
+    "kbtui.importers.sources.web_folder",
 )
 """The modules that each have a `SOURCE`; the first that recognises an export reads it."""
 
@@ -62,13 +72,44 @@ def find_source(opened: Opened) -> Source | None:
     return None
 
 
+def sources_of(opened: Opened) -> Iterator[Source]:
+    """The programs whose exports are in a file or a folder, one after the other.
+
+    Each is to be read before the next is asked for: what was read isn't there for the next.
+    """
+    names = opened.names
+    opened.taken = set()
+    try:
+        while source := find_source(opened):
+            before = len(opened.taken)
+            yield source
+            if source.is_alone:
+                opened.taken.update(opened.names)
+            opened.names = [name for name in opened.names if name not in opened.taken]
+            if len(opened.taken) == before or not opened.names:
+                return
+    finally:
+        opened.names = names
+
+
+def left_over(opened: Opened) -> Skipped | None:
+    """The files beside exports in a folder that no program's reader knew."""
+    names = [name for name in opened.names if name not in opened.taken]
+    names = [name for name in names if not name.lower().endswith(PACKED)]  # by themselves
+    if not opened.is_folder or not names:
+        return None
+    shown = ", ".join(map(clean_line, names[:5])) + (", …" if len(names) > 5 else "")
+    return Skipped(counted(len(names), "other file"), f"No program that kbtui knows: {shown}.")
+
+
 @dataclass(slots=True)
 class Preview:
     """An export's content, and what importing it would do.
 
     `branches` are those that are left out, `notes` texts and files beside conversations, `first`
-    and `last` the times of messages. Of the conversations so many are `new`, `grown` (they have
-    more messages than are here) or `known`; the new messages are about so many `tokens`.
+    and `last` the times of messages, `named` what conversations hold that doesn't come. Of the
+    conversations so many are `new`, `grown` (they have more messages than are here) or `known`; the
+    new messages are about so many `tokens`.
     """
 
     source: str
@@ -82,7 +123,13 @@ class Preview:
     grown: int = 0
     known: int = 0
     tokens: int = 0
+    named: dict[str, int] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing in it could be read."""
+        return not self.conversations + self.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +151,8 @@ class Came:
 class Report:
     """The result of an import: the sessions and the paths of notes that came or grew, and the rest.
 
-    By the id of its `batch` it can be taken back.
+    So many conversations and notes were `read`; `named` counts what the conversations held that
+    didn't come. By the id of its `batch` it can be taken back.
     """
 
     batch: str
@@ -112,7 +160,14 @@ class Report:
     sessions: list[Came] = field(default_factory=list)
     entries: list[str] = field(default_factory=list)
     known: int = 0
+    read: int = 0
+    named: dict[str, int] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing in the export could be read."""
+        return not self.read
 
     @property
     def messages(self) -> int:
@@ -153,9 +208,15 @@ def _count(found: Preview, item: Conversation, plan: _Plan, *, again: bool) -> N
     if not again:
         found.conversations += 1
         found.branches += item.branches
+        _add(item.named, found.named)
         found.new += plan.kind == "new"
         found.known += plan.kind in ("known", "older")
         found.grown += plan.kind not in ("new", "known", "older")
+
+
+def _add(counts: Sequence[tuple[str, int]], to: dict[str, int]) -> None:
+    for kind, count in counts:
+        to[kind] = to.get(kind, 0) + count
 
 
 def run(
@@ -185,9 +246,12 @@ def run(
         for item in _items(opened, source, watch):
             if isinstance(item, Skipped):
                 report.skipped.append(item)
-            elif isinstance(item, Note):
+                continue
+            report.read += 1
+            if isinstance(item, Note):
                 notes.add(item)
             else:
+                _add(item.named, report.named)
                 incoming.add(item)
         incoming.flush()
         notes.flush()
@@ -222,7 +286,7 @@ def _holds(services: Services, batch: str) -> bool:
 def _items(
     opened: Opened, source: Source, watch: Callable[[int, int, str], None]
 ) -> Iterator[Conversation | Note | Skipped]:
-    for name, why in opened.refused:
+    for name, why in opened.refused if not opened.taken else ():
         yield Skipped(name, why)
     opened.done = 0
     total = opened.total

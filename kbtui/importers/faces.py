@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import PACKED, Opened
 from kbtui.text import counted
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
     from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.remembering import Estimate, Remembered
+    from kbtui.importers.remembering import Remembered
+    from kbtui.memory.background.estimate import Estimate
 
 WHAT_IS_KNOWN = (
-    "kbtui knows what Claude.ai, ChatGPT, Claude Code, Codex CLI, Gemini, Notion, Evernote,"
-    " nanobot and ShareGPT keep or export, and folders of Markdown: as a file, a folder or a zip."
+    "kbtui knows what Claude.ai, ChatGPT, Open WebUI, LibreChat, Claude Code, Codex CLI, Gemini,"
+    " Telegram, WhatsApp, Slack, Notion, Evernote, Google Keep, Joplin, Roam, Logseq, nanobot and"
+    " ShareGPT keep or export, and folders of Markdown or of web pages (Apple Notes): as a file, a"
+    " folder or a zip."
 )
+_PLURALS = {"step of a tool": ("step of a tool", "steps of tools")}
 
 
 def is_document(name: str) -> bool:
@@ -41,7 +45,7 @@ def is_document(name: str) -> bool:
 
 
 def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
-    """The paths, a folder followed by the zips in it: that is how parts of an export arrive.
+    """The paths, a folder followed by what is packed in it: so parts of an export arrive.
 
     Beside each: True if it must be an export, as the folder of such parts need not. Raises
     `StorageError` where a folder, or a zip in it, can't be read.
@@ -49,16 +53,17 @@ def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
     for name in paths:
         path = Path(name).expanduser()
         with storage_errors(f"Can't read {path}"):
-            zips = sorted(each for each in path.iterdir() if _is_zip(each)) if path.is_dir() else []
-        yield path, not zips
-        yield from ((each, True) for each in zips)
+            inner = sorted(filter(_is_packed, path.iterdir())) if path.is_dir() else []
+        yield path, not inner
+        yield from ((each, True) for each in inner)
 
 
-def _is_zip(path: Path) -> bool:
-    if path.suffix.lower() != ".zip" or not path.is_file() or path.is_symlink():
+def _is_packed(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    if suffix not in PACKED or not path.is_file() or path.is_symlink():
         return False
     with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
+        return suffix != ".zip" or file.read(4) == b"PK\x03\x04"
 
 
 def previewed(found: Preview, told: Estimate) -> Iterator[str]:
@@ -72,14 +77,19 @@ def previewed(found: Preview, told: Estimate) -> Iterator[str]:
         yield counted(found.notes, "note")
     if found.branches:
         yield f"{counted(found.branches, 'other branch', 'other branches')}, left out"
-    cost = ""
-    if told.is_paid:
-        cost = ", price unknown" if told.usd is None else f", ${told.usd:.2f}"
-    tokens = counted(found.tokens, "token")
+    if found.named:
+        yield named(found.named)
     if _is_offline(told.model):
+        tokens = counted(found.tokens, "token")
         yield f"about {tokens}; without a model they are searched and quoted as they are"
     else:
-        yield f"memory by {told.model}: about {tokens}{cost}, {span(told.seconds)}"
+        yield f"memory by {told.model}: {told.told(found.tokens)}"
+
+
+def named(parts: Mapping[str, int]) -> str:
+    """Tell of what conversations held that is no text of theirs, and didn't come."""
+    kinds = (counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items()))
+    return f"beside that {', '.join(kinds)}: only counted, or named in the messages"
 
 
 def reported(report: Report) -> str:
@@ -90,6 +100,8 @@ def reported(report: Report) -> str:
         counted(len(report.entries), "note"),
         f"{report.known:,} were here already",
     ]
+    if report.named:
+        parts.append(named(report.named))
     return f"{report.source}: {'; '.join(parts)}."
 
 
@@ -109,16 +121,19 @@ def _is_offline(model: str) -> bool:
     return model == OFFLINE
 
 
+def nothing_in(path: Path, of: Preview | Report) -> UnreadableError:
+    """Say that nothing of an export could be read, with the first reason."""
+    reason = f" {of.skipped[0].place}: {of.skipped[0].why}" if of.skipped else ""
+    return UnreadableError(
+        f"Nothing of {path} came in. It looks like an export of {of.source}, and holds no"
+        f" conversation and no note that can be read.{reason}",
+        "Download or export it again; if it is whole, kbtui doesn't know this form of it yet.",
+    )
+
+
 def unknown(opened: Opened) -> KbtuiError:
     """Say why an export can't be imported; a damaged one isn't unknown."""
     if opened.refused:
         _, why = opened.refused[0]
         return UnreadableError(f"{opened.path} can't be read: {why}", "Download it again.")
     return UsageError(f"{opened.path} is no export that kbtui knows.", WHAT_IS_KNOWN)
-
-
-def span(seconds: float) -> str:
-    """A time to wait, roughly."""
-    if seconds < 90:  # of a minute and a half
-        return counted(max(1, round(seconds)), "second")
-    return counted(round(seconds / 60), "minute")

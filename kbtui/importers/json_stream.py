@@ -126,7 +126,8 @@ class _WrongError(Exception):
 def elements(stream: IO[bytes], key: str = "conversations") -> Iterator[Any]:
     """The elements of a top-level array, or of the array under `key` of a top-level object.
 
-    An object without that key is the only element. What can't be read is a `Broken`.
+    A key with a dot in it leads into the object under its first part. An object without that key is
+    the only element. What can't be read is a `Broken`.
     """
     window = _Window(stream)
     first = window.peek()
@@ -169,21 +170,30 @@ def _array(window: _Window) -> Iterator[Any]:
 def _object(window: _Window, key: str) -> Iterator[Any]:
     rest: dict[str, Any] = {}
     found = False
+    outer, _, inner = key.partition(".")
     try:
         while (sign := window.peek()) not in ("}", ""):
             if sign == ",":
                 window.at += 1
                 continue
             name = window.name()
-            if name == key and window.peek() == "[":
+            if name == outer and inner and window.peek() == "{":
                 window.at += 1
                 found = True
-                yield from _array(window)
+                yield from _object(window, inner)
+            elif name == key and window.peek() == "[":
+                window.at += 1
+                found = True
+                for each in _array(window):
+                    yield each
+                    if isinstance(each, Broken) and each.ends:
+                        return
             else:
                 rest[name] = window.value()
     except (_WrongError, UnreadableError) as wrong:
         yield Broken(1, str(wrong), ends=True)
         return
+    window.at += bool(sign)
     if not sign:
         yield Broken(1, "the text breaks off before its end", ends=True)
     elif not found:

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
     Tree: TypeAlias = BeautifulSoup
 
-_UNSEEN = (
-    *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),
-    *("button", "select", "textarea", "link", "meta", "form > input:not([type=checkbox])"),
+_UNSEEN = frozenset(
+    (
+        *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),
+        *("button", "select", "textarea", "link", "meta"),
+    )
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*:", re.IGNORECASE)
 _SAFE = re.compile(r"(https?|mailto|ftp|tel|evernote):", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:language|lang)-([\w+#\-]{1,30})")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_TRAILING = re.compile(r"(?<=\S)[ \t]+$|^[ \t]+$", re.MULTILINE)
 
 
 def words_of(value: Any) -> str:
@@ -55,7 +56,7 @@ def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str
     import warnings
 
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
-    from bs4.element import PreformattedString
+    from bs4.element import PreformattedString, Tag
     from bs4.exceptions import ParserRejectedMarkup
     from markdownify import MarkdownConverter
 
@@ -66,18 +67,18 @@ def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str
             tree = BeautifulSoup(html, "html.parser")
         except ParserRejectedMarkup:  # a section that is marked as nothing HTML knows
             tree = BeautifulSoup(html.replace("<![", "&lt;!["), "html.parser")
-    for text in tree.find_all(string=lambda text: isinstance(text, PreformattedString)):
-        text.extract()  # comments, doctypes, instructions
-    for tag in tree.select(",".join(_UNSEEN)):
-        tag.decompose()
-    for tag in tree.find_all(style=_HIDDEN):
-        tag.decompose()
+    for part in [*tree.descendants][::-1]:  # what is inside goes first
+        if isinstance(part, PreformattedString):
+            part.extract()  # comments, doctypes, instructions
+        elif isinstance(part, Tag) and _is_unseen(part):
+            part.decompose()
     if prepare:
         prepare(tree)
-    for tag in tree.find_all(["a", "img"]):
-        _make_safe(tag)
-    for tag in tree.select("input[type=checkbox]"):
-        tag.replace_with("[x] " if tag.has_attr("checked") else "[ ] ")
+    for tag in tree.find_all(["a", "img", "input"]):
+        if tag.name != "input":
+            _make_safe(tag)
+        elif tag.get("type") == "checkbox":
+            tag.replace_with("[x] " if tag.has_attr("checked") else "[ ] ")
     try:
         text = MarkdownConverter(
             heading_style="atx",
@@ -92,12 +93,22 @@ def to_markdown(html: str, prepare: Callable[[Tree], None] | None = None) -> str
     except RecursionError:
         text = tree.get_text("\n")
     text = words_of(str(text).replace("\xa0", " "))
-    return _BLANK_LINES.sub("\n\n", _TRAILING.sub("", text)).strip()
+    text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
+    return _BLANK_LINES.sub("\n\n", text).strip()
 
 
 def relative_link(path: str) -> str:
     """A path as a Markdown link has it."""
     return quote(path, safe="/~!$&',;=:@+-._")
+
+
+def _is_unseen(tag: Tag) -> bool:
+    if tag.name == "input":
+        return (
+            tag.get("type") != "checkbox" and tag.parent is not None and tag.parent.name == "form"
+        )
+    style = tag.attrs.get("style")
+    return tag.name in _UNSEEN or (style is not None and bool(_HIDDEN.search(str(style))))
 
 
 def _make_safe(tag: Tag) -> None:

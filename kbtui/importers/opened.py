@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 _MOST_RATIO = 200
 _SMALL = 64 << 20
+_MOST_KEPT = 32 << 20
 _MOST_MEMBERS = 200_000
+PACKED = (".zip", ".jex")
+"""Endings of files that are an export each, within a folder as well."""
 _TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
 class Opened:
     """A file, a folder or a zip that is being imported, with the `names` of its members, sorted.
 
-    `refused` are members that are not read, with the reason; `done` bytes were read so far.
+    `refused` are members that are not read, with the reason; `done` bytes were read so far. `taken`
+    are those that a source has read, or knows to hold nothing more.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,6 +49,9 @@ class Opened:
         self.names: list[str] = []
         self.refused: list[tuple[str, str]] = []
         self.done = 0
+        self.taken: set[str] = set()
+        self._heads: dict[str, bytes] = {}
+        self._kept = 0
         self._zip: zipfile.ZipFile | None = None
         if not path.exists():
             raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
@@ -90,6 +97,10 @@ class Opened:
         Raises:
             UnreadableError: It is damaged, encrypted, or a bomb (raised while it is read, too).
         """
+        self.taken.add(name)
+        return self._open(name)
+
+    def _open(self, name: str) -> IO[bytes]:
         if self._zip is None:
             with storage_errors(f"Can't read {clean_line(name)}"):
                 file = self._place(name).open("rb", buffering=0)
@@ -105,14 +116,23 @@ class Opened:
         return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)
 
     def head(self, name: str, size: int = 64 << 10) -> bytes:
-        """Read the beginning of a member; empty if it can't be read, and then it's `refused`."""
+        """Read the beginning of a member; empty if it can't be read, and then it's `refused`.
+
+        Every source looks at those of all members: small ones are kept.
+        """
+        if name in self._heads:
+            return self._heads[name][:size]
         try:
-            with self.open(name) as stream:
-                return stream.read(size)
+            with self._open(name) as stream:
+                head = stream.read(size)
         except UnreadableError as error:
             if (refusal := (clean_line(name), str(error))) not in self.refused:
                 self.refused.append(refusal)
             return b""
+        if len(head) < size and self._kept + len(head) < _MOST_KEPT:
+            self._heads[name] = head
+            self._kept += len(head)
+        return head
 
     def _count(self, size: int) -> None:
         self.done += size

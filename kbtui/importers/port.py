@@ -34,7 +34,8 @@ class Conversation:
     """One conversation as it stood at the end: one branch; `branches` says how many others it has.
 
     `id` is the export's own, else one made of what doesn't change when the export grows. There is
-    always a message; a title, a time and a url may be missing.
+    always a message; a title, a time and a url may be missing. `named` says of what else it held
+    that didn't come how much there was: ``(("picture", 2), ("step of a tool", 5))``.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Conversation:
     messages: tuple[Said, ...]
     url: str = ""
     branches: int = 0
+    named: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,11 @@ class Source:
         recognises: True of such an export, by what is in it.
         read: Reads all of it, piece by piece. Conversations may come more than once. Raises
             `UnreadableError` where the whole can't be read: what, why, and what to do.
+        is_alone: All of a folder is this program's: what isn't read there is nobody else's.
     """
 
     name: str
     key: str
     recognises: Callable[[Opened], bool]
     read: Callable[[Opened], Iterator[Item]]
+    is_alone: bool = False

@@ -16,7 +16,7 @@ from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped
+from kbtui.importers.port import Conversation, Item, Note, Said, Skipped
 from kbtui.text import shorten
 
 T = TypeVar("T")
@@ -27,10 +27,13 @@ _BINARY = (
 )
 _LOGS = (".jsonl", ".json", ".ndjson", ".txt")
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
+_FIELD = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
+_DEEPEST = 3  # an object in a list in an object
 _MILLISECONDS = 1e11  # as seconds, the year 5138
 _EARLIEST, _LATEST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _TITLE_WIDTH = 80
 _LONGEST_LINE = 256 << 20
+_LARGEST_FILE = 100 << 20
 _LOOKED_AT = 400
 _FIRST = 20
 _HEAD = 256 << 10
@@ -47,6 +50,28 @@ def json_members(opened: Opened) -> Iterator[tuple[str, bytes]]:
         head = opened.head(name)
         if head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"[", b"{"):
             yield name, head
+
+
+def fields_of(head: bytes, *lists: str) -> frozenset[str]:
+    """The names of fields by which a JSON file is known, as far as its beginning goes.
+
+    They are those of the object that it is, or of the objects in the list that it is, or in a list
+    under one of `lists`. What lies deeper says nothing of the whole.
+    """
+    found: set[str] = set()
+    path: list[bytes] = []
+    under = ""
+    for token in _FIELD.finditer(head):
+        if token[0] in (b"{", b"["):
+            path.append(token[0])
+        elif token[0] in (b"}", b"]"):
+            del path[-1:]
+        elif token[2] and len(path) <= _DEEPEST:
+            name, place = token[1].decode("utf-8", "replace"), b"".join(path)
+            under = name if place == b"{" else under
+            if place in (b"{", b"[{") or (place == b"{[{" and under in lists):
+                found.add(name)
+    return frozenset(found)
 
 
 def logs(opened: Opened, is_one: Callable[[Records], bool]) -> Iterator[str]:
@@ -71,6 +96,18 @@ def read_each(
             yield from read(opened, name)
         except UnreadableError as error:
             yield Skipped(line_of(name), str(error))
+
+
+def file_of(opened: Opened, name: str, title: str = "") -> Item:
+    """A picture, a recording or a paper, to be kept under its title."""
+    if opened.size(name) > _LARGEST_FILE:
+        return Skipped(line_of(name), f"It is larger than {_LARGEST_FILE >> 20} MB.")
+    try:
+        with opened.open(name) as stream:
+            data = stream.read()
+    except UnreadableError as error:
+        return Skipped(line_of(name), str(error))
+    return Note(name, title or name.rpartition("/")[2], "", data=data)
 
 
 # Records ------------------------------------------------------------------------------------------
@@ -203,7 +240,13 @@ def newest(choices: Sequence[T], times: Sequence[datetime | None]) -> T:
 
 
 def conversation(
-    name: str, title: str, said: Sequence[Said], *, url: str = "", branches: int = 0
+    name: str,
+    title: str,
+    said: Sequence[Said],
+    *,
+    url: str = "",
+    branches: int = 0,
+    named: tuple[tuple[str, int], ...] = (),
 ) -> Conversation | None:
     """One that is dated by its messages, and titled by the first if need be; None of nothing."""
     if not said:
@@ -211,7 +254,7 @@ def conversation(
     first = next((each.text for each in said if each.role == "user"), said[0].text)
     name = name or digest(f"{said[0].time}", said[0].text)
     title = line_of(title) or shorten(first, _TITLE_WIDTH)
-    return Conversation(name, title, *dated(said), tuple(said), url, branches)
+    return Conversation(name, title, *dated(said), tuple(said), url, branches, named)
 
 
 def dated(

@@ -17,7 +17,6 @@ from kbtui.importers.batches import Batch, batches
 from kbtui.memory.background.budget import Budget, MeteredModel
 from kbtui.memory.consolidation.consolidator import Consolidator, Trigger
 from kbtui.memory.consolidation.page_writer import MemoryWriter
-from kbtui.models.litellm_model import price_of
 from kbtui.sessions.imported import Imported
 from kbtui.settings import OFFLINE, FlushSettings
 
@@ -26,20 +25,6 @@ if TYPE_CHECKING:
     from kbtui.memory.services import Services
     from kbtui.models.port import ChatModel, Reply, ToolSpec
     from kbtui.models.port import Message as Prompt
-
-_PAGE_TOKENS = 4000
-_SHARE_OF_ANSWER = 0.1
-_CALL_SECONDS = 12.0
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What memory of so many tokens costs: `usd` is None where no price is known."""
-
-    model: str
-    is_paid: bool
-    usd: float | None
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -55,22 +40,6 @@ class Remembered:
     entries: list[str] = field(default_factory=list)
     usd: float = 0.0
     notice: str = ""
-
-
-def estimate(services: Services, tokens: int, conversations: int) -> Estimate:
-    """Say what condensing would cost, and about how long it takes.
-
-    Raises:
-        ModelAccessError: The model of the role needs a key that nobody has given.
-    """
-    model = services.models.chat("import")
-    if model.name == OFFLINE:
-        return Estimate(OFFLINE, is_paid=False, usd=0.0, seconds=0.0)
-    calls = max(conversations, tokens // _PAGE_TOKENS)
-    if model.is_local:
-        return Estimate(model.name, is_paid=False, usd=0.0, seconds=calls * _CALL_SECONDS)
-    usd = price_of(model.name, tokens, int(tokens * _SHARE_OF_ANSWER))
-    return Estimate(model.name, is_paid=True, usd=usd, seconds=calls * _CALL_SECONDS)
 
 
 async def remember(

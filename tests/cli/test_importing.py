@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.importers.exports import claude, written
+from tests.importers.exports import chatgpt, claude, claude_message, node, written
+from tests.importers.sources.test_joplin import MEMBERS as JOPLIN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,6 +186,102 @@ def test_what_cannot_be_read_is_said_and_nothing_comes(
     assert done.status
     assert told in done.err
     assert _logs(kbtui) == {}
+
+
+@pytest.mark.parametrize("look", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"messages": [{"role": "system", "content": "Be good."}]}],
+        [{"mapping": {}, "title": "Gone", "create_time": 1.0}],
+        [{"uuid": "p", "name": "Empty", "prompt_template": "", "docs": []}],
+    ],
+)
+def test_an_export_of_which_nothing_comes_is_an_error_with_a_sentence(
+    kbtui: Command, tmp_path: Path, value: Any, look: tuple[str, ...]
+) -> None:
+    export = str(written(tmp_path / "a.json", value))
+    done = kbtui("import", *look, export)
+    assert done.status == 1
+    assert "Nothing of" in done.err
+    assert "export it again" in done.err
+    done = kbtui("import", "--json", *look, export)
+    assert done.status == 1
+    (told,) = done.json["imports"]
+    assert "no conversation and no note" in told["error"]
+
+
+def test_a_folder_of_several_programs_exports_is_read_by_each(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    place = tmp_path / "x"
+    written(place / "conversations.json", [claude("c1", "Hi")])
+    written(place / "users.json", [{"uuid": "u", "email_address": "a@example.org"}])
+    written(place / "gpt/conversations.json", [chatgpt("g1", node("a", None, "user", "Ho"))])
+    (place / "gpt/chat.html").write_text("<p>Ho</p>")
+    (place / "vault").mkdir()
+    (place / "vault/Soup.md").write_text("# Soup\n\nLeeks.\n")
+    (place / "vault/deck.key").write_text("x")
+    done = kbtui.ok("import", "--no-memory", "--json", str(place)).json["imports"]
+    assert [each["source"] for each in done] == ["Claude.ai", "ChatGPT", "a folder of Markdown"]
+    assert [len(each["sessions"]) for each in done] == [1, 1, 0]
+    assert [len(each["entries"]) for each in done] == [0, 0, 1]
+    assert [each["place"] for each in done[2]["skipped"]] == ["1 other file"]
+    again = kbtui.ok("import", "--no-memory", "--json", str(place)).json["imports"]
+    assert [each["known"] for each in again] == [1, 1, 1]
+
+
+def test_a_jex_in_a_folder_is_an_export_of_its_own(kbtui: Command, tmp_path: Path) -> None:
+    written(tmp_path / "x/conversations.json", [claude("c1", "Hi")])
+    with tarfile.open(tmp_path / "x/notes.jex", "w") as made:
+        for name, data in JOPLIN:
+            about = tarfile.TarInfo(name)
+            about.size = len(data)
+            made.addfile(about, io.BytesIO(data))
+    done = kbtui.ok("import", "--no-memory", "--json", str(tmp_path / "x")).json["imports"]
+    assert [each["source"] for each in done] == ["Claude.ai", "Joplin"]
+    assert len(done[1]["entries"]) == 3
+    assert not any(each["place"] == "1 other file" for each in done[0]["skipped"])
+
+
+def test_files_beside_an_export_that_nobody_reads_are_named(kbtui: Command, tmp_path: Path) -> None:
+    written(tmp_path / "x/conversations.json", [claude("c1", "Hi")])
+    written(tmp_path / "x/light_metadata.json", {"uuid": "d1", "logins": []})
+    done = kbtui.ok("import", "--no-memory", str(tmp_path / "x"))
+    assert "1 other file: No program that kbtui knows: light_metadata.json." in done.err
+
+
+def test_one_program_without_a_thing_to_read_is_no_hindrance_to_the_next(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    written(tmp_path / "x/a.json", [{"uuid": "c", "chat_messages": []}])
+    written(tmp_path / "x/b.json", [chatgpt("g1", node("a", None, "user", "Ho"))])
+    done = kbtui("import", "--no-memory", str(tmp_path / "x"))
+    assert done.status == 1
+    assert "an export of Claude.ai" in done.err
+    assert len(_logs(kbtui)) == 1
+
+
+def test_what_is_not_brought_is_counted_and_told(kbtui: Command, tmp_path: Path) -> None:
+    blocks = [{"type": "thinking"}, {"type": "text", "text": "Yes"}, {"type": "tool_use"}]
+    message = claude_message(1, "Hi", content=[*blocks, *blocks], files=[{"file_name": "a.png"}])
+    export = str(written(tmp_path / "a.json", [claude("c1", chat_messages=[message])]))
+    told = "beside that 1 file, 2 steps of tools, 2 thoughts: only counted, or named"
+    assert told in kbtui.ok("import", "--dry-run", export).out
+    assert told in kbtui.ok("import", "--no-memory", export).out
+    again = kbtui.ok("import", "--no-memory", "--json", export).json["imports"][0]
+    assert again["named"] == {"file": 1, "step of a tool": 2, "thought": 2}
+
+
+def test_what_was_read_and_left_as_it_is_here_is_no_error(kbtui: Command, tmp_path: Path) -> None:
+    value = {"uuid": "p", "name": "Garden", "prompt_template": "Be brief.", "docs": []}
+    export = written(tmp_path / "a.json", value)
+    report = kbtui.ok("import", "--json", "--no-memory", str(export)).json["imports"][0]
+    note = kbtui.file(report["entries"][0])
+    note.write_text(note.read_text() + "\nMine.\n")
+    written(export, {**value, "prompt_template": "Be long."})
+    told = kbtui.ok("import", "--no-memory", str(export))
+    assert "that stays" in told.err
 
 
 def test_a_bomb_is_not_unpacked(kbtui: Command, tmp_path: Path) -> None:

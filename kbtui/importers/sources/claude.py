@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.markup import line_of
+from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
+    fields_of,
     json_list,
     json_members,
     mapping,
@@ -40,15 +42,18 @@ _ARTIFACT = re.compile(r"<antArtifact\b([^>]*)>\n?|</antArtifact>")
 _TITLE = re.compile(r'\btitle="([^"]*)"')
 _BLANK_LINES = re.compile(r"\n{3,}")
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+_WHOLE, _BEFORE, _AFTER = (
+    ("content", "file_text"),
+    ("old_str", "old_string"),
+    ("new_str", "new_string"),
+)
+_HIDDEN = {"thinking": "thought", "tool_use": "step of a tool"}
 _FILES = ("file", "image")
 _NO_PARENT = "00000000-0000-4000-8000-000000000000"
-_PARTS = (
-    b'"chat_messages"',
-    b'"contentBlocks"',
-    b'"authorAccountUuid"',
-    b'"conversations_memory"',
-    b'"memory_files"',
-)
+_DATA = frozenset(("chat_messages", "conversations_memory", "memory_files"))
+_OF_DESIGN = (b'"contentBlocks"', b'"authorAccountUuid"')
+_OF_PROJECT = frozenset(("docs", "prompt_template", "is_starter_project"))
+_OF_USER = frozenset(("email_address", "full_name", "verified_phone_number"))
 
 
 def _recognises(opened: Opened) -> bool:
@@ -62,22 +67,21 @@ def _read(opened: Opened) -> Iterator[Item]:
     for name, kind in kinds.items():
         if kind == "data" or (not kind and "design_chats/" in name):
             yield from read_each(opened, [name], _member)
-        elif not kind:
-            yield Skipped(line_of(name), "It holds no conversations, projects or memories.")
+        elif kind:
+            opened.taken.add(name)  # who the user is, and what was to be fetched
 
 
 SOURCE = Source("Claude.ai", "claude", _recognises, _read)
 
 
 def _kind(head: bytes) -> str:
-    if any(part in head for part in _PARTS):
+    fields = fields_of(head, "conversations", "projects")
+    is_project = {"uuid", "name"} <= fields and fields & _OF_PROJECT
+    if fields & _DATA or is_project or any(part in head for part in _OF_DESIGN):
         return "data"
-    if b'"data_files"' in head and b'"export_url"' in head:
+    if "data_files" in fields and b'"export_url"' in head:
         return "manifest"
-    if b'"email_address"' in head or b'"full_name"' in head:
-        return "user"
-    is_project = b'"docs"' in head and (b'"prompt_template"' in head or b'"is_private"' in head)
-    return "data" if is_project else ""
+    return "user" if fields & _OF_USER else ""
 
 
 def _manifest(opened: Opened, name: str) -> UnreadableError:
@@ -99,18 +103,19 @@ def _member(opened: Opened, name: str) -> Iterator[Item]:
     for each in json_list(opened, name):
         if isinstance(each, Skipped):
             yield each
-        else:
-            yield from _element(name, each)
+            continue
+        for element in mappings(each.get("projects")) or [each]:
+            yield from _element(name, element)
 
 
 def _element(name: str, value: dict[str, Any]) -> Iterator[Item]:
     if "chat_messages" in value:
-        yield _conversation(name, value)
+        yield from _conversation(name, value)
     elif isinstance(value.get("messages"), list):
-        yield _conversation(name, _of_design(value))
+        yield from _conversation(name, _of_design(value))
     elif "conversations_memory" in value or "memory_files" in value:
         yield from _memories(value)
-    elif "docs" in value:
+    elif _OF_PROJECT & value.keys():
         yield from _project(value)
     else:
         yield Skipped(place_of(name, value.get("name"), value.get("uuid")), "It has no messages.")
@@ -129,22 +134,52 @@ def _of_design(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "name": value.get("title"), "chat_messages": messages}
 
 
-def _conversation(name: str, value: dict[str, Any]) -> Item:
+def _conversation(name: str, value: dict[str, Any]) -> Iterator[Item]:
     id_ = text_of(value.get("uuid"))
     title = line_of(value.get("name"))
     listed = mappings(value.get("chat_messages"))
     branch, branches = _branch(listed)
-    said = tuple(each for message in branch if (each := _said(message)) is not None)
+    titles: dict[str, str] = {}
+    said = tuple(each for message in branch if (each := _said(message, titles)) is not None)
     if not said:
-        return Skipped(place_of(name, title, id_), "It holds no messages.")
-    return Conversation(
+        yield Skipped(place_of(name, title, id_), "It holds no messages.")
+        return
+    yield Conversation(
         id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
         title,
         *dated(said, value.get("created_at"), value.get("updated_at")),
         said,
         url=f"https://claude.ai/chat/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
         branches=branches,
+        named=tuple(Counter(kind for message in branch for kind in _named(message)).items()),
     )
+    for message in branch:
+        yield from _attachments(message)
+
+
+def _attachments(message: dict[str, Any]) -> Iterator[Item]:
+    """The texts of what was attached. They are notes: nobody said them."""
+    for each in mappings(message.get("attachments")):
+        text = text_of(each.get("extracted_content"))
+        if text.strip():
+            title = line_of(each.get("file_name")) or "Pasted text"
+            time = time_of(message.get("created_at"))
+            id_ = f"attachment {digest(title, text)}"
+            yield Note(id_, title, text, time, time, folder="attachments")
+
+
+def _named(message: dict[str, Any]) -> Iterator[str]:
+    """The kinds of what is in a message and isn't brought."""
+    for each in mappings(message.get("attachments")):
+        if not text_of(each.get("extracted_content")).strip():
+            yield "file"
+    yield from ("file" for _ in mappings(message.get("files")))
+    for block in mappings(message.get("content")):
+        kind = text_of(block.get("type"))
+        if kind in _HIDDEN and not _block(block, {}):
+            yield _HIDDEN[kind]
+        elif kind in _FILES or kind == "document":
+            yield "file"
 
 
 def _branch(messages: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -186,11 +221,11 @@ def _by_time(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [messages[number] for number in order]
 
 
-def _said(message: dict[str, Any]) -> Said | None:
+def _said(message: dict[str, Any], titles: dict[str, str]) -> Said | None:
     role = _ROLES.get(text_of(message.get("sender")) or text_of(message.get("role")))
     if role is None:
         return None
-    text = _shown(message)
+    text = _shown(message, titles)
     attached: tuple[str, ...] = ()
     if message.get("attachments") or message.get("files"):
         files = (*mappings(message.get("attachments")), *mappings(message.get("files")))
@@ -207,11 +242,11 @@ def _said(message: dict[str, Any]) -> Said | None:
     )
 
 
-def _shown(message: dict[str, Any]) -> str:
-    """The text of a message as a person saw it."""
+def _shown(message: dict[str, Any], titles: dict[str, str]) -> str:
+    """The text of a message as a person saw it; `titles` has those of artifacts so far."""
     blocks = mappings(message.get("content"))
     if blocks:
-        texts = [text for each in blocks if (text := _block(each))]
+        texts = [text for each in blocks if (text := _block(each, titles))]
         text = texts[0] if len(texts) == 1 else "\n\n".join(texts)
     else:
         text = text_of(message.get("text")) or text_of(message.get("content"))
@@ -225,15 +260,26 @@ def _shown(message: dict[str, Any]) -> str:
     return (_BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip()
 
 
-def _block(block: dict[str, Any]) -> str:
+def _block(block: dict[str, Any], titles: dict[str, str]) -> str:
+    """What a block shows: a text, or what was made or changed: an artifact, a file."""
     kind = block.get("type")
     if kind in ("text", "voice_note"):
         return text_of(block.get("text")).strip()
     made = mapping(block.get("input"))
-    if kind == "tool_use" and block.get("name") == "artifacts" and text_of(made.get("content")):
-        title = line_of(made.get("title"))
-        return f"[{title or 'Artifact'}]\n{text_of(made.get('content')).strip()}"
-    return ""
+    if kind != "tool_use" or not ("path" in made or block.get("name") == "artifacts"):
+        return ""
+    id_ = line_of(made.get("id")) or line_of(made.get("path"))
+    title = line_of(made.get("title")) or titles.get(id_) or line_of(made.get("path"))
+    titles[id_] = title
+    whole, before, after = (_first_text(made, names) for names in (_WHOLE, _BEFORE, _AFTER))
+    if before or after:
+        did = "changed" if after else "without"
+        return f"[{title or 'Artifact'}, {did}]\n{after or before}"
+    return f"[{title or 'Artifact'}]\n{whole}" if whole else ""
+
+
+def _first_text(made: dict[str, Any], names: Sequence[str]) -> str:
+    return next(filter(None, (text_of(made.get(name)).strip() for name in names)), "")
 
 
 def _artifact_tag(tag: re.Match[str]) -> str:

@@ -174,4 +174,5 @@ SOURCE = Source(
     "claude-code",
     lambda opened: has_log(opened, _is_log),
     lambda opened: read_each(opened, logs(opened, _is_log), _session),
+    is_alone=True,
 )

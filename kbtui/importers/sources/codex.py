@@ -157,4 +157,5 @@ SOURCE = Source(
     "codex",
     lambda opened: has_log(opened, _is_session),
     lambda opened: read_each(opened, logs(opened, _is_session), _session),
+    is_alone=True,
 )

@@ -1,35 +1,61 @@
 """Gemini, as Google Takeout gives it: a list of activities, the newest first, answers in HTML.
 
+The same comes as a web page, a cell an activity; a time is told there without its zone. Where there
+are both, the list is read.
+
 Newer activities say which conversation they belong to; of the others those are one that are at most
 half an hour apart. Activities of other products, which may stand in the same list, are left out.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import PurePosixPath
+from typing import IO, Any
 
-from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
+    file_of,
     json_list,
     json_members,
     mappings,
     read_each,
     time_of,
 )
+from kbtui.text import counted
 
 _GAP = timedelta(minutes=30)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _SIGN = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
 _ACTIVITY = re.compile(rb'"(?:safeHtmlItem|activityControls|titleUrl|time)"\s*:')
 _PAGE = re.compile(rb"<title>My Activity[^<]*</title>|mdl-typography--title")
+_NEXT = b'<div class="outer-cell'
+_MOST_CELL = 16 << 20
+_SPACES = str.maketrans("\u202f\xa0\u2003", "   ")
+_CELL = re.compile(
+    r'mdl-typography--title">([^<]*)<.*?mdl-typography--body-1">(.*?)'
+    r'(?:</div>\s*<div class="content-cell|\Z)',
+    re.DOTALL,
+)
+# Before the zone, whose name says little, and after the line of what was asked.
+_DATE = re.compile(
+    r"<br ?/?>\s*(\w{3,9}\.? \d{1,2}, \d{4}, \d{1,2}:\d{2}:\d{2} [AP]M"
+    r"|(?:\d{1,2} \w{3,9} |\d{1,2}[./]\d{1,2}[./])\d{4}, [\d:]{7,8}) [^<]{1,40}(?:<br ?/?>|\Z)"
+)
+_FORMS = (
+    *("%b %d, %Y, %I:%M:%S %p", "%B %d, %Y, %I:%M:%S %p", "%d %b %Y, %H:%M:%S"),
+    *("%d %B %Y, %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d/%m/%Y, %H:%M:%S"),
+)
+_ATTACHMENTS = re.compile(r"<br ?/?>\s*Attached \d+ files?\..*\Z", re.DOTALL)
+_ATTACHED = re.compile(r'<a href="[^"]*">([^<]+)</a>(?=\s*(?:<br|\Z))')
+_TAG = re.compile(r"<[^<>]*>")
 _HEAD, _MOST_PAGES = 1 << 20, 50
 _PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
 _CHAT = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:app|chat)/([\w-]{6,64})")
@@ -58,12 +84,9 @@ def _recognises(opened: Opened) -> bool:
 
 def _read(opened: Opened) -> Iterator[Item]:
     pages = _pages(opened)
-    if pages and next(_lists(opened), None) is None:
-        raise UnreadableError(
-            f"{line_of(pages[0])} has Gemini's activities as a web page, without their order.",
-            "Ask takeout.google.com for My Activity in the format JSON.",
-        )
-    yield from read_each(opened, _lists(opened), _conversations)
+    lists = [*_lists(opened)]
+    yield from read_each(opened, lists or pages, _conversations)
+    opened.taken.update(pages)
 
 
 SOURCE = Source("Gemini", "gemini", _recognises, _read)
@@ -89,6 +112,7 @@ def _conversations(opened: Opened, name: str) -> Iterator[Item]:
     for key in keys:
         left[key] = left.get(key, 0) + 1
     waiting: dict[str, list[_Act]] = {}
+    names = frozenset(opened.names)
     number = 0
     for act in _acts(opened, name):
         if isinstance(act, Skipped):
@@ -101,8 +125,15 @@ def _conversations(opened: Opened, name: str) -> Iterator[Item]:
             # The newest comes first; of the same time, too.
             acts = sorted(waiting.pop(key), key=lambda each: each.time or _BEGINNING)
             url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
-            if found := conversation(key, "", list(_said(acts)), url=url):
+            files = [file for act in acts for file in act.attached]
+            places = {file: str(PurePosixPath(name).parent / file) for file in files}
+            here = {file: place for file, place in places.items() if place in names}
+            missing = len(places) - len(here)
+            named = (("file", missing),) if missing else ()
+            if found := conversation(key, "", list(_said(acts)), url=url, named=named):
                 yield found
+            for file, place in here.items():
+                yield file_of(opened, place, file)
 
 
 def _keys(acts: list[tuple[datetime | None, str]]) -> list[str]:
@@ -129,11 +160,64 @@ def _said(acts: list[_Act]) -> Iterator[Said]:
 
 
 def _acts(opened: Opened, name: str) -> Iterator[_Act | Skipped]:
-    for record in json_list(opened, name, ""):
+    is_page = name.lower().endswith((".html", ".htm"))
+    for record in _cells(opened, name) if is_page else json_list(opened, name, ""):
         if isinstance(record, Skipped):
             yield record
         elif act := _act(record):
             yield act
+
+
+def _cells(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
+    """The cells of a page in the form of the list."""
+    undated = 0
+    with opened.open(name) as stream:
+        for cell in _cut(stream):
+            told = _CELL.search(cell.translate(_SPACES))
+            if told is None or not _PRODUCT.search(told[1]):
+                continue
+            date = _DATE.search(told[2])
+            time = _time(date) if date else None
+            if date is None or time is None:
+                undated += 1
+                continue
+            asked = told[2][: date.start()]
+            beside = _ATTACHMENTS.search(asked)
+            files = _ATTACHED.findall(beside[0]) if beside else []
+            asked = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", asked))).strip()
+            answer = {"html": told[2][date.end() :]}
+            yield {
+                "header": told[1],
+                "title": asked,
+                "time": time.isoformat(),
+                "attachedFiles": [*map(html.unescape, files)],
+                "safeHtmlItem": [answer],
+            }
+    if undated:
+        why = (
+            "Its date is in a form that kbtui doesn't know. Takeout gives My Activity as JSON, too."
+        )
+        yield Skipped(f"{counted(undated, 'activity', 'activities')} ({line_of(name)})", why)
+
+
+def _cut(stream: IO[bytes]) -> Iterator[str]:
+    """The texts between the signs that a cell begins."""
+    left = b""
+    while data := stream.read(1 << 20):
+        *cells, left = (left + data).split(_NEXT)
+        yield from (cell.decode("utf-8", "replace") for cell in cells)
+        if len(left) > _MOST_CELL:
+            left = b""
+    yield left.decode("utf-8", "replace")
+
+
+def _time(date: re.Match[str]) -> datetime | None:
+    for form in _FORMS:
+        try:
+            return datetime.strptime(date[1], form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
 
 
 def _act(record: dict[str, Any]) -> _Act | None:

@@ -48,6 +48,7 @@ def _read(opened: Opened) -> Iterator[Item]:
         else:
             others[suffix or path.name] += 1
     yield from read_each(opened, taken, _one)
+    opened.taken.update(opened.names)
     if others:
         kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
         place = counted(others.total(), "other file")

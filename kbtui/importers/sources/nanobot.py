@@ -67,7 +67,13 @@ def _read(opened: Opened) -> Iterator[Item]:
                 yield Note(name, PurePosixPath(name).stem, text, folder="memory")
 
 
-SOURCE = Source("nanobot", "nanobot", lambda opened: any(True for _ in _sessions(opened)), _read)
+SOURCE = Source(
+    "nanobot",
+    "nanobot",
+    lambda opened: any(True for _ in _sessions(opened)),
+    _read,
+    is_alone=True,
+)
 
 
 def _is_session(head: bytes) -> bool:

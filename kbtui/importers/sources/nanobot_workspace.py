@@ -171,7 +171,6 @@ _DREAM = {
     "intervalH": "dream.interval_hours",
     "modelOverride": "dream.model_override",
     "maxBatchSize": "dream.max_batch_size",
-    "maxIterations": "dream.max_iterations",
 }
 _SECTIONS: dict[str, Mapping[str, str]] = {
     "tools.vectorMemory": _VECTORS,

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.markup import line_of, relative_link, to_markdown, words_of
+from kbtui.importers.markup import line_of, to_markdown, words_of
 from kbtui.importers.opened import Opened
+from kbtui.importers.places import free_place, relative, safe_name
 from kbtui.importers.port import Item, Note, Skipped, Source
 from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
@@ -60,7 +61,7 @@ def _read(opened: Opened) -> Iterator[Item]:
                 yield Skipped(line_of(path), f"It is no table: {error}.")
 
 
-SOURCE = Source("Notion", "notion", _recognises, _read)
+SOURCE = Source("Notion", "notion", _recognises, _read, is_alone=True)
 
 
 def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped]]:
@@ -102,7 +103,7 @@ class _Pages:
         taken: set[str] = set()
         for path in self.paths:
             whole = path.replace("_all.csv", ".csv")
-            new = self._new.get(whole) or _free(_clean_path(whole), taken)
+            new = self._new.get(whole) or free_place(_clean_path(whole), taken)
             self._new[path] = self._new[whole] = new
             if found := _ID.search(PurePosixPath(path).name):
                 self._by_id.setdefault(found[1], path)
@@ -160,9 +161,11 @@ class _Pages:
                 lines = [_row(row), _row(["---"] * width)]
             elif any(row):
                 first = _cell(row[0])
-                page = self._rows.get(f"{new.removesuffix('.md')}/{_safe(row[0])}.md".casefold())
+                page = self._rows.get(
+                    f"{new.removesuffix('.md')}/{safe_name(row[0])}.md".casefold()
+                )
                 if page and first:
-                    first = f"[{first}]({_relative(page, new)})"
+                    first = f"[{first}]({relative(page, new)})"
                 lines.append(_row([first, *map(_cell, row[1:])][:width]))
             if len(lines) > _MOST_ROWS:
                 lines += ["", f"Only the first {_MOST_ROWS - 1:,} rows are shown."]
@@ -190,7 +193,7 @@ class _Pages:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), plain))
             if target not in self._new and (found := _ID.search(PurePosixPath(plain).name)):
                 target = self._by_id.get(found[1], "")
-        return _relative(self._new[target], self._new[path]) if target in self._new else address
+        return relative(self._new[target], self._new[path]) if target in self._new else address
 
 
 def _text(opened: Opened, name: str) -> str | None:
@@ -201,32 +204,13 @@ def _text(opened: Opened, name: str) -> str | None:
 
 
 def _clean_path(path: str) -> str:
-    parts = [_safe(_ID.sub("", part)) or "Untitled" for part in path.split("/")]
+    parts = [safe_name(_ID.sub("", part)) or "Untitled" for part in path.split("/")]
     name = PurePosixPath(parts[-1] if not parts[-1].startswith(".") else f"Untitled{parts[-1]}")
     is_page = name.suffix.lower() in (".md", ".html") or (
         name.suffix.lower() == ".csv" and _ID.search(PurePosixPath(path).name)
     )
     parts[-1] = f"{name.stem}.md" if is_page else str(name)
     return "/".join(parts)
-
-
-def _safe(name: str) -> str:
-    """A name as Notion writes it into a path, and as a file may have."""
-    return re.sub(r'[\\/:*?"<>|]+', " ", line_of(name)).strip()[:120].strip()
-
-
-def _free(path: str, taken: set[str]) -> str:
-    stem, suffix = path.removesuffix(PurePosixPath(path).suffix), PurePosixPath(path).suffix
-    number = 1
-    while path.casefold() in taken:
-        number += 1
-        path = f"{stem} {number}{suffix}"
-    taken.add(path.casefold())
-    return path
-
-
-def _relative(target: str, source: str) -> str:
-    return relative_link(posixpath.relpath(target, posixpath.dirname(source) or "."))
 
 
 def _identity(path: str) -> str:

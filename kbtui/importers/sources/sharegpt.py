@@ -14,6 +14,7 @@ from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
+    fields_of,
     json_lines,
     json_list,
     json_members,
@@ -33,7 +34,9 @@ _ROLES |= dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "ai", "claude"), "ass
 
 
 def _exports(opened: Opened) -> Iterator[str]:
-    return (name for name, head in json_members(opened) if _SIGN.search(head))
+    for name, head in json_members(opened):
+        if _SIGN.search(head) and fields_of(head).intersection(_LISTS):
+            yield name
 
 
 def _conversations(opened: Opened, name: str) -> Iterator[Item]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.port import Conversation, Note, Skipped
 from kbtui.importers.sources.chatgpt import SOURCE, without_marks
 from tests.importers.exports import chatgpt, node, written
 
@@ -24,8 +25,9 @@ def read(path: Path) -> list[Item]:
 
 
 def texts(tmp_path: Path, *nodes: Any, **more: Any) -> list[str]:
-    (found,) = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes, **more)]))
-    return [each.text for each in found.messages] if isinstance(found, Conversation) else []
+    found = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes, **more)]))
+    talks = [each for each in found if isinstance(each, Conversation)]
+    return [each.text for talk in talks for each in talk.messages]
 
 
 @pytest.mark.parametrize(
@@ -140,3 +142,99 @@ def test_a_split_export_is_read_in_all_its_parts(tmp_path: Path) -> None:
     written(tmp_path / "x/message_feedback.json", [feedback])
     ids = [getattr(each, "id", "") for each in read(tmp_path / "x")]
     assert ids == ["c0", "c1", "c2"]
+
+
+def _canvas(tool: str, **told: Any) -> dict[str, Any]:
+    content = {"content_type": "code", "language": "json", "text": json.dumps(told)}
+    return {"content": content, "recipient": f"canmore.{tool}"}
+
+
+def test_documents_of_the_canvas_come_where_they_were_written_and_changed(tmp_path: Path) -> None:
+    nodes = (
+        node("a", None, "user", "Write a plan"),
+        node("b", "a", "assistant", **_canvas("create_textdoc", name="Plan", content="Beans")),
+        node("c", "b", "tool", "Successfully created text document"),
+        node("d", "c", "assistant", **_canvas("update_textdoc", updates=[{"pattern": ".*", "replacement": "Peas"}])),
+        node("e", "d", "assistant", **_canvas("comment_textdoc", comments=[{"comment": "Nice"}])),
+    )  # fmt: skip
+    (found,) = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes)]))
+    assert isinstance(found, Conversation)
+    assert [each.text for each in found.messages] == [
+        "Write a plan",
+        "[Plan]\nBeans",
+        "[Canvas, changed]\nPeas",
+    ]
+    assert dict(found.named) == {"step of a tool": 2}
+
+
+def _picture(id_: str, scheme: str = "file-service") -> dict[str, Any]:
+    parts = [{"content_type": "image_asset_pointer", "asset_pointer": f"{scheme}://{id_}"}, "Look"]
+    return {"content": {"content_type": "multimodal_text", "parts": parts}}
+
+
+def test_pictures_and_papers_come_as_files_and_those_that_are_missing_are_counted(
+    tmp_path: Path,
+) -> None:
+    spoken = [{"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file_000b"}]
+    paper = {"attachments": [{"id": "file-Cc3", "name": "lease.pdf"}]}
+    nodes = (
+        node("a", None, "user", **_picture("file-Aa1")),
+        node("b", "a", "tool", **_picture("file_000a", "sediment")),
+        node("c", "b", "user", content={"content_type": "multimodal_text", "parts": spoken}),
+        node("d", "c", "user", "Read it", metadata=paper),
+        node("e", "d", "user", **_picture("file-Gone")),
+    )
+    written(tmp_path / "x/conversations.json", [chatgpt("c1", *nodes)])
+    names = (
+        *("file-Aa1-garden.png", "dalle-generations/file_000a-1.webp", "c1/audio/file_000b-2.wav"),
+        *("file-Cc3-lease.pdf", "file-Zz9-never shown.png"),
+    )
+    for name in names:
+        place = tmp_path / "x" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(name.encode())
+    found, *notes = read(tmp_path / "x")
+    assert isinstance(found, Conversation)
+    assert [(each.role, each.text, each.attached) for each in found.messages] == [
+        ("user", "Look", ("image",)),
+        ("assistant", "", ("image",)),
+        ("user", "", ("audio",)),
+        ("user", "Read it", ("lease.pdf",)),
+        ("user", "Look", ("image",)),
+    ]
+    assert dict(found.named) == {"picture": 1}
+    assert {each.title: each.data for each in notes if isinstance(each, Note)} == {
+        "file-Aa1-garden.png": b"file-Aa1-garden.png",
+        "file_000a-1.webp": b"dalle-generations/file_000a-1.webp",
+        "file_000b-2.wav": b"c1/audio/file_000b-2.wav",
+        "lease.pdf": b"file-Cc3-lease.pdf",
+        "file-Zz9-never shown.png": b"file-Zz9-never shown.png",
+    }
+
+
+def test_instructions_and_memory_are_the_newest_notes_and_projects_are_named(
+    tmp_path: Path,
+) -> None:
+    def talk(number: int, **more: Any) -> dict[str, Any]:
+        told = {
+            "content_type": "user_editable_context",
+            "user_profile": f"A cook of {number}",
+            "user_instructions": "Be brief",
+        }
+        kept = {"content_type": "model_editable_context", "model_set_context": f"Likes {number}"}
+        nodes = (
+            node("a", None, "user", content=told),
+            node("b", "a", "assistant", content=kept),
+            node("c", "b", "user", "Hi"),
+        )
+        return chatgpt(f"c{number}", *nodes, update_time=1.7e9 + number, **more)
+
+    file = written(tmp_path / "a.json", [talk(2, gizmo_id="g-p-1"), talk(1, gizmo_id="g-x")])
+    found = read(file)
+    assert [(each.title, each.text) for each in found if isinstance(each, Note)] == [
+        ("Custom instructions", "## About me\n\nA cook of 2\n\n## How to answer\n\nBe brief"),
+        ("What ChatGPT remembered", "Likes 2"),
+    ]
+    (project,) = [each for each in found if isinstance(each, Skipped)]
+    assert project.place == "Name and instructions of 1 project"
+    assert "g-p-1" in project.why

@@ -101,16 +101,51 @@ def test_a_missing_parent_loses_nothing(tmp_path: Path) -> None:
     assert [each.text for each in found.messages] == ["A", "B", "C"]
 
 
-def test_names_of_files_come_along_and_what_they_hold_does_not(tmp_path: Path) -> None:
+def test_what_was_attached_is_a_note_of_its_own_which_nobody_said(tmp_path: Path) -> None:
     message = claude_message(
         1,
         "See this",
         attachments=[{"file_name": "notes.txt", "extracted_content": "I live on Mars."}],
         files=[{"file_name": "photo.png"}],
     )
-    found = only(written(tmp_path / "a.json", [claude("c1", chat_messages=[message])]))
+    found, note = read(written(tmp_path / "a.json", [claude("c1", chat_messages=[message])]))
+    assert isinstance(found, Conversation)
     assert found.messages[0].attached == ("notes.txt", "photo.png")
     assert "Mars" not in found.messages[0].text
+    assert found.named == (("file", 1),)
+    assert isinstance(note, Note)
+    assert (note.title, note.text, note.folder) == ("notes.txt", "I live on Mars.", "attachments")
+
+
+def test_artifacts_and_files_come_with_their_changes_and_the_rest_is_counted(
+    tmp_path: Path,
+) -> None:
+    def tool(name: str, **made: Any) -> dict[str, Any]:
+        return {"type": "tool_use", "name": name, "input": made}
+
+    blocks = [
+        {"type": "thinking", "thinking": "secretly"},
+        tool("artifacts", id="a", command="create", title="Plan", content="Beans"),
+        tool("artifacts", id="a", command="update", old_str="Beans", new_str="Peas"),
+        tool("artifacts", id="a", command="update", old_str="Peas", new_str=""),
+        tool("artifacts", id="a", command="rewrite", content="Leeks"),
+        tool("create_file", path="/home/claude/x.py", file_text="print(1)", description="d"),
+        tool("str_replace", path="/home/claude/x.py", old_str="1", new_str="2"),
+        tool("view", path="/home/claude/x.py"),
+        tool("web_search", query="q"),
+        {"type": "tool_result", "content": []},
+    ]
+    talk = claude("c1", chat_messages=[claude_message(2, "", content=blocks)])
+    found = only(written(tmp_path / "a.json", [talk]))
+    assert found.messages[0].text.split("\n\n") == [
+        "[Plan]\nBeans",
+        "[Plan, changed]\nPeas",
+        "[Plan, without]\nPeas",
+        "[Plan]\nLeeks",
+        "[/home/claude/x.py]\nprint(1)",
+        "[/home/claude/x.py, changed]\n2",
+    ]
+    assert dict(found.named) == {"thought": 1, "step of a tool": 2}
 
 
 @pytest.mark.parametrize(
@@ -175,10 +210,39 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
         ("Garden", "Garden", "## Instructions\n\nBe brief."),
         ("Garden", "plan.md", "Tomatoes"),
     ]
-    assert [each.why for each in found if isinstance(each, Skipped)] == [
-        "It holds no conversations, projects or memories.",
-        "It is empty.",
+    assert [each.why for each in found if isinstance(each, Skipped)] == ["It is empty."]
+
+
+def _real_project(number: int) -> dict[str, Any]:
+    """A project with all the fields that the downloads have, in their order."""
+    return {
+        "uuid": f"p{number}", "name": f"Garden {number}", "description": "Beds", "is_private": True,
+        "is_starter_project": False, "prompt_template": "Brief. " * 20_000,
+        "created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-01-03T03:04:05Z",
+        "creator": {"uuid": "u", "full_name": "Ada Byron"},
+        "docs": [{"uuid": f"d{number}", "filename": "plan.md", "content": "Tomatoes", "created_at": None}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["list", "one a file", "under a name", "without the long part"])
+def test_projects_are_known_by_their_own_fields_though_they_name_who_made_them(
+    tmp_path: Path, form: str
+) -> None:
+    projects = [_real_project(1), _real_project(2)]
+    if form == "one a file":
+        for each in projects:
+            written(tmp_path / f"x/projects/{each['uuid']}.json", each)
+    elif form == "under a name":
+        written(tmp_path / "x/projects.json", {"projects": projects})
+    else:
+        keep = [key for key in projects[0] if form == "list" or key != "prompt_template"]
+        written(tmp_path / "x/projects.json", [{k: each[k] for k in keep} for each in projects])
+    found = read(tmp_path / "x")
+    titles = [(each.folder, each.title) for each in found if isinstance(each, Note)]
+    assert titles == [
+        (f"Garden {n}", title) for n in (1, 2) for title in (f"Garden {n}", "plan.md")
     ]
+    assert not any(isinstance(each, Skipped) for each in found)
 
 
 def test_conversations_about_designs_come_in_as_others(tmp_path: Path) -> None:

@@ -121,7 +121,9 @@ def test_a_fork_keeps_its_own_id_and_a_subagent_is_nobodys_conversation(
 
 def test_bad_lines_are_told_of_and_nulls_break_nothing(tmp_path: Path, read: Any) -> None:
     file = tmp_path / "x.jsonl"
-    odd = [{"type": kind, "payload": {"type": None}} for kind in ("response_item", "event_msg")]
+    odd: list[dict[str, Any]] = [
+        {"type": kind, "payload": {"type": None}} for kind in ("response_item", "event_msg")
+    ]
     odd += [
         {"type": "response_item", "payload": {"type": "message", "role": "user", "content": None}}
     ]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import UnreadableError
 from kbtui.importers.opened import Opened
 from kbtui.importers.port import Conversation, Skipped
 from kbtui.importers.sources.gemini import SOURCE
@@ -112,13 +111,67 @@ def test_a_list_of_other_activities_is_not_recognised(tmp_path: Path) -> None:
         assert not SOURCE.recognises(opened)
 
 
-def test_takeouts_web_page_is_known_and_its_other_format_asked_for(tmp_path: Path) -> None:
-    file = tmp_path / "MyActivity.html"
-    file.write_text(
-        "<html><head><title>My Activity History</title></head>"
-        '<p class="mdl-typography--title">Gemini Apps<br></p>Prompted Hello<br>'
+def _cell(asked: str, date: str, answer: str, product: str = "Gemini Apps") -> str:
+    return (
+        '<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        '<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">'
+        f'{product}<br></p></div><div class="content-cell mdl-cell mdl-cell--6-col'
+        f' mdl-typography--body-1">Prompted\xa0{asked}<br>{date}<br>{answer}</div>'
+        '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1'
+        ' mdl-typography--text-right"></div><div class="content-cell mdl-cell mdl-cell--12-col'
+        ' mdl-typography--caption"><b>Products:</b><br>&emsp;Gemini Apps<br></div></div></div>'
     )
-    with Opened(file) as opened:
-        assert SOURCE.recognises(opened)
-        with pytest.raises(UnreadableError, match="JSON"):
-            list(SOURCE.read(opened))
+
+
+def _page(file: Path, *cells: str) -> Path:
+    title = "<html><head><title>My Activity History</title></head><body>"
+    file.write_text(f"{title}{''.join(cells)}</body></html>", "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["Jan 5, 2026, 10:00:00\u202fAM CET", "5 Jan 2026, 10:00:00 CET", "05.01.2026, 10:00:00 MEZ"],
+    ids=["american", "british", "german"],
+)
+def test_takeouts_web_page_is_read_as_the_list_is(tmp_path: Path, read: Any, date: str) -> None:
+    later = date.replace("10:00:00", "10:05:00")
+    file = _page(
+        tmp_path / "MyActivity.html",
+        _cell("and &lt;b&gt;?", later, "<p>Yes, <b>b</b>.</p><div>More</div>"),
+        _cell("Hello", date, "<ul><li>Hi</li></ul>"),
+        _cell("cats", date, "", "Search"),
+    )
+    (found,) = read(SOURCE, file)
+    assert texts(found) == ["Hello", "- Hi", "and <b>?", "Yes, **b**.\n\nMore"]
+    assert f"{found.messages[0].time:%Y-%m-%d %H:%M}" == "2026-01-05 10:00"
+
+
+def test_an_activity_of_a_page_whose_date_is_not_known_is_counted(
+    tmp_path: Path, read: Any
+) -> None:
+    cells = [_cell("Hello", "2026年1月5日", "<p>Hi</p>"), _cell("Ho", "", "<p>Hi</p>")]
+    (found,) = read(SOURCE, _page(tmp_path / "MyActivity.html", *cells))
+    assert found.place == "2 activities (MyActivity.html)"
+    assert "JSON" in found.why
+
+
+@pytest.mark.parametrize("form", ["list", "page"])
+def test_files_beside_come_and_those_that_are_missing_are_counted(
+    tmp_path: Path, read: Any, form: str
+) -> None:
+    (tmp_path / "x").mkdir()
+    if form == "list":
+        acts = [act("Look", "a", "2026-01-05T10:00:00Z", attachedFiles=["a.png", "../b.png"])]
+        put(tmp_path / "x", acts)
+    else:
+        links = "".join(f'-&nbsp;<a href="{n}">{n}</a><br>' for n in ("a.png", "../b.png"))
+        asked = f"Look<br>Attached 2 files.<br>{links.removesuffix('<br>')}"
+        _page(tmp_path / "x/MyActivity.html", _cell(asked, "Jan 5, 2026, 10:00:00 AM CET", "a"))
+    (tmp_path / "x/a.png").write_bytes(b"png")
+    (tmp_path / "b.png").write_bytes(b"secret")
+    found, picture = read(SOURCE, tmp_path / "x")
+    assert texts(found) == ["Look", "a"]
+    assert found.messages[0].attached == ("a.png", "../b.png")
+    assert found.named == (("file", 1),)
+    assert (picture.title, picture.data) == ("a.png", b"png")

@@ -69,7 +69,11 @@ def test_bad_ones_are_told_of_and_the_rest_is_read(tmp_path: Path, read: Any) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{}", "x", '{"conversations": [{"mapping": {}}]}', '[{"messages": null}]']
+    "text",
+    [
+        *("[]", "{}", "x", '{"conversations": [{"mapping": {}}]}', '[{"messages": null}]'),
+        '[{"id": "a", "chat": {"messages": [{"id": "m", "role": "user", "content": "Hi"}]}}]',
+    ],
 )
 def test_other_json_is_not_recognised(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text)

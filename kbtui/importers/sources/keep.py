@@ -1,0 +1,113 @@
+"""Google Keep, as Takeout gives it: a JSON file a note, beside the same as a web page.
+
+Notes in the bin stay there. Pictures and recordings of a note come as files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import (
+    fields_of,
+    file_of,
+    json_list,
+    json_members,
+    mappings,
+    read_each,
+    time_of,
+)
+from kbtui.text import counted, shorten
+
+_TITLE_WIDTH = 80
+_OWN = {"userEditedTimestampUsec", "createdTimestampUsec"}
+_STATE = {"isTrashed", "isPinned", "isArchived", "color"}
+_BINNED = "It was in the bin there."
+
+
+def _exports(opened: Opened) -> Iterator[str]:
+    for name, head in json_members(opened):
+        fields = fields_of(head)
+        if fields & _OWN and fields & _STATE:
+            yield name
+
+
+def _read(opened: Opened) -> Iterator[Item]:
+    files = {_stem(name): name for name in opened.names if not name.endswith((".json", ".html"))}
+    binned = 0
+
+    def notes(opened: Opened, name: str) -> Iterator[Item]:
+        nonlocal binned
+        for record in json_list(opened, name, ""):
+            if isinstance(record, Skipped):
+                yield record
+            elif record.get("isTrashed") is True:
+                binned += 1
+            else:
+                yield from _note(opened, name, record, files)
+
+    names = [*_exports(opened)]
+    yield from read_each(opened, names, notes)
+    opened.taken.update({f"{_stem(name)}.html" for name in names}.intersection(opened.names))
+    if binned:
+        yield Skipped(counted(binned, "note"), _BINNED)
+
+
+SOURCE = Source("Google Keep", "keep", lambda opened: any(True for _ in _exports(opened)), _read)
+
+
+def _stem(name: str) -> str:
+    # A picture may be .jpg in the note and .jpeg in the folder.
+    return str(PurePosixPath(name).with_suffix("")) if "." in name else name
+
+
+def _note(
+    opened: Opened, name: str, record: dict[str, Any], files: dict[str, str]
+) -> Iterator[Item]:
+    listed = [
+        f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(each.get('text'))}"
+        for each in mappings(record.get("listContent"))
+    ]
+    links = [
+        f"- [{line_of(each.get('title')) or line_of(each.get('url'))}]({line_of(each.get('url'))})"
+        for each in mappings(record.get("annotations"))
+        if line_of(each.get("url")).startswith("http")
+    ]
+    attached = [line_of(each.get("filePath")) for each in mappings(record.get("attachments"))]
+    shown = [f"Attached: {', '.join(filter(None, attached))}"] if any(attached) else []
+    text = words_of(record.get("textContent"))
+    parts = [text, "\n".join(listed), "\n".join(links), *shown]
+    body = "\n\n".join(filter(None, parts))
+    title = line_of(record.get("title")) or shorten(line_of(text), _TITLE_WIDTH)
+    if not body and not title:
+        yield Skipped(line_of(name), "It is empty.")
+        return
+    created = _time(record.get("createdTimestampUsec"))
+    updated = _time(record.get("userEditedTimestampUsec"))
+    labels = (line_of(each.get("name")) for each in mappings(record.get("labels")))
+    stem = PurePosixPath(name).stem
+    yield Note(
+        f"note {record.get('createdTimestampUsec') or stem} {stem}",
+        title or stem,
+        body,
+        updated or created,
+        created or updated,
+        folder="archive" if record.get("isArchived") is True else "",
+        tags=tuple(filter(None, labels)),
+    )
+    folder = PurePosixPath(name).parent
+    for path in filter(None, attached):
+        place = files.get(_stem(str(folder / path)))
+        yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
+
+
+def _time(micros: Any) -> datetime | None:
+    try:
+        return time_of(float(micros) / 1e6)
+    except (TypeError, ValueError, OverflowError):
+        return None

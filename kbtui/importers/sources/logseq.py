@@ -1,0 +1,65 @@
+"""Logseq: its JSON, pages of blocks. Its folder of Markdown is read as one, or opened in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.outlines import blocks_of, listed
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import (
+    fields_of,
+    json_list,
+    json_members,
+    mapping,
+    read_each,
+)
+
+
+def _exports(opened: Opened) -> Iterator[str]:
+    for name, head in json_members(opened):
+        if "blocks" in fields_of(head) and b'"page-name"' in head:
+            yield name
+
+
+def _pages(opened: Opened, name: str) -> Iterator[Item]:
+    """Read twice: a block may be shown on a page that comes before it."""
+    known: dict[str, str] = {}
+    for page in json_list(opened, name, "blocks"):
+        if not isinstance(page, Skipped):
+            for _, block in blocks_of(page):
+                known[line_of(block.get("id"))] = words_of(block.get("content"))
+    for page in json_list(opened, name, "blocks"):
+        yield page if isinstance(page, Skipped) else _page(name, page, known)
+
+
+SOURCE = Source(
+    "Logseq",
+    "logseq",
+    lambda opened: any(True for _ in _exports(opened)),
+    lambda opened: read_each(opened, [*_exports(opened)], _pages),
+)
+
+
+def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:
+    title = line_of(page.get("page-name"))
+    said = [f"{line_of(key)}:: {_value(value)}" for key, value in _properties(page).items()]
+    text = "\n\n".join(filter(None, ("\n".join(said), listed(page, "content", known))))
+    if not text:
+        return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
+    return Note(line_of(page.get("id")) or f"page {title}", title or "Untitled", text)
+
+
+def _properties(page: dict[str, Any]) -> dict[str, Any]:
+    hidden = {"id", "title", "collapsed"}
+    return {
+        key: value for key, value in mapping(page.get("properties")).items() if key not in hidden
+    }
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(line_of(str(each)) for each in value)
+    return line_of(str(value))

@@ -1,0 +1,61 @@
+"""Roam Research: its JSON, a list of pages of blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.outlines import blocks_of, listed
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import fields_of, json_list, json_members, read_each, time_of
+
+_TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
+
+
+def _exports(opened: Opened) -> Iterator[str]:
+    for name, head in json_members(opened):
+        fields = fields_of(head)
+        is_roam = "title" in fields and fields & {"edit-time", "create-time", "edit-email", "uid"}
+        if is_roam and (b'"string"' in head or b'"edit-time"' in head):
+            yield name
+
+
+def _pages(opened: Opened, name: str) -> Iterator[Item]:
+    """Read twice: a block may be shown on a page that comes before it."""
+    known: dict[str, str] = {}
+    for page in json_list(opened, name, ""):
+        if not isinstance(page, Skipped):
+            for _, block in blocks_of(page):
+                known[line_of(block.get("uid"))] = words_of(block.get("string"))
+    for page in json_list(opened, name, ""):
+        yield page if isinstance(page, Skipped) else _page(name, page, known)
+
+
+SOURCE = Source(
+    "Roam",
+    "roam",
+    lambda opened: any(True for _ in _exports(opened)),
+    lambda opened: read_each(opened, [*_exports(opened)], _pages),
+)
+
+
+def _page(name: str, page: dict[str, Any], known: dict[str, str]) -> Item:
+    title = line_of(page.get("title"))
+    text = listed(page, "string", known)
+    if not text:
+        return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
+    blocks = [block for _, block in blocks_of(page)]
+    times = [
+        time_of(each.get(key)) for each in (page, *blocks) for key in ("create-time", "edit-time")
+    ]
+    told = [time for time in times if time]
+    return Note(
+        line_of(page.get("uid")) or f"page {title}",
+        title or "Untitled",
+        _TASK.sub(lambda found: "[ ]" if found[1] == "TODO" else "[x]", text),
+        max(told, default=None),
+        time_of(page.get("create-time")) or min(told, default=None),
+    )

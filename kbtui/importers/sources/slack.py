@@ -1,0 +1,128 @@
+"""Slack: a workspace's export, a folder a channel with a file a day, and who its people are.
+
+It doesn't say whose it is: all of it is what people said, none of it the user's.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.people import Line, by_month
+from kbtui.importers.port import Item, Skipped, Source
+from kbtui.importers.reading import json_list, mapping, mappings, time_of
+
+_DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
+_LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
+_CHATS = ("dms.json", "mpims.json")
+_MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
+_MOST_LIST = 24 << 20
+_NOTICES = frozenset(
+    ("channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name",
+     "channel_archive", "group_join", "group_leave", "pinned_item", "bot_add", "tombstone")
+)  # fmt: skip
+
+
+def _recognises(opened: Opened) -> bool:
+    """True where folders of days lie beside a list of people or channels."""
+    days = next((name for name in opened.names if _DAY.search(name)), None)
+    lists = {PurePosixPath(name).name for name in opened.names}.intersection(_LISTS)
+    return opened.is_folder and days is not None and "users.json" in lists and len(lists) > 1
+
+
+def _read(opened: Opened) -> Iterator[Item]:
+    people, chats = _people(opened), _chats(opened)
+    channels: dict[str, list[str]] = {}
+    for name in opened.names:
+        if _DAY.search(name):
+            channels.setdefault(str(PurePosixPath(name).parent), []).append(name)
+    for folder, days in channels.items():
+        channel = PurePosixPath(folder).name
+        members = chats.get(channel)
+        title = ", ".join(people.get(each, each) for each in members) if members else f"#{channel}"
+        problems: list[Item] = []
+        yield from by_month(channel, title, _lines(opened, sorted(days), people, problems))
+        yield from problems
+
+
+SOURCE = Source("Slack", "slack", _recognises, _read, is_alone=True)
+
+
+def _listed(opened: Opened, *wanted: str) -> Iterator[dict[str, Any]]:
+    for name in opened.names:
+        if PurePosixPath(name).name in wanted:
+            with suppress(ValueError, RecursionError):
+                yield from mappings(json.loads(opened.head(name, _MOST_LIST)))
+
+
+def _people(opened: Opened) -> dict[str, str]:
+    people: dict[str, str] = {}
+    for each in _listed(opened, "users.json"):
+        about = mapping(each.get("profile"))
+        names = (
+            about.get("real_name"),
+            each.get("real_name"),
+            about.get("display_name"),
+            each.get("name"),
+        )
+        people[line_of(each.get("id"))] = next(filter(None, map(line_of, names)), "Somebody")
+    return people
+
+
+def _chats(opened: Opened) -> dict[str, list[str]]:
+    """The members of chats that have no name of their own."""
+    return {
+        line_of(each.get("id")): [line_of(who) for who in each["members"]]
+        for each in _listed(opened, *_CHATS)
+        if isinstance(each.get("members"), list)
+    }
+
+
+def _lines(
+    opened: Opened, days: list[str], people: Mapping[str, str], problems: list[Item]
+) -> Iterator[Line]:
+    for name in days:
+        try:
+            for record in json_list(opened, name, ""):
+                if isinstance(record, Skipped):
+                    problems.append(record)
+                else:
+                    yield _line(record, people)
+        except UnreadableError as error:
+            problems.append(Skipped(line_of(name), str(error)))
+
+
+def _line(message: dict[str, Any], people: Mapping[str, str]) -> Line:
+    id_ = line_of(message.get("user"))
+    own = line_of(mapping(message.get("user_profile")).get("real_name"))
+    who = people.get(id_) or own or line_of(message.get("username")) or "Somebody"
+    files = mappings(message.get("files"))
+    names = tuple(
+        line_of(each.get("title")) or line_of(each.get("name")) or "a file" for each in files
+    )
+    time = time_of(message.get("ts"))
+    if message.get("subtype") in _NOTICES:
+        return Line(who, "", time, named=("notice of the program",))
+    text = html.unescape(
+        _MARK.sub(lambda mark: _shown(mark, people), words_of(message.get("text")))
+    )
+    return Line(who, text, time, line_of(message.get("ts")), names, ("file",) * len(names))
+
+
+def _shown(mark: re.Match[str], people: Mapping[str, str]) -> str:
+    kind, target, label = mark.groups()
+    if kind == "@":
+        return f"@{people.get(target) or label or target}"
+    if kind == "#":
+        return f"#{label or target}"
+    if kind == "!":
+        return f"@{label or target}"
+    return f"[{label}]({target})" if label and label != target else target

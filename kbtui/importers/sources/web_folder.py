@@ -1,0 +1,84 @@
+"""A folder of web pages, as Apple Notes and others export: its tree, and its pictures beside."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kbtui.importers.markup import line_of, relative_link, to_markdown
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.reading import read_each
+from kbtui.importers.sources.markdown_folder import BESIDE, read_file
+from kbtui.text import counted
+
+if TYPE_CHECKING:
+    from kbtui.importers.markup import Tree
+
+_PAGES = (".html", ".htm")
+_LARGEST_PAGE = 16 << 20
+
+
+def _recognises(opened: Opened) -> bool:
+    if opened.taken:
+        return False  # pages beside another export are mostly the same once more
+    return opened.is_folder and any(name.lower().endswith(_PAGES) for name in opened.names)
+
+
+def _read(opened: Opened) -> Iterator[Item]:
+    kinds = {name: PurePosixPath(name).suffix.lower() for name in opened.names}
+    taken = [name for name, kind in kinds.items() if kind in _PAGES or kind in BESIDE]
+    pages = _Pages(opened)
+    yield from read_each(opened, taken, pages.read)
+    others = Counter(kind or name for name, kind in kinds.items() if name not in set(taken))
+    if others:
+        opened.taken.update(opened.names)
+        told = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
+        yield Skipped(counted(others.total(), "other file"), f"Neither a page nor a paper: {told}.")
+
+
+SOURCE = Source("a folder of web pages", "pages", _recognises, _read)
+
+
+class _Pages:
+    def __init__(self, opened: Opened) -> None:
+        self._names = frozenset(opened.names)
+
+    def read(self, opened: Opened, name: str) -> Iterator[Item]:
+        """A page, or a file beside it."""
+        path = PurePosixPath(name)
+        if path.suffix.lower() not in _PAGES:
+            yield read_file(opened, name, name)
+            return
+        if opened.size(name) > _LARGEST_PAGE:
+            yield Skipped(line_of(name), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
+            return
+        with opened.open(name) as stream:
+            html = stream.read().decode("utf-8-sig", "replace")
+        text = to_markdown(html, lambda tree: self._lead(tree, name))
+        title = line_of(path.stem)
+        first, _, rest = text.partition("\n")
+        if line_of(first.lstrip("# ")).casefold() == title.casefold():
+            text = rest.strip()  # the entry gets it from its title
+        updated = None
+        if opened.path.is_dir():
+            updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
+        if text:
+            yield Note(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
+        else:
+            yield Skipped(line_of(name), "It is empty.")
+
+    def _lead(self, tree: Tree, name: str) -> None:
+        """Lead links between pages to the notes that they become."""
+        for tag in tree.find_all("a", href=True):
+            address, mark, part = str(tag["href"]).partition("#")
+            plain = unquote(address)
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), plain))
+            if target in self._names and target.lower().endswith(_PAGES):
+                note = relative_link(str(PurePosixPath(plain).with_suffix(".md")))
+                tag["href"] = f"{note}{mark}{part}"

@@ -1,0 +1,160 @@
+"""WhatsApp: an exported chat, a text of lines, alone or in a zip with its pictures.
+
+The form of the date is that of the phone. Which of its numbers is the day is told by all lines
+together: the one that goes over twelve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from kbtui.importers.markup import digest, line_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.people import Line, by_month
+from kbtui.importers.port import Item, Skipped, Source
+from kbtui.importers.reading import file_of, read_each
+from kbtui.text import clean
+
+_LINE = re.compile(
+    r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),?\s(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
+    r"(?:\s?([AaPp])\.?\s?[Mm]\.?)?\]?(?:\s-\s|\s)(.*)",
+    re.DOTALL,
+)
+_WHO = re.compile(r"([^:\n]{1,80}):\s(.*)", re.DOTALL)
+_FILE = re.compile(r"<[^<>:]{1,30}:\s([^<>]+)>|([^\s/][^\n/]{0,120}\.\w{2,5}) \([^()]{3,40}\)")
+_LEFT_OUT = re.compile(
+    r"<[^<>]{3,40}>|(?:image|video|audio|sticker|GIF|document|Contact card) omitted"
+)
+_TITLE = re.compile(r"(?:WhatsApp[^-]*?(?:with|mit|avec|con|met)\s+|_chat\b)", re.IGNORECASE)
+_MARKS = str.maketrans("\u202f\xa0", "  ", "\u200e\u200f\u202a\u202c\ufeff")
+_LOOKED_AT = 30
+_COPY = re.compile(r"\s*\(\d+\)\Z")
+_NAMED = {"whatsapp", "chat", "_chat"}
+
+
+def _exports(opened: Opened) -> Iterator[str]:
+    for name in opened.names:
+        if opened.is_folder and not name.lower().endswith(".txt"):
+            continue
+        head = opened.head(name, 8192).decode("utf-8", "replace").translate(_MARKS)
+        lines = [line for line in head.splitlines()[:_LOOKED_AT] if line]
+        begun = [found for line in lines if (found := _LINE.match(line))]
+        if lines and _LINE.match(lines[0]) and any(_WHO.match(found[8]) for found in begun):
+            yield name
+
+
+SOURCE = Source(
+    "WhatsApp",
+    "whatsapp",
+    lambda opened: any(True for _ in _exports(opened)),
+    lambda opened: read_each(opened, [*_exports(opened)], _chat),
+)
+
+
+def _chat(opened: Opened, name: str) -> Iterator[Item]:
+    with opened.open(name) as stream:
+        text = clean(stream.read().decode("utf-8", "replace")).translate(_MARKS)
+    told = list(_messages(text))
+    day_first = _is_day_first(told)
+    writers = {found[1] for each in told if (found := _WHO.match(each[8]))}
+    title = _title(opened, name) or ", ".join(sorted(writers)[:3])
+    others = writers - {title}
+    owner = others.pop() if title in writers and len(others) == 1 else ""
+    folder = PurePosixPath(name).parent
+    names = frozenset(opened.names)
+    files: list[str] = []
+    lines = [_line(each, folder, names, files, owner, day_first=day_first) for each in told]
+    identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
+    talks = list(by_month(identity, title, lines))
+    if not talks:
+        yield Skipped(line_of(name), "It holds no messages.")
+    yield from talks
+    for place in dict.fromkeys(files):
+        yield file_of(opened, place)
+
+
+def _messages(text: str) -> Iterator[re.Match[str]]:
+    """The messages; a line that begins with no date belongs to the one before."""
+    gathered: list[str] = []
+    for line in text.splitlines():
+        if _LINE.match(line) and gathered:
+            if found := _LINE.match("\n".join(gathered)):
+                yield found
+            gathered = []
+        gathered.append(line)
+    if found := _LINE.match("\n".join(gathered)):
+        yield found
+
+
+def _is_day_first(told: list[re.Match[str]]) -> bool:
+    if any(int(each[1]) > 12 for each in told):
+        return True
+    return not any(int(each[2]) > 12 for each in told) and not any(each[7] for each in told)
+
+
+def _title(opened: Opened, name: str) -> str:
+    """With whom it is, as the file or the zip around it is named."""
+    for named in (PurePosixPath(name).stem, opened.path.stem):
+        stem = _COPY.sub("", named)
+        title = _TITLE.sub("", stem).removeprefix("WhatsApp Chat - ").strip(" -_")
+        if (
+            title
+            and title.casefold() not in _NAMED
+            and (title != stem or "whatsapp" in stem.lower())
+        ):
+            return line_of(title)
+    return ""
+
+
+def _line(
+    told: re.Match[str],
+    folder: PurePosixPath,
+    names: frozenset[str],
+    files: list[str],
+    owner: str,
+    *,
+    day_first: bool,
+) -> Line:
+    time = _time(told, day_first=day_first)
+    found = _WHO.match(told[8])
+    if found is None:
+        return Line("", "", time, named=("notice of the program",))
+    who, text = line_of(found[1]), found[2].strip()
+    attached: list[str] = []
+    named: list[str] = []
+    if ("(" in text or "<" in text) and (file := _FILE.search(text)):
+        shown = line_of(file[1] or file[2])
+        place = str(folder / shown)
+        is_here = place in names
+        if is_here:
+            files.append(place)
+        if is_here or PurePosixPath(shown).suffix:
+            attached.append(shown)
+            named += [] if is_here else ["file"]
+            text = text.replace(file[0], "").strip()
+    elif _LEFT_OUT.fullmatch(text):
+        text, named = "", ["file"]
+        attached.append("a file")
+    return Line(
+        who, text, time, "", tuple(attached), tuple(named), mine=who == owner and bool(owner)
+    )
+
+
+def _time(told: re.Match[str], *, day_first: bool) -> datetime | None:
+    first, second, third = (int(told[number]) for number in (1, 2, 3))
+    if first > 31:
+        year, month, day = first, second, third
+    else:
+        day, month = (first, second) if day_first else (second, first)
+        year = third if third > 99 else 2000 + third
+    hour = int(told[4])
+    if told[7]:
+        hour = hour % 12 + (12 if told[7] in "pP" else 0)
+    try:
+        # It is the phone's own time, of which no zone is told.
+        return datetime(year, month, day, hour, int(told[5]), int(told[6] or 0), tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,59 @@
+"""What is taken of Roam's JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.importers.engine import find_source
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Note, Skipped
+from kbtui.importers.sources.roam import SOURCE
+from tests.importers.exports import written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def block(uid: str, text: str, *children: dict[str, Any]) -> dict[str, Any]:
+    told = {"string": text, "uid": uid, "create-time": 1_700_000_000_000}
+    return {**told, "edit-time": 1_700_000_900_000, "children": [*children]}
+
+
+def page(title: str, *children: dict[str, Any]) -> dict[str, Any]:
+    return {"title": title, "uid": f"p-{title}", "edit-time": 1_700_000_000_000,
+            "create-time": 1_700_000_000_000, "children": [*children]}  # fmt: skip
+
+
+def test_pages_are_lists_with_tasks_references_and_several_lines(tmp_path: Path, read: Any) -> None:
+    garden = page(
+        "Garden",
+        block("b00000001", "{{[[TODO]]}} Sow", block("b00000002", "Peas\nin rows")),
+        block("b00000003", "As in ((b00000009)), not ((unknown-1))"),
+    )
+    kitchen = page("Kitchen", block("b00000009", "Boil [[Leeks]]"), block("b2", "{{[[DONE]]}} Eat"))
+    file = written(tmp_path / "a.json", [garden, kitchen])
+    with Opened(file) as opened:
+        assert find_source(opened) is SOURCE
+    first, second = read(SOURCE, file)
+    assert first.text == (
+        "- [ ] Sow\n  - Peas\n    in rows\n- As in Boil [[Leeks]], not ((unknown-1))"
+    )
+    assert second.text == "- Boil [[Leeks]]\n- [x] Eat"
+    assert (first.title, first.id) == ("Garden", "p-Garden")
+    assert first.updated.timestamp() == 1_700_000_900
+
+
+def test_empty_pages_and_a_list_that_is_cut_are_told_of(tmp_path: Path, read: Any) -> None:
+    file = written(tmp_path / "a.json", [page("A", block("b1", "Hi")), page("B"), page("C")])
+    file.write_bytes(file.read_bytes()[:-20])
+    found = read(SOURCE, file)
+    assert [type(each) for each in found] == [Note, Skipped, Skipped]
+    assert "breaks off" in found[-1].why
+
+
+def test_blocks_within_blocks_without_end_are_no_hindrance(tmp_path: Path, read: Any) -> None:
+    deep = block("b", "x")
+    for _ in range(100):
+        deep = block("b", "x", deep)
+    (found,) = read(SOURCE, written(tmp_path / "a.json", [page("A", deep)]))
+    assert found.text.count("- x") == 101

@@ -1,0 +1,72 @@
+"""What is taken of a Slack workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbtui.importers.engine import find_source
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Skipped
+from kbtui.importers.sources.slack import SOURCE
+from tests.importers.exports import written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def message(user: str, text: str, ts: str = "1700000000.000100", **more: Any) -> dict[str, Any]:
+    return {"type": "message", "user": user, "text": text, "ts": ts, **more}
+
+
+def workspace(folder: Path) -> Path:
+    people = [
+        {"id": "U1", "name": "ada", "profile": {"real_name": "Ada Byron"}},
+        {"id": "U2", "name": "bob"},
+    ]
+    written(folder / "users.json", people)
+    written(folder / "channels.json", [{"id": "C1", "name": "garden", "members": ["U1", "U2"]}])
+    written(folder / "dms.json", [{"id": "D1", "members": ["U1", "U2"]}])
+    return folder
+
+
+def test_channels_and_chats_are_conversations_a_month_with_their_people(
+    tmp_path: Path, read: Any
+) -> None:
+    place = workspace(tmp_path / "x")
+    texts = "Ask <@U2> in <#C1|garden>: <https://x.org|a page> &amp; <!here>"
+    written(place / "garden/2023-11-14.json", [message("U1", texts)])
+    written(place / "garden/2023-11-15.json", [message("U2", "Ok", "1700100000.0")])
+    written(place / "garden/2023-12-15.json", [message("U2", "Later", "1702600000.0")])
+    written(
+        place / "D1/2023-11-14.json", [message("U9", "Psst", user_profile={"real_name": "Eve"})]
+    )
+    with Opened(place) as opened:
+        assert find_source(opened) is SOURCE
+    chat, november, december = read(SOURCE, place)
+    assert [each.title for each in (chat, november, december)] == [
+        "Ada Byron, bob, 2023-11",
+        "#garden, 2023-11",
+        "#garden, 2023-12",
+    ]
+    assert [(each.role, each.text) for each in november.messages] == [
+        ("assistant", "Ada Byron: Ask @bob in #garden: [a page](https://x.org) & @here"),
+        ("assistant", "bob: Ok"),
+    ]
+    assert chat.messages[0].text == "Eve: Psst"
+
+
+def test_files_and_notices_are_counted_and_a_day_that_is_cut_is_told_of(
+    tmp_path: Path, read: Any
+) -> None:
+    place = workspace(tmp_path / "x")
+    files = [{"name": "plan.pdf", "url_private": "https://files.slack.com/x"}]
+    joined = message("U2", "<@U2> has joined", subtype="channel_join")
+    written(place / "garden/2023-11-14.json", [message("U1", "See", files=files), joined])
+    cut = written(place / "garden/2023-11-15.json", [message("U1", "Ok"), message("U1", "Gone")])
+    cut.write_bytes(cut.read_bytes()[:-9])
+    found, problem = read(SOURCE, place)
+    assert [each.text for each in found.messages] == ["Ada Byron: See", "Ada Byron: Ok"]
+    assert found.messages[0].attached == ("plan.pdf",)
+    assert dict(found.named) == {"file": 1, "notice of the program": 1}
+    assert isinstance(problem, Skipped)
+    assert "breaks off" in problem.why

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 
 from kbtui.agent.context import Prompt, assemble
-from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted
+from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
 from kbtui.agent.keeping import Keeping, Kept
+from kbtui.agent.recall import Recall
 from kbtui.agent.refit import RefittedModel
 from kbtui.agent.sources import Sources
 from kbtui.agent.tool_rounds import in_thread
-from kbtui.agent.tools.base import ToolContext
+from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.objects.commit import Commit, Origin
 from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.grounding import Ground, ground_of
+from kbtui.memory.recall.names import Names
+from kbtui.memory.records.dates import local
 from kbtui.memory.records.journal import Noted
 from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.sessions.store import Session, SessionMessage
+
+_RESULT_SHARE = 4  # of the window, for what a tool says
 
 
 def _now() -> datetime:
@@ -35,6 +41,9 @@ class Agent:
 
     find_editor: Callable[[], Editor] | None = None
     find_keeping: Callable[[], Keeping] | None = None
+    find_names: Callable[[], Names] | None = None
+    paid: Callable[[float], None] | None = None
+    """Told what each call of a model has cost, in US dollars."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -57,8 +66,10 @@ class Agent:
         turn_id = new_turn_id()
         try:
             said = await in_thread(partial(session.append, "user", text, turn=turn_id))
+            recall = Recall()
             try:
-                turn = await in_thread(partial(self._begin, turn_id, session, said, text, model))
+                begin = partial(self._begin, turn_id, session, said, text, model, recall)
+                turn = await in_thread(begin)
             except KbtuiError as error:
                 yield TurnStarted(turn_id, session.id, said.id)
                 yield _failure(error, session, turn_id)
@@ -67,6 +78,9 @@ class Agent:
             async with aclosing(turn.run()) as events:
                 async for event in events:
                     yield event
+                    if isinstance(event, UsageReported) and self.paid and event.cost_usd:
+                        await in_thread(partial(self.paid, event.cost_usd))
+            await in_thread(recall.end)
         except KbtuiError as error:
             yield _failure(error, session, turn_id)
         finally:
@@ -112,12 +126,11 @@ class Agent:
         said: SessionMessage,
         text: str,
         model: ChatModel | None,
+        recall: Recall,
     ) -> Turn:
         """Find the model and put its prompt together; in a thread."""
         rooms = self.services
         model = model or rooms.models.chat()
-        if isinstance(model, LiteLLMModel):
-            model.prepare()
         context = self.tool_context(session, said, text, turn_id, model)
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
@@ -136,8 +149,25 @@ class Agent:
                 text=text,
                 keeping=keeping,
             )
+        if rooms.settings.context.index_tokens:
+            recall.begin(context, text)
+        if isinstance(model, LiteLLMModel):
+            model.prepare()
+        context.most_tokens = min(MOST_TOKENS, model.context_window // _RESULT_SHARE)
         before = [each for each in session.messages if each.id < said.id]
-        assembled = partial(_assembled, rooms, session, text, before)
+
+        def assembled(model: ChatModel) -> Prompt:
+            return assemble(
+                rooms,
+                session,
+                text,
+                model=model,
+                before=before,
+                recalled=recall.text,
+                lines_naming=self._lines_naming,
+                now=_now,
+            )
+
         prompt = assembled(model)
         return Turn(
             turn_id,
@@ -151,6 +181,11 @@ class Agent:
             log_prompts=rooms.settings.log.prompts,
             writes=self.find_editor is not None,
         )
+
+    def _lines_naming(self, name: str) -> str:
+        """The lines that have a name, a line each; private ones aren't among them."""
+        found = self.find_names().lines(name) if self.find_names is not None else []
+        return "\n".join(f"- {each.when or each.path}: {each.line.text}" for each in found)
 
     def tool_context(
         self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
@@ -173,13 +208,16 @@ class Agent:
             text,
             now=_now,
             said_at=said.time,
+            find_ground=partial(_ground, session, said.id),
         )
 
 
-def _assembled(
-    rooms: Services, session: Session, text: str, before: Sequence[SessionMessage], model: ChatModel
-) -> Prompt:
-    return assemble(rooms, session, text, model=model, before=before, now=_now)
+def _ground(session: Session, last: int) -> Ground:
+    """What was said in a session up to a message: by the user, and to them."""
+    messages = [each for each in session.messages if each.id <= last]
+    answers = [each for each in messages if each.role == "assistant"]
+    told = [(local(each.time).date(), each.content) for each in answers]
+    return ground_of(messages) | Ground.of(told)
 
 
 def _busy(session: Session) -> ConflictError:

@@ -16,7 +16,7 @@ from kbtui.knowledge.linking import resolve
 from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import NAME_PREFIX, Workspace
 
 _REFERENCE = re.compile(
     r'(?:^|(?<=[\s(\["“]))@(?:"(?P<title>[^"\n]{1,200})"|(?P<name>[^\s"@]{1,300}))'
@@ -77,20 +77,31 @@ def attachments_of(
     is_local: bool,
     roots: Sequence[str] = (),
     sees: Callable[[], bool] = lambda: False,
+    lines_naming: Callable[[str], str] = lambda _name: "",
 ) -> list[Attachment]:
     """The files that a message refers to, each once; what names nothing is just text.
 
     A local model may see private ones; `roots` are folders of the user's own that may be looked at
-    as well. `sees` says if the model takes pictures, asked if there is one.
+    as well. `sees` says if the model takes pictures, asked if there is one; `lines_naming` gives
+    the public lines that have a name which no file has.
     """
-    found = (_path_of(name, workspace, library, roots) for name in references(text))
-    paths = dict.fromkeys(path for path in found if path)
-    return [
-        _picture(path, workspace, library, is_local=is_local, sees=sees)
-        if path.lower().endswith(tuple(_PICTURES))
-        else _attached(path, workspace, library, roots, is_local=is_local)
-        for path in paths
-    ]
+    found: dict[str, Attachment] = {}
+    for name in references(text):
+        path = _path_of(name, workspace, library, roots)
+        page = f"{NAME_PREFIX}{name.removeprefix(NAME_PREFIX)}"
+        if path is None:
+            if lines := lines_naming(page.removeprefix(NAME_PREFIX)):
+                found[page] = Attachment(page, lines, private=False)
+        elif path.lower().endswith(tuple(_PICTURES)):
+            found[path] = _picture(path, workspace, library, is_local=is_local, sees=sees)
+        else:
+            found[path] = _attached(path, workspace, library, roots, is_local=is_local)
+    return list(found.values())
+
+
+def reference(name: str) -> str:
+    """What refers to a file or a name, as it is typed in a message."""
+    return f'@"{name}"' if any(map(str.isspace, name)) else f"@{name}"
 
 
 def references(text: str) -> Iterator[str]:
@@ -154,5 +165,5 @@ def _attached(
     if is_catalogue(path):
         whole = library.catalog.public_text(path, whole)
     shown = cut_to_tokens(whole, _MOST_TOKENS)
-    cut = "cut; read_file shows the rest" if len(shown) < len(whole) else note
+    cut = "cut; read shows the rest" if len(shown) < len(whole) else note
     return Attachment(path, shown.rstrip("\n"), private, cut)

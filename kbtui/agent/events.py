@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-KEEP = "keep"
-"""The tool of the step by which kbtui itself keeps what the user said."""
-
 
 @dataclass(frozen=True, slots=True)
 class Citation:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
-from kbtui.agent.events import KEEP, Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
+from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
@@ -25,10 +25,11 @@ from kbtui.offline.answer import Candidate, Tier
 from kbtui.offline.language import begins, of_all
 from kbtui.offline.message import Kind, Reading, asks, read_message
 from kbtui.sessions.store import SessionMessage
+from kbtui.sessions.window import KEEP
 from kbtui.text import counted, shorten
 
 NOTICE = "No model is configured, so I only keep what you tell me, and quote it. `/model` adds one."
-SEARCH = "memory_search"
+SEARCH = "search"
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
 _PIECE = re.compile(r"(?:\[\[[^\]\n]*\]\]|\S)+\s*|\s+")

@@ -16,7 +16,7 @@ from kbtui.offline.answer import MOST_SHOWN, Answer, Candidate, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms, tokens
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.message import asks
-from kbtui.search.results import Hit
+from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
 from kbtui.workspace import files
@@ -52,19 +52,46 @@ class Quoting:
         Raises:
             KbtuiError: the index can't be read.
         """
-        context = self._context
         if not telling_terms(question):  # "what do you know about me?"
             return Quoted(Answer("near", tuple(self._newest())))
-        scope = ",".join((*_SCOPE, *context.settings.search.roots))
-        found = context.search.search(
+        found = self._search(question)
+        return Quoted(choose(question, self._candidates(found.hits)), found.notice)
+
+    def about(self, message: str) -> tuple[Candidate, ...]:
+        """The lines that a message is about, the best first; none of its own conversation.
+
+        Nor is one private: what an answer drew on is told by the tools that were used.
+
+        Raises:
+            KbtuiError: the index can't be read.
+        """
+        context = self._context
+        if not telling_terms(message):
+            return ()
+        # A message to a model on this machine may hold what it has read there.
+        found = self._search(message, sendable=not (context.is_local and context.has_private))
+        hits = tuple(
+            hit
+            for hit in found.hits
+            if hit.is_relevant
+            and hit.session != context.session
+            and not context.is_private(hit.path)
+            and not context.drew_on_private(hit.session, hit.messages)
+        )
+        answer = choose(message, self._candidates(hits))
+        return answer.lines if answer.tier != "none" else ()
+
+    def _search(self, question: str, *, sendable: bool = True) -> SearchResult:
+        context = self._context
+        return context.search.search(
             self._about_me(question)[:_LONGEST_QUERY],
-            scope,
+            ",".join((*_SCOPE, *context.settings.search.roots)),
             _HITS,
             statements_only=True,
             by_chance=True,
             before=(context.session, context.message),
+            sendable=sendable,
         )
-        return Quoted(choose(question, self._candidates(found.hits)), found.notice)
 
     def _newest(self) -> list[Candidate]:
         """What every conversation is to know, and what was stated last."""

@@ -1,13 +1,14 @@
-"""Asks once more, with what fits, where a prompt turns out to be longer than the model holds."""
+"""Asks once more where a model turns out to hold less than was thought, or to take no tools."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.turn import fitting
-from kbtui.errors import ModelWindowError
+from kbtui.errors import ModelToolsError, ModelWindowError
 from kbtui.models.port import (
     ChatModel,
     Message,
@@ -27,11 +28,12 @@ _LEAST_WINDOW = 1_024
 
 
 class RefittedModel:
-    """The model of one turn, which puts a shorter prompt together when it has to.
+    """The model of one turn, which puts the prompt together anew when it has to.
 
-    The first refusal that names a limit is answered by the prompt for a window of that size; from
-    then on the turn goes on from there. Tokens are estimated: where the refusal says how long the
-    prompt was, the window counts for as much less as the estimate was wrong.
+    The first refusal that names a limit is answered by the prompt for a window of that size, one of
+    tools by a prompt without; from then on the turn goes on from there. Tokens are estimated: where
+    the refusal says how long the prompt was, the window counts for as much less as the estimate was
+    wrong.
     """
 
     def __init__(
@@ -41,13 +43,13 @@ class RefittedModel:
         assembled: Callable[[ChatModel], Prompt],
         toolbox: Toolbox,
     ) -> None:
-        """Stand for `model`; `assembled` puts the turn's `prompt` together for another window."""
+        """Stand for `model`; `assembled` puts the turn's `prompt` together anew."""
         self._model = model
         self._length = len(prompt.messages)
         self._assembled = assembled
         self._toolbox = toolbox
         self._window: int | None = None
-        self._shorter: Prompt | None = None
+        self._anew: Prompt | None = None
 
     @property
     def name(self) -> str:
@@ -93,30 +95,36 @@ class RefittedModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
         """See `ChatModel`; a prompt that is too long is told as a retry, once in a turn."""
-        begun = False
-        asked = self._with_shorter(messages)
-        try:
-            async for event in self._model.stream(asked, tools):
-                begun = begun or not isinstance(event, ReplyNotice | ReplyRetry)
-                yield event
-        except ModelWindowError as error:
-            if begun or error.window is None or self._shorter is not None:
-                raise
-            self._window = self._left_by(error, asked)
-            refusal = error
-        else:
-            return
-        yield ReplyRetry(refusal.message, 1, 1, 0.0)
-        self._shorter = await in_thread(lambda: self._assembled(self))
-        fewer = self._toolbox.specs_for(self.context_window) if tools else ()
-        async for event in self._model.stream(self._with_shorter(messages), fewer):
-            yield event
+        while True:
+            begun = False
+            asked = self._behind_prompt(messages)
+            try:
+                async for event in self._model.stream(
+                    asked if tools else without_tools(asked), tools
+                ):
+                    begun = begun or not isinstance(event, ReplyNotice | ReplyRetry)
+                    yield event
+            except ModelToolsError:
+                if begun or not tools:
+                    raise
+                tools = ()
+                told: ReplyEvent = ReplyNotice(f"{self.name} takes no tools: it can only talk.")
+            except ModelWindowError as error:
+                if begun or error.window is None or self._window is not None:
+                    raise
+                self._window = self._left_by(error, asked)
+                told = ReplyRetry(error.message, 1, 1, 0.0)
+            else:
+                return
+            yield told
+            self._anew = await in_thread(lambda: self._assembled(self))
+            tools = self._toolbox.specs_for(self.context_window) if tools else ()
 
-    def _with_shorter(self, messages: Sequence[Message]) -> list[Message]:
-        """A turn's messages, behind the shorter prompt once there is one."""
-        if self._shorter is None:
+    def _behind_prompt(self, messages: Sequence[Message]) -> list[Message]:
+        """A turn's messages, behind the prompt that was put together anew once there is one."""
+        if self._anew is None:
             return list(messages)
-        whole = [*self._shorter.messages, *messages[self._length :]]
+        whole = [*self._anew.messages, *messages[self._length :]]
         return fitting(whole, self.context_window)
 
     def _left_by(self, error: ModelWindowError, asked: Sequence[Message]) -> int:
@@ -126,3 +134,19 @@ class RefittedModel:
         if error.prompt and error.prompt > estimated:
             window = window * estimated // error.prompt
         return max(_LEAST_WINDOW, window)
+
+
+def without_tools(messages: Sequence[Message]) -> list[Message]:
+    """A prompt without calls and their results; who speaks alternates, as some templates demand."""
+    plain: list[Message] = []
+    for message in messages:
+        if message.role == "tool" or not (message.content or message.pictures):
+            continue
+        if plain and plain[-1].role == message.role:
+            last = plain.pop()
+            pictures = last.pictures + message.pictures
+            message = replace(  # noqa: PLW2901 - both as one
+                message, content=f"{last.content}\n\n{message.content}", pictures=pictures
+            )
+        plain.append(replace(message, tool_calls=()))
+    return plain

@@ -25,7 +25,7 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 class Skill:
     """A how-to document.
 
-    `path` is where ``read_file`` finds it; "" for one that ships with kbtui, which is always shown
+    `path` is where ``read`` finds it; "" for one that ships with kbtui, which is always shown
     in full. `body` is its text below the frontmatter, `brief` the same for models with a small
     window; empty: there is none.
     """
@@ -40,7 +40,7 @@ class Skill:
     @property
     def line(self) -> str:
         """Its line in the prompt."""
-        return f"- {self.name}: {shorten(self.description, 200)} (read_file {self.path})"
+        return f"- {self.name}: {shorten(self.description, 200)} (read {self.path})"
 
 
 def load_skills(layout: Layout) -> list[Skill]:

@@ -32,7 +32,7 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.agent.tool_rounds import ToolRounds, in_thread
-from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelToolsError
+from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.models.port import (
     ChatModel,
     Message,
@@ -60,6 +60,7 @@ _ELIDED = "[left out to save space: call the tool again if you need it]"
 _TOOLS_TOKENS = 3_000
 _ANSWER_SHARE = 5
 _MOST_MARKS = 3
+_ECHO_CHARACTERS = 200
 NOTHING_WRITTEN = "*Nothing was written.*"
 
 
@@ -141,26 +142,47 @@ class Turn:
 
     async def _ask_until_answered(self) -> None:
         rounds = ToolRounds(self.toolbox, self.context, self._keep_result, self._emit)
-        may_be_empty = True
+        may_ask_again = True
         for _ in range(self.steps):
             reply = await self._ask()
             if reply.tool_calls:
                 await in_thread(partial(self._keep_calls, reply))
                 await rounds.run(reply.tool_calls)
-            elif reply.text.strip():
-                reply = self._marked(reply, rounds.failed_writes)
-                await in_thread(partial(self._keep_answer, reply), self._emit)
-                return
-            elif not may_be_empty:
+            elif may_ask_again and self._is_none(reply):
+                may_ask_again = False
+                if reply.is_data:
+                    self._messages += [Message("assistant", reply.text), self._words_wanted()]
+            elif self._is_none(reply) and not reply.is_data:
                 raise ModelAnswerError(
                     f"{self.model.name} sent an empty answer.", "Try again, or say it differently."
                 )
             else:
-                may_be_empty = False
+                reply = self._marked(self._shown_whole(reply), rounds.failed_writes)
+                await in_thread(partial(self._keep_answer, reply), self._emit)
+                return
         raise BudgetError(
             f"The turn was stopped after {self.steps} steps.",
             "Say “go on” to continue, or raise budget.turn_steps.",
         )
+
+    def _is_none(self, reply: Reply) -> bool:
+        """True if there is no answer in it; after a write none is needed."""
+        return reply.is_data or not (reply.text.strip() or self._changes or self._proposed)
+
+    def _words_wanted(self) -> Message:
+        """What a model is told that answered with JSON."""
+        names = ", ".join(spec.name for spec in self._tools())
+        instead = f"call one of the tools ({names}), or answer" if names else "answer"
+        return Message("user", f"That was JSON that calls no tool: {instead} in plain words.")
+
+    def _shown_whole(self, reply: Reply) -> Reply:
+        """The answer, with JSON that wasn't shown yet as a block."""
+        if not reply.is_data:
+            return reply
+        text = reply.text.strip()
+        block = text if text.startswith("```") else f"```json\n{text}\n```"
+        self._emit(TextDelta(block))
+        return replace(reply, text=block)
 
     def _marked(self, reply: Reply, failed: Sequence[str]) -> Reply:
         """The answer with what failed to be written, or a claim to a write that wasn't made."""
@@ -172,31 +194,33 @@ class Turn:
             marks = [NOTHING_WRITTEN]
         if not marks:
             return reply
-        told = "\n\n".join(marks)
-        self._emit(TextDelta(f"\n\n{told}"))
-        return replace(reply, text=f"{reply.text.rstrip()}\n\n{told}")
+        text = reply.text.rstrip()
+        told = "\n\n".join(["", *marks] if text else marks)
+        self._emit(TextDelta(told))
+        return replace(reply, text=f"{text}{told}")
 
     async def _ask(self) -> Reply:
-        """Ask the model once; one that refuses tools is asked without."""
+        """Ask the model once."""
         self._partial.clear()
         prompt = fitting(self._messages, self.model.context_window)
         if self.log_prompts:
             shown = [asdict(replace(each, pictures=())) for each in prompt]
             log.info("prompt of turn %s: %s", self.id, shown)
-        tools = self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()
-        try:
-            reply = await self._streamed(prompt, tools)
-        except ModelToolsError:
-            if not tools:
-                raise
-            self._emit(NoticeGiven(f"{self.model.name} takes no tools: it can only talk."))
-            reply = await self._streamed(prompt, ())
+        reply = await self._streamed(prompt, self._tools())
         if self.log_prompts:
             log.info("answer in turn %s: %s", self.id, asdict(reply))
         usage = reply.usage
         self._emit(UsageReported(usage.prompt_tokens, usage.completion_tokens, usage.cost_usd))
         _check_whole(reply)
+        if prompt[0].content[:_ECHO_CHARACTERS] in reply.text:
+            raise ModelAnswerError(
+                f"{self.model.name} repeated its instructions in place of an answer.",
+                "Try again with /retry, or choose another model with `/model`.",
+            )
         return reply
+
+    def _tools(self) -> tuple[ToolSpec, ...]:
+        return self.toolbox.specs_for(self.model.context_window) if self.model.takes_tools else ()
 
     async def _streamed(self, prompt: Sequence[Message], tools: Sequence[ToolSpec]) -> Reply:
         """The reply to a prompt; its pieces are told as they come."""
@@ -264,7 +288,8 @@ class Turn:
         meta = self._meta()
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
-        self.session.append("assistant", reply.text, turn=self.id, meta=meta)
+        if reply.text.strip():
+            self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()
         changes = tuple(self._changes)
         left = (self.not_kept, self.earlier)

@@ -68,7 +68,7 @@ _BY_TITLE = 0.6
 _OWN = 0.4
 _MEANING = 0.6
 # Two lines say something about the same thing where they share so much of the shorter one.
-_SAME_THING = 0.5
+_SAME_THING = 0.4
 _SAME_WORDS = 0.8
 _NEAR_BEST = 0.45
 # Fitted: how likely search thinks an answer is, and how much of the question the lines hold.

@@ -51,15 +51,15 @@ def curate(problems: Iterable[Problem], texts: Mapping[str, str]) -> Iterator[Ed
         path, what, instead = problem.path, problem.what, problem.instead
         if problem.kind == "same twice" and instead:
             said = f"{what} says nothing beyond {instead}"
-            yield Edit("merge_entries", {"entry": what, "into": instead}, said)
+            yield Edit("merge_entries", {"path": what, "to": instead}, said)
         elif problem.kind == "broken link" and instead:
-            arguments = {"path": path, "link": what, "to": instead}
+            arguments = {"path": path, "old": what, "to": instead}
             yield Edit("fix_link", arguments, f"{what} is {instead}")
         elif problem.kind == "not linked":
-            arguments = {"entry": path, "to": instead}
+            arguments = {"path": path, "to": instead}
             yield Edit("link_entries", arguments, f"{path} speaks of {what}")
         elif problem.kind == "old summary" and instead:
-            yield Edit("set_summary", {"entry": path, "summary": instead}, instead)
+            yield Edit("set_summary", {"path": path, "new": instead}, instead)
         elif problem.kind == "repeated line" and (cut := _second(texts.get(path, ""), what)):
             arguments = {"path": path, "old": cut[0], "new": cut[1]}
             yield Edit("edit_file", arguments, f"{what} stands there twice")

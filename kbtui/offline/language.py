@@ -10,9 +10,13 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``work``: how a wish begins that only a model can fulfil;
 - ``reason``: where the reason of a decision begins;
 - ``change``: words that ask to change what is written; ``claim``: how an answer says it was;
-- ``small``: words that say nothing by themselves; ``beginners``: further words that are no names
-  though they begin a clause with a capital; ``calendar``: days and months;
-- ``named``: how a line begins that says what the user is called.
+- ``small``: words that say nothing by themselves, beside Whoosh's stop words of the language;
+- ``beginners``: further words that are no names though they begin a clause with a capital;
+- ``numbers`` from two on, ``weekdays`` and ``months``, in their order; ``calendar``: further words
+  of the kind;
+- ``named``: how a line begins that says what the user is called; ``self``: what speakers are called
+  where they are meant themselves; ``agree``: how an answer begins that agrees;
+- ``deny``: words that turn what follows into its opposite.
 
 ``nouns_have_capitals`` says that nouns do, and ``articles`` what stands before them, so that names
 can be told.
@@ -26,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from kbtui.search.index import analyser
 from kbtui.text import fold
@@ -48,12 +52,20 @@ ListName = Literal[
     "claim",
     "small",
     "beginners",
+    "numbers",
+    "weekdays",
+    "months",
     "calendar",
     "articles",
     "named",
+    "self",
+    "agree",
+    "deny",
 ]
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
+_ORDERED = ("numbers", "weekdays", "months")
+_SHORT = 3
 _BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
 
@@ -104,6 +116,7 @@ class Language:
     nouns_have_capitals: bool
     phrases: dict[str, Phrases]
     words: dict[str, frozenset[str]]
+    ordered: dict[str, tuple[str, ...]] = field(repr=False)
     known: frozenset[str] = field(repr=False)
 
     def list(self, name: ListName) -> Phrases:
@@ -113,6 +126,15 @@ class Language:
     def has(self, name: ListName, word: str) -> bool:
         """True if a folded word is one of a list's."""
         return word in self.words[name]
+
+    def place(self, name: Literal["numbers", "weekdays", "months"], word: str) -> int | None:
+        """Where a folded word, or its short form, stands in a list that has an order, from 0."""
+        words = self.ordered[name]
+        for each in (word, word.removesuffix("s")):  # Sundays
+            if each in words:
+                return words.index(each)
+        short = len(word) >= _SHORT and name != "numbers" and self.has("calendar", word)
+        return next((n for n, each in enumerate(words) if short and each.startswith(word)), None)
 
 
 def tokens(text: str) -> list[Token]:
@@ -136,18 +158,23 @@ def languages() -> tuple[Language, ...]:
 
 
 def _read(code: str, text: str) -> Language:
+    from whoosh.lang.stopwords import stoplists
+
     values = tomllib.loads(text)
-    lists = {name: values.get(name, []) for name in ListName.__args__}  # type: ignore[attr-defined]
+    lists = {name: values.get(name, []) for name in get_args(ListName)}
+    lists["small"] = [*lists["small"], *stoplists.get(code, ())]
     words = {
         name: frozenset(token.word for phrase in phrases for token in tokens(phrase))
         for name, phrases in lists.items()
     }
+    words["calendar"] |= words["weekdays"] | words["months"]
     return Language(
         code,
         values["name"],
         bool(values.get("nouns_have_capitals")),
         {name: Phrases.of(phrases) for name, phrases in lists.items()},
         words,
+        {name: tuple(map(fold, lists[name])) for name in _ORDERED},
         frozenset().union(*words.values()),
     )
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
+from kbtui.search.index.markdown import outline
 from kbtui.text import clean_line
 
 
@@ -39,15 +39,9 @@ class Line:
     item: bool = False
 
 
-class _Raw(NamedTuple):
-    """A line of a text with its number, from 1, and where it begins."""
-
-    text: str
-    number: int
-    start: int
-
-
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# The lines of what was said at one time, however many they are.
+_GOES_ON = re.compile(r"(?:\n(?:  [^\n]*|[ \t]*(?=\n|\Z)))*")
 # None of these goes on over the beginning of what was said at another time.
 TIMED_ITEM = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]")
 _AT_A_TIME = rf"\n{TIMED_ITEM.pattern}"
@@ -59,21 +53,20 @@ _STRUCK = re.compile(
     r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?",
     re.DOTALL,
 )
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_UNDERLINE = re.compile(r"^ {0,3}(?:=+|-{2,})[ \t]*$")
-_ITEM = re.compile(r"^([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[^\]\n]\][ \t]+)?")
+_ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[^\]\n]\][ \t]+)?")
 _CLOCK = re.compile(r"(?P<time>\d\d:\d\d)[ \t]+")
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?(?:\[![\w-]+\][+-]?[ \t]*)?")
-_TABLE = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
-_RULE = re.compile(r"^[ \t|:*_=-]+$")
+_TABLE = re.compile(r"[ \t]*\|[^\n]*\|")
+_RULE = re.compile(r"[ \t|:*_=-]+$")
 _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+[ \t]*$", re.MULTILINE)
 # A definition of a link, a badge or a picture alone, a tag line, a field of a template, markup.
 _SAYS_NOTHING = re.compile(
     r"(?:!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])[ \t]*)+$|\[!\[.*|!\[\[[^\]\n]*\]\]$"
     r"|\[[^\]\n]+\]:[ \t]|(?:#[\w/-]+[ \t]*)+$|<[%/!a-zA-Z][^\n]*>$|\{\{.*\}\}$|<%.*%>$"
-    r"|\d{4}-\d\d-\d\d: recorded\.?$|[\w -]{1,30}::?[ \t]*(?:\{\{.*\}\}|<%.*%>)?$"
+    r"|\d{4}-\d\d-\d\d: recorded\.?$|[\w -]{1,30}::?[ \t]*(?:\{\{.*\}\}|<%.*%>)$"
 )
+# An empty field of a template, unless it leads to a list.
+_FIELD = re.compile(r"[\w -]{1,30}::?$")
 # After ``Dr.``, ``St.``, ``z. B.`` and ``3. März`` a sentence goes on.
 _SENTENCE_END = re.compile(
     r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})(?<!\b[A-Z][a-z]{3})(?<!\b\w)(?<!\b\d\d)"
@@ -87,51 +80,68 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
 
     With `headings` those say something as well, as they do on slides.
     """
-    text = text.replace("\r\n", " \n")  # all else stays in its place
-    typed = text.split("\n")
-    text = _blanked(text)
-    heading = fence = ""
-    block: list[_Raw] = []
-    start = 0
-    for number, raw in enumerate(text.split("\n"), first):
-        line = _Raw(raw, number, start)
-        start += len(raw) + 1
-        is_timed = bool(block) and TIMED_ITEM.match(block[0].text) is not None
-        if is_timed and (
-            typed[number - first].startswith("  ") or not typed[number - first].strip()
-        ):
-            block.append(line)  # what was said at one time is one, however many lines it has
-            continue
-        mark = _FENCE.match(raw)
-        if mark and (not fence or raw.strip().startswith(fence)):
-            fence = "" if fence else mark[1]
-            yield from _said(text, block, heading)
-            block = []
-            continue
-        title = None if fence else _HEADING.match(raw)
-        underlined = bool(block) and _UNDERLINE.match(raw) and not _ITEM.match(block[0].text)
-        if title or (underlined and not fence):
-            yield from () if underlined else _said(text, block, heading)
-            said = _titled(title[2] or "") if title else block[-1].text
-            heading = clean_line(said)
-            block = []
-            if headings and heading and title:
-                begin = line.start + title.start(2)
-                yield Line(heading, number, number, begin, begin + len(said), heading)
-            continue
-        if fence or is_timed or not raw.strip() or _ITEM.match(raw) or _TABLE.match(raw):
-            yield from _said(text, block, heading)
-            block = []
-        if not fence and raw.strip():
-            block.append(line)
-    yield from _said(text, block, heading)
+    pieces = list(_pieces(text, first, headings=headings))
+    for number, line in enumerate(pieces, 1):
+        leads = not line.item and number < len(pieces) and pieces[number].item
+        if leads or line.time or not _FIELD.match(line.text):
+            yield line
 
 
-def _titled(raw: str) -> str:
-    """A heading without the marks that may close it."""
-    raw = raw.rstrip()
-    bare = raw.rstrip("#")
-    return bare.rstrip() if not bare or bare[-1] in " \t" else raw
+def _pieces(text: str, first: int, *, headings: bool) -> Iterator[Line]:
+    """The pieces of a text, the empty fields of a template among them."""
+    typed = text.replace("\r\n", " \n")  # all else stays in its place
+    text = _blanked(typed)
+    found = outline(text)
+    done = 0
+    for block in found.blocks:
+        heading = found.titles[block.section]
+        if block.heading and headings and heading:
+            begin = text.index(heading, block.start)
+            number = found.line_at(begin) + first - 1
+            yield Line(heading, number, number, begin, begin + len(heading), heading)
+        if block.heading or block.solid:
+            continue
+        for start, end in _items(text, typed, max(done, block.start), block.end):
+            done = end
+            read = _row if _TABLE.match(text, start, end) else _said
+            for line in read(text, start, end):
+                number = first + found.line_at(line.start) - 1
+                last = number + text.count("\n", line.start, line.end)
+                yield replace(line, first=number, last=last, heading=heading)
+
+
+def _items(text: str, typed: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut a block into items, rows and what is neither; a timed item may go on behind the block."""
+    begun = start
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        row = _TABLE.match(text, start, stop)
+        if row or _ITEM.match(text, start, stop):
+            if begun < start:
+                yield begun, start
+            begun = start
+        if TIMED_ITEM.match(text, start, stop):
+            goes_on = _GOES_ON.match(typed, stop)
+            stop = goes_on.end() if goes_on else stop
+            row = row or goes_on
+        if row:
+            yield start, stop
+            begun = stop + 1
+        start = stop + 1
+    if begun < end:
+        yield begun, end
+
+
+def without_struck(text: str) -> str:
+    """A text without what is struck out; an item of which nothing is left goes as well."""
+    kept = []
+    for typed, left in zip(text.split("\n"), _without(_STRUCK, text).split("\n"), strict=True):
+        if typed == left:
+            kept.append(typed)
+        elif _CLOCK.sub("", _ITEM.sub("", left)).strip():
+            kept.append(left.rstrip())
+    return "\n".join(kept)
 
 
 def _blanked(text: str) -> str:
@@ -147,40 +157,26 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-def _said(text: str, block: list[_Raw], heading: str) -> Iterator[Line]:
-    """What a block says: an item or a row is one, of a paragraph each sentence is."""
-    if not block:
-        return
-    lead = _ITEM.match(block[0].text)
-    begin = block[0].start + (lead.end() if lead else 0)
-    while not block[-1].text.strip():
-        block = block[:-1]
-    end = block[-1].start + len(block[-1].text.rstrip())
-    if _TABLE.match(block[0].text):
-        cells = [cell.strip() for cell in block[0].text.strip().strip("|").split("|")]
-        row = " | ".join(filter(None, cells))
-        if not _RULE.match(block[0].text):
-            yield Line(row, block[0].number, block[0].number, begin, end, heading)
-        return
-    spans = [(begin, end)] if lead else _sentences(text, begin, end)
-    for start, stop in spans:
+def _row(text: str, begin: int, end: int) -> Iterator[Line]:
+    """What a row of a table says; nothing for the rule below its head."""
+    raw = text[begin:end].strip()
+    if not _RULE.match(raw):
+        cells = (cell.strip() for cell in raw.strip("|").split("|"))
+        yield Line(" | ".join(filter(None, cells)), 0, 0, begin, end)
+
+
+def _said(text: str, begin: int, end: int) -> Iterator[Line]:
+    """What an item says, or each sentence of a paragraph."""
+    end = begin + len(text[begin:end].rstrip())
+    lead = _ITEM.match(text, begin, end)
+    begin = lead.end() if lead else begin
+    for start, stop in [(begin, end)] if lead else _sentences(text, begin, end):
         raw = text[start:stop]
         clock = _CLOCK.match(raw) if lead else None
         shown = _plain(raw[clock.end() :] if clock else raw)
-        empty = not any(map(str.isalnum, shown)) or (not clock and _SAYS_NOTHING.match(shown))
-        if empty:
-            continue
-        number = block[0].number + text.count("\n", block[0].start, start)
-        yield Line(
-            shown,
-            number,
-            number + raw.count("\n"),
-            start,
-            stop,
-            heading,
-            clock["time"] if clock else "",
-            item=bool(lead),
-        )
+        if any(map(str.isalnum, shown)) and (clock or not _SAYS_NOTHING.match(shown)):
+            time = clock["time"] if clock else ""
+            yield Line(shown, 0, 0, start, stop, "", time, item=bool(lead))
 
 
 def _plain(raw: str) -> str:

@@ -86,8 +86,11 @@ def _telling(text: str) -> Reading:
     language = language_of(text)
     if begins(text, language.list("work")) is not None:
         return Reading("work", text)
-    ended = text.endswith(_ENDS)
-    if not ended and begins(_without_lead(text), language.list("question")) is not None:
+    asked = _without_lead(text)
+    if not text.endswith(_ENDS) and begins(asked, language.list("question")) is not None:
+        _, *more = _CLAUSE.split(asked)
+        if any(map(_says_much, more)):  # "Who cares about the budget, I spent 300 on shoes"
+            return Reading("statement", text, question=text)
         return Reading("question", text, question=text, surely=False)
     return Reading("statement", text)
 

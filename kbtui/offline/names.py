@@ -8,7 +8,6 @@ which all nouns have capitals it must never stand behind an article either.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -30,18 +29,16 @@ _POSSESSIVE = re.compile(r"['\u2019]s?$")
 
 @dataclass(slots=True)
 class NameReader:
-    """Reads line after line, and knows the names once all are read."""
+    """Reads line after line, and knows the names of `least` letters once all are read."""
 
+    least: int = _LEAST_LETTERS
     _small: set[str] = field(default_factory=set)
     _behind_articles: set[str] = field(default_factory=set)
-    _inside: Counter[str] = field(default_factory=Counter)
     _lines: list[tuple[list[_Run], Language]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
         """Take in one more line."""
-        language = language_of(text)
-        bare = _IN_CODE.sub(lambda match: " " * len(match[0]), text)
-        found = tokens(bare)
+        language, bare, found = _reading(text)
         self._small |= {each.word for each in found if bare[each.start].islower()}
         if language.nouns_have_capitals:
             self._behind_articles |= {
@@ -49,11 +46,12 @@ class NameReader:
                 for before, each in pairwise(found)
                 if language.has("articles", before.word)
             }
-        runs = list(_runs(bare, found))
-        for run in runs:
-            inside = run.words[1:] if run.begins_clause else run.words
-            self._inside.update(inside)
-        self._lines.append((runs, language))
+        self._lines.append((list(_runs(bare, found)), language))
+
+    def __or__(self, other: NameReader) -> NameReader:
+        """Both together, without the lines that they read."""
+        small, behind = self._small | other._small, self._behind_articles | other._behind_articles
+        return NameReader(self.least, small, behind)
 
     def names(self) -> list[tuple[str, ...]]:
         """The names in each line, in the order in which the lines were read."""
@@ -61,6 +59,12 @@ class NameReader:
             tuple(dict.fromkeys(name for run in runs for name in self._names(run, language)))
             for runs, language in self._lines
         ]
+
+    def names_in(self, text: str) -> tuple[str, ...]:
+        """The names in a line that isn't taken in, by what was read so far."""
+        language, bare, found = _reading(text)
+        names = (self._names(run, language) for run in _runs(bare, found))
+        return tuple(dict.fromkeys(name for each in names for name in each))
 
     def _names(self, run: _Run, language: Language) -> Iterator[str]:
         """The name that a run of words with capitals is, without what begins the clause."""
@@ -74,15 +78,22 @@ class NameReader:
             yield " ".join(shown)
 
     def _is_name(self, word: str, language: Language, *, begins: bool) -> bool:
-        if len(word) < _LEAST_LETTERS or any(
-            each.has("calendar", word) or each.has("calendar", word[:-1]) for each in languages()
+        if len(word) < self.least or any(
+            each.has("calendar", word) or each.has("calendar", word.removesuffix("s"))
+            for each in languages()
         ):
             return False
         if language.has("beginners", word) or language.has("small", word):
             return False
         if word in self._behind_articles:
             return False
-        return word not in self._small if begins or not self._inside[word] else True
+        return not begins or word not in self._small
+
+
+def _reading(text: str) -> tuple[Language, str, list[Token]]:
+    """The language of a line, the line without code and addresses, and its words."""
+    bare = _IN_CODE.sub(lambda match: " " * len(match[0]), text)
+    return language_of(text), bare, tokens(bare)
 
 
 @dataclass(frozen=True, slots=True)

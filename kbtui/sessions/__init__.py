@@ -1,6 +1,6 @@
 """Sessions: the conversations, one append-only log each.
 
-Others use `store.SessionStore` and its `Session` to write and read and list them,
-and `slices` for the parts that are condensed together. A log is never shortened: a rewind, a title
-and what was forgotten are records of their own (`log_records`).
+Others use `store.SessionStore` and its `Session` to write and read and list them, `window` for what
+a prompt holds of one, and `slices` for the parts that are condensed together. A log is never
+shortened: a rewind, a title and what was forgotten are records of their own (`log_records`).
 """

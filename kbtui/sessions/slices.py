@@ -98,29 +98,6 @@ def _first_waiting_call(messages: Sequence[SessionMessage]) -> int | None:
     return min(waiting.values(), default=None)
 
 
-def oldest_units(
-    units: Sequence[Unit], *, keep_messages: int, keep_tokens: int, cost: Callable[[Unit], int]
-) -> list[Unit]:
-    """Choose the oldest units so that what stays is within both limits.
-
-    The choice ends before the user's next message where possible, and always leaves something.
-    """
-    stay_messages = stay_tokens = 0
-    wanted = len(units)
-    for number in range(len(units) - 1, 0, -1):
-        stay_messages += len(units[number].messages)
-        stay_tokens += cost(units[number])
-        if stay_messages > keep_messages or stay_tokens > keep_tokens:
-            break
-        wanted = number
-    wanted = min(wanted, len(units) - 1)
-    turns = [number for number in range(1, len(units)) if units[number].starts_turn]
-    later = next((number for number in turns if number >= wanted), None)
-    end = later if later is not None else max(turns, default=wanted)
-    chosen = list(units[: max(end, 0)])
-    return [unit for unit in chosen if not unit.open]
-
-
 def pages(
     units: Iterable[Unit],
     limit: int,

@@ -57,7 +57,7 @@ async def test_a_write_that_failed_and_was_made_good_is_not_marked(
     kb: KnowledgeBase, session: Session
 ) -> None:
     kb.library.create("topic", "Berlin", body="A city.")
-    new = call("write_entry", type="topic", title="Berlin", body="Big.")
+    new = call("write_entry", kind="topic", title="Berlin", body="Big.")
     edit = call("edit_entry", entry="topics/berlin", append="- big")
     replies = [Reply(tool_calls=[new]), Reply(tool_calls=[edit]), Reply("Noted.")]
     told = await _turn(kb, session, "thanks!", *replies)

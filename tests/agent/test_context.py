@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.agent.attachments import references
+from kbtui.agent.attachments import attachments_of, reference, references
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import Toolbox
-from kbtui.agent.window import session_window
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
+from kbtui.sessions.window import session_window
 from tests.agent.conftest import assert_sound
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
         "earlier",
         "session",
         "index",
+        "recall",
         "now",
         "message",
     ]
@@ -136,11 +137,11 @@ def test_every_part_keeps_to_its_budget_and_says_what_it_left_out(kb: KnowledgeB
     lines = "\n".join(f"- fact number {n} about something" for n in range(2000))
     (kb.workspace.root / "memory/MEMORY.md").write_text(lines)
     (kb.workspace.root / "USER.md").write_text(lines)
-    (kb.workspace.root / "memory/2026-11-21.md").write_text(lines)
+    (kb.workspace.root / "memory/2026-11-21.md").write_text(lines.replace("fact", "note"))
     parts = parts_of(prompt_of(kb, memory_tokens=500, bootstrap_tokens=600, notes_tokens=300))
     for name, budget in (("MEMORY.md", 500), ("bootstrap", 600), ("notes", 300)):
         assert estimate_tokens(parts[name]) < budget + 60
-        assert "(cut: read_file " in parts[name]
+        assert "(cut: read " in parts[name]
     assert "fact number 0 " in parts["MEMORY.md"]
     nothing = parts_of(
         prompt_of(kb, memory_tokens=0, bootstrap_tokens=0, notes_tokens=0, index_tokens=0)
@@ -158,7 +159,7 @@ def test_the_index_costs_the_same_however_many_entries_there_are(kb: KnowledgeBa
     part = parts_of(prompt_of(kb, text="thing 577", index_tokens=500))["index"]
     assert estimate_tokens(part) <= 520
     assert "topic-577" in part
-    assert "memory_search" in part
+    assert "A search finds them." in part
 
 
 def test_a_small_model_gets_a_prompt_that_fits_it(kb: KnowledgeBase, session: Session) -> None:
@@ -220,46 +221,75 @@ def say(session: Session, first: int, last: int) -> None:
         session.append("assistant", f"reply {number} " + "talk " * 30)
 
 
-def test_what_is_condensed_leaves_the_prompt_and_its_summary_takes_its_place(
-    kb: KnowledgeBase, session: Session
-) -> None:
-    say(session, 1, 20)
-    before = prompt_of(kb, session)
-    condense(kb, session, 1, 30, "They spoke about zebras.")
-    after = prompt_of(kb, session)
-    told = [message.content for message in after.messages]
-    assert not any("question 15 " in text for text in told)
-    assert [n for n in range(1, 21) if any(f"reply {n} " in text for text in told)] == [
-        16,
-        17,
-        18,
-        19,
-        20,
-    ]
-    assert "Earlier in this conversation" in told[0]
-    assert "They spoke about zebras." in told[0]
-    assert after.tokens <= before.tokens / 2
-
-
-def test_of_a_whole_conversation_that_is_condensed_the_last_turns_stay(
+def test_what_is_condensed_and_still_fits_stays_word_for_word(
     kb: KnowledgeBase, session: Session
 ) -> None:
     say(session, 1, 50)
     before = prompt_of(kb, session)
     condense(kb, session, 1, 100, "They spoke about zebras.")
-    after = prompt_of(kb, session)
-    told = [message.content for message in after.messages]
-    assert [n for n in range(1, 51) if any(f"reply {n} " in text for text in told)] == [48, 49, 50]
-    assert after.tokens <= 0.4 * before.tokens
+    assert prompt_of(kb, session).messages == before.messages
+
+
+def test_of_what_fits_no_more_the_summary_takes_its_place(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    say(session, 1, 20)
+    condense(kb, session, 1, 30, "They spoke about zebras.")
+    told = [message.content for message in prompt_of(kb, session, session_tokens=1_000).messages]
+    assert "reply 20 " in told[-2]
+    assert not any("question 5 " in text for text in told)
+    assert "Earlier in this conversation" in told[0]
+    assert "They spoke about zebras." in told[0]
+
+
+def test_a_full_prompt_frees_so_much_that_its_beginning_stays_the_same_for_long(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    beginnings = []
+    for number in range(1, 81):
+        say(session, number, number)
+        beginnings.append(prompt_of(kb, session, session_tokens=2_000).messages[1].content)
+    assert 4 <= len(set(beginnings)) <= 8
+
+
+def test_what_tools_said_a_while_ago_is_cut_to_a_line_before_any_turn_leaves(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    for number in range(1, 7):
+        session.append("user", f"question {number}")
+        call = ToolCall(f"c{number}", "grep", "{}")
+        session.append("assistant", "", tool_calls=(call,))
+        lines = f"Found {number}.\n" + "a line that was found\n" * 60
+        session.append("tool", lines, tool_call_id=f"c{number}", name="grep")
+        session.append("assistant", f"reply {number}")
+    room = prompt_of(kb, session).messages
+    told = prompt_of(kb, session, session_tokens=1_500).messages
+    assert len(told) == len(room), "no turn left"
+    results = [message.content for message in told if message.role == "tool"]
+    assert [result.count("a line") for result in results] == [0, 0, 0, 60, 60, 60]
+    assert results[0] == "Found 1.\n[the rest is left out]"
+
+
+@pytest.mark.parametrize("size", [100_000, 200_000])
+def test_a_large_window_has_room_for_a_long_conversation(
+    kb: KnowledgeBase, session: Session, size: int
+) -> None:
+    say(session, 1, 500)
+    (told,) = [part for part in prompt_of(kb, session, window=size).parts if part.name == "session"]
+    assert told.tokens >= 40_000
+    assert "question 1 " in told.text
 
 
 def test_what_fits_no_prompt_and_is_not_condensed_yet_is_there_in_short(
     kb: KnowledgeBase, session: Session
 ) -> None:
-    say(session, 1, 20)
-    told = prompt_of(kb, session, session_tokens=1_000).messages
+    for number in range(1, 9):
+        session.append("user", f"question {number} " + "talk " * 200)
+        session.append("assistant", f"reply {number} " + "talk " * 200)
+    told = prompt_of(kb, session, session_tokens=3_000).messages
+    assert len(told) < 16
     text = "\n".join(message.content for message in told)
-    assert [n for n in range(1, 21) if f"question {n} " not in text] == []
+    assert [n for n in range(1, 9) if f"question {n} " not in text] == []
     assert "- user: question 1 " in told[0].content
 
 
@@ -347,7 +377,7 @@ def test_an_attachment_that_is_too_long_is_cut_at_a_line_and_says_so(kb: Knowled
     (kb.workspace.docs / "data.md").write_bytes(b"\x00\x01\x02")
     said = prompt_of(kb, text="@docs/long.md @docs/data.md").messages[-1].content
     assert estimate_tokens(said) < 7_000
-    assert "read_file shows the rest" in said
+    assert "read shows the rest" in said
     assert "not a text file" in said
 
 
@@ -355,13 +385,13 @@ def test_a_skill_of_the_workspace_takes_the_place_of_the_shipped_one(kb: Knowled
     assert [(skill.name, skill.always) for skill in load_skills(kb.workspace)] == [
         ("knowledge-base", True)
     ]
-    assert "edit_entry" in parts_of(prompt_of(kb))["skills"]
+    assert "Only a tool call writes" in parts_of(prompt_of(kb))["skills"]
     folder = kb.workspace.skills / "knowledge-base"
     folder.mkdir(exist_ok=True)
     (folder / "SKILL.md").write_text("---\nalways: true\n---\nMy own way.")
     (kb.workspace.skills / "broken").mkdir()
     assert "My own way." in parts_of(prompt_of(kb))["skills"]
-    assert "edit_entry" not in parts_of(prompt_of(kb))["skills"]
+    assert "Only a tool call writes" not in parts_of(prompt_of(kb))["skills"]
 
 
 def stored(
@@ -432,3 +462,29 @@ def test_what_the_command_shows_without_a_session_or_a_message(kb: KnowledgeBase
     prompt = assemble(kb, None, "")
     assert [message.role for message in prompt.messages] == ["system"]
     assert "message" not in parts_of(prompt)
+
+
+def test_a_name_that_no_entry_has_stands_for_the_lines_that_have_it(kb: KnowledgeBase) -> None:
+    now = datetime.now().astimezone()
+    kb.journal.keep("Met Silke at the harbour", now, Origin())
+    kb.journal.keep("Then Silke Brandt moved to Kiel", now, Origin())
+    agent = kb.agent
+    found = [
+        (each.path, each.text.count("\n- ") + 1, "Kiel" in each.text)
+        for text in (reference("names/Silke Brandt"), "@names/Silke")
+        for each in attachments_of(
+            f"Who is {text}",
+            kb.workspace,
+            kb.library,
+            is_local=False,
+            lines_naming=agent._lines_naming,
+        )
+    ]
+    assert found == [("names/Silke Brandt", 2, True)]
+
+
+def test_what_has_blanks_in_its_name_is_referred_to_whole() -> None:
+    assert list(references(f"see {reference('a b/c d')} and {reference('e/f')}.")) == [
+        "a b/c d",
+        "e/f",
+    ]

@@ -29,10 +29,8 @@ def test_a_document_that_was_found_or_read_is_cited_with_its_page(
     kb.workspace.docs.mkdir(exist_ok=True)
     (kb.workspace.docs / "a.pdf").write_bytes(make.pdf())
     tools = Tools(kb, session)
-    assert "[1] docs/a.pdf (page 2, lines 5-6, score" in tools.ok(
-        "vector_search", query="nests tarn"
-    )
-    assert "[2] docs/a.pdf (page 1, lines 1-" in tools.ok("read_file", path="docs/a.pdf")
+    assert "[1] docs/a.pdf (page 2, lines 5-6, score" in tools.ok("search", query="nests tarn")
+    assert "[2] docs/a.pdf (page 1, lines 1-" in tools.ok("read", path="docs/a.pdf")
     cited = tools.context.sources.cited_in(f"{MILL} [1] [2]")
     assert [(each.first, each.place) for each in cited] == [(6, "page 2"), (6, "page 2")]
     shown = load_document(kb, "docs/a.pdf")
@@ -45,7 +43,7 @@ def test_a_document_that_cannot_be_read_is_refused_with_the_reason(
 ) -> None:
     kb.workspace.docs.mkdir(exist_ok=True)
     (kb.workspace.docs / "locked.pdf").write_bytes(make.pdf(encrypted=True))
-    error = Tools(kb, session).error("read_file", path="docs/locked.pdf")
+    error = Tools(kb, session).error("read", path="docs/locked.pdf")
     assert "docs/locked.pdf can't be read: it is protected by a password." in error
     assert load_document(kb, "docs/locked.pdf").reason.startswith("It can't be read: it is prot")
 

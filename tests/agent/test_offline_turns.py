@@ -163,7 +163,7 @@ async def test_a_question_is_answered_with_citations_that_open(
 ) -> None:
     await ask(kb, session, SAID)
     told = await ask(kb, kb.sessions.create("test"), "why PostgreSQL for analytics?")
-    assert told.used == [("memory_search", True)]
+    assert told.used == [("search", True)]
     assert told.finished.text.startswith("From your notes:")
     assert "because of its JSON operators; Alice owns it [1]" in told.finished.text
     cited = told.finished.citations[0]
@@ -216,7 +216,7 @@ async def test_in_a_vault_with_daily_notes_it_is_asked_once_where_the_journal_go
 
 async def test_what_is_not_known_is_not_made_up(kb: KnowledgeBase, session: Session) -> None:
     told = await ask(kb, session, "Who invented the zeppelin?")
-    assert told.used == [("memory_search", True)]
+    assert told.used == [("search", True)]
     assert told.finished.text.startswith("I don't know: nothing near that in your notes.")
     assert told.finished.citations == ()
     assert journal(kb) == ""

@@ -38,11 +38,11 @@ def diary(kb: KnowledgeBase) -> None:
 
 
 EVERY_WAY = [
-    call("read_entry", entry="diary"),
-    call("read_file", path="knowledge/topics/diary.md"),
+    call("read", path="diary"),
+    call("read", path="knowledge/topics/diary.md"),
     call("grep", pattern="walrus"),
     call("grep", pattern="wal.us", regex=True),
-    call("memory_search", query="walrus sleeps"),
+    call("search", query="walrus sleeps"),
     call("list_entries"),
     call("edit_entry", entry="diary", old="Dear", new="Cheap"),
     call("rename_entry", entry="diary", new_name="Log"),
@@ -83,7 +83,7 @@ async def test_what_a_local_model_said_about_it_does_not_go_out_later(
     kb: KnowledgeBase, session: Session
 ) -> None:
     script = [
-        Reply(tool_calls=[call("read_entry", entry="diary")]),
+        Reply(tool_calls=[call("read", path="diary")]),
         Reply(f"It says {SECRET}."),
         Reply("No idea."),
     ]
@@ -97,9 +97,7 @@ async def test_what_a_local_model_said_about_it_does_not_go_out_later(
         assert "withheld" in json.dumps(messages)
         kb.search.sync()
         other = kb.sessions.create("test")
-        server.enqueue(
-            Reply(tool_calls=[call("memory_search", query="diary walrus noon")]), Reply("Hm.")
-        )
+        server.enqueue(Reply(tool_calls=[call("search", query="diary walrus noon")]), Reply("Hm."))
         await ask(kb, other, "Search the talk", Remote(model))
         result = server.prompts[-1].messages[-1]["content"]
     assert SECRET not in result
@@ -130,7 +128,7 @@ async def test_what_a_call_says_after_the_reading_does_not_go_out_with_its_resul
 ) -> None:
     kb.library.create("topic", "Zoo", body="Animals.")
     script = [
-        Reply(tool_calls=[call("read_entry", entry="diary")]),
+        Reply(tool_calls=[call("read", path="diary")]),
         Reply(tool_calls=[call("edit_entry", entry="zoo", old=SECRET, new="x")]),
         Reply("Done."),
         Reply("No idea."),
@@ -147,9 +145,9 @@ async def test_a_talk_about_it_that_a_local_model_finds_is_private_as_well(
     kb: KnowledgeBase, session: Session
 ) -> None:
     script = [
-        Reply(tool_calls=[call("read_entry", entry="diary")]),
+        Reply(tool_calls=[call("read", path="diary")]),
         Reply(f"It says {SECRET}."),
-        Reply(tool_calls=[call("memory_search", query="when does the walrus sleep?")]),
+        Reply(tool_calls=[call("search", query="when does the walrus sleep?")]),
         Reply(f"We said that {SECRET}."),
         Reply("No idea."),
     ]
@@ -172,8 +170,8 @@ async def test_neither_its_tags_nor_its_words_are_told_by_what_is_found(
     kb.history.adopt(settle=0)
     kb.library.refresh()
     kb.search.sync()
-    calls = [call("list_entries", tag="burnout"), call("vector_search", query="walrsu")]
-    calls += [call("memory_search", query="wallrus xyzzy")]
+    calls = [call("list_entries", tag="burnout"), call("search", query="walrsu")]
+    calls += [call("search", query="wallrus xyzzy")]
     with ScriptedServer([Reply(tool_calls=calls), Reply("Nothing.")]) as server:
         await ask(kb, session, "Who has it?", Remote(model_at(server)))
         results = [m["content"] for m in server.prompts[1].messages if m["role"] == "tool"]
@@ -205,7 +203,7 @@ async def test_a_catalogue_that_is_behind_tells_nothing_of_what_became_private(
     behind = file.read_text().replace("- diary: (private)", f"- diary: That {SECRET}")
     file.write_text(behind)
     assert SECRET in behind
-    calls = [call("read_file", path="knowledge/INDEX.md"), call("grep", pattern="walrus")]
+    calls = [call("read", path="knowledge/INDEX.md"), call("grep", pattern="walrus")]
     script = [Reply(tool_calls=calls), Reply("Hm."), Reply("I see.")]
     with ScriptedServer(script) as server:
         await ask(kb, session, "Read it", model_at(server))
@@ -276,8 +274,8 @@ async def test_no_tool_reads_the_log_of_a_talk_or_any_other_file(
         one
         for path in (log, "notes.txt")
         for one in (
-            call("read_entry", entry=path),
-            call("read_file", path=path),
+            call("read", path=path),
+            call("read", path=path),
             call("grep", path=path, pattern="sleeps"),
         )
     ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.agent.events import RetryStarted
-from tests.agent.conftest import ask, assert_sound, model_at
+from kbtui.models.port import estimate_tokens
+from tests.agent.conftest import QUICK, ask, assert_sound, model_at
 from tests.scripted_server import Reply, Request, ScriptedServer, call
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ async def test_what_tools_said_in_the_turn_stays_behind_the_shorter_prompt(
     kb.library.create("topic", "Glaze", body="Copper makes it green.")
     fill(session, 3)
     window: Any = narrow(6000, Reply("Copper."))
-    look = Reply(tool_calls=[call("read_entry", entry="glaze")])
+    look = Reply(tool_calls=[call("read", path="glaze")])
     with ScriptedServer([look, window, window]) as server:
         told = await ask(kb, session, "Why is it green?", model_at(server))
         assert told.finished.text == "Copper."
@@ -103,3 +105,18 @@ async def test_what_never_fits_is_said_after_one_more_try_at_most(
         assert words in told.failed.error
         assert told.failed.hint
         assert len(server.prompts) == asked
+
+
+async def test_a_long_log_that_is_read_leaves_room_in_a_small_window(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    line = "2026-11-23 14:05:09,381 INFO worker[4711] took 83.204 ms bytes=518220\n"
+    (kb.workspace.docs / "server.md").write_text(line * 500)
+    look = Reply(tool_calls=[call("read", path="docs/server.md")])
+    options = replace(QUICK, context_window=8_192)
+    with ScriptedServer([look, Reply("It is slow.")]) as server:
+        told = await ask(kb, session, "How slow is it?", model_at(server, options))
+        assert told.finished.text == "It is slow."
+        result = server.prompts[-1].messages[-1]["content"]
+    assert estimate_tokens(result) <= 8_192 // 4 + 100
+    assert "use from_line=" in result

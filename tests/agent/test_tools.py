@@ -10,11 +10,11 @@ import pytest
 
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools import reading
-from kbtui.agent.tools.base import MOST_CHARACTERS, ToolContext
+from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
 from kbtui.agent.tools.toolbox import Outcome, Toolbox
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.models.port import ToolCall
+from kbtui.models.port import ToolCall, estimate_tokens
 
 if TYPE_CHECKING:
     from kbtui.sessions.store import Session
@@ -69,15 +69,13 @@ def body_of(kb: KnowledgeBase, ref: str) -> str:
 def test_every_tool_is_described_as_json_schema_with_plain_names() -> None:
     names = [spec.name for spec in Toolbox().specs]
     assert names == [
-        "memory_search",
-        "vector_search",
+        "search",
         "list_entries",
-        "read_entry",
+        "read",
         "write_entry",
         "edit_entry",
         "rename_entry",
         "grep",
-        "read_file",
     ]
     for spec in Toolbox().specs:
         json.dumps(spec.parameters)
@@ -112,10 +110,10 @@ def test_a_second_entry_about_the_same_is_refused_with_the_way_to_the_first(
     kb: KnowledgeBase, tools: Tools, title: str
 ) -> None:
     kb.library.create("person", "Alice Liddell", aliases=["Ally"])
-    told = tools.error("write_entry", type="person", title=title)
+    told = tools.error("write_entry", kind="person", title=title)
     assert "knowledge/people/alice-liddell.md" in told
     assert "edit_entry" in told
-    tools.ok("write_entry", type="topic", title=title)
+    tools.ok("write_entry", kind="topic", title=title)
 
 
 def test_a_decision_of_another_month_is_still_the_same_decision(
@@ -125,11 +123,60 @@ def test_a_decision_of_another_month_is_still_the_same_decision(
 
     kb.library.create("decision", "Auth with PKCE", day=date(2025, 3, 1))
     assert "2025-03-auth-with-pkce" in tools.error(
-        "write_entry", type="decision", title="Auth with PKCE"
+        "write_entry", kind="decision", title="Auth with PKCE"
     )
 
 
-def test_read_entry_shows_text_and_links_and_pages_what_is_long(
+def test_a_call_that_does_not_fit_is_answered_with_how_it_does(tools: Tools) -> None:
+    told = tools.error("write_entry", kind="person")
+    assert told == (
+        "Error: The argument 'title' is missing. Call write_entry again, with a JSON object:"
+        " kind, title; body, sections, summary, tags, related, aliases may be left out."
+    )
+    assert "Call one of these: search, list_entries, read, " in tools.error("note")
+
+
+def test_a_model_is_told_no_command_of_the_users(tools: Tools) -> None:
+    told = tools.error("read", path="quagga")
+    assert told == (
+        "Error: There is no entry 'quagga'. Look for it with a search, or list what there is."
+    )
+
+
+def test_the_kind_of_an_entry_is_taken_under_its_older_name(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    tools.ok("write_entry", type="person", title="Alice")
+    assert kb.library.find("Alice").type == "person"
+
+
+def test_one_tool_reads_entries_files_and_the_catalogue(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("person", "Alice", body="Owns billing.")
+    (kb.workspace.docs / "alice.md").write_text("A document.")
+    for ref in ("Alice", "people/alice", "knowledge/people/alice.md"):
+        assert "Owns billing." in tools.ok("read", path=ref)
+    assert "A document." in tools.ok("read", path="docs/alice.md")
+    assert "alice" in tools.ok("read", path="knowledge/INDEX.md")
+
+
+def test_one_tool_searches_memory_and_documents(kb: KnowledgeBase, tools: Tools) -> None:
+    kb.library.create("topic", "Zebra", body="The zebra cluster runs at night.")
+    for project in ("api", "web"):
+        (kb.workspace.docs / project).mkdir(parents=True)
+        (kb.workspace.docs / project / "auth.md").write_text(
+            f"# Auth\n\nThe zebra token of {project}.\n"
+        )
+    kb.search.sync()
+    everywhere = tools.ok("search", query="zebra")
+    for path in ("knowledge/topics/zebra.md", "docs/api/auth.md", "docs/web/auth.md"):
+        assert path in everywhere
+    one = tools.ok("search", query="zebra", project="api")
+    assert "docs/api/auth.md" in one
+    assert "docs/web/auth.md" not in one
+    assert "knowledge/topics/zebra.md" not in one
+
+
+def test_an_entry_is_read_with_its_text_and_links_and_pages_what_is_long(
     kb: KnowledgeBase, tools: Tools
 ) -> None:
     kb.library.create("person", "Alice", body="Owns [[topics/docker]].")
@@ -138,20 +185,20 @@ def test_read_entry_shows_text_and_links_and_pages_what_is_long(
         "Docker",
         body="See [[alice]].\n" + "\n".join(f"line {n} " + "x" * 50 for n in range(1000)),
     )
-    out = tools.ok("read_entry", entry="alice")
+    out = tools.ok("read", path="alice")
     assert out.startswith("[1] knowledge/people/alice.md (lines 1-")
     assert "Links to: topics/docker" in out
     assert "Linked from: topics/docker" in out
-    first = tools.ok("read_entry", entry="docker")
-    assert len(first) < MOST_CHARACTERS + 1000
+    first = tools.ok("read", path="docker")
+    assert estimate_tokens(first) < MOST_TOKENS + 250
     assert "use from_line=" in first
-    rest = tools.ok("read_entry", entry="docker", from_line=900)
+    rest = tools.ok("read", path="docker", from_line=900)
     assert "line 999 " in rest
-    assert "alice" in tools.error("read_entry", entry="alicia")
+    assert "alice" in tools.error("read", path="alicia")
 
 
 def test_what_a_machine_writes_has_no_heading_without_text(kb: KnowledgeBase, tools: Tools) -> None:
-    tools.ok("write_entry", type="decision", title="Bare")
+    tools.ok("write_entry", kind="decision", title="Bare")
     assert kb.library.find("Bare").body == "# Bare\n"
     tools.ok("edit_entry", entry="Bare", append="We do.", section="Decision")
     tools.ok("edit_entry", entry="Bare", append="It was slow.", section="Context")
@@ -378,19 +425,16 @@ def test_searches_answer_in_the_shape_of_the_seed(kb: KnowledgeBase, tools: Tool
     (kb.workspace.docs / "api").mkdir()
     (kb.workspace.docs / "api/auth.md").write_text("# Auth\n\nThe zebra token lives an hour.\n")
     kb.search.sync()
-    out = tools.ok("memory_search", query="zebra cluster")
+    out = tools.ok("search", query="zebra cluster")
     lines = out.splitlines()
-    assert lines[0] == "Found 1 memory result for 'zebra cluster':"
+    assert lines[0] == "Found 2 memory results for 'zebra cluster':"
     assert lines[2].startswith("[1] knowledge/people/alice.md (lines ")
     assert "score: " in lines[2]
-    assert "docs/" not in out
-    docs = tools.ok("vector_search", query="zebra token")
-    assert "[2] docs/api/auth.md (lines " in docs
-    assert "The zebra token lives an hour." in docs
-    assert "docs/api/auth.md" in tools.ok("vector_search", query="zebra", project="api")
-    assert "There are: api" in tools.error("vector_search", query="zebra", project="../knowledge")
-    assert tools.ok("memory_search", query="quagga").startswith("No memories found for 'quagga'.")
-    assert "empty" in tools.error("memory_search", query="  ")
+    assert "[2] docs/api/auth.md (lines " in out
+    assert "The zebra token lives an hour." in out
+    assert "There are: api" in tools.error("search", query="zebra", project="../knowledge")
+    assert tools.ok("search", query="quagga").startswith("No memories found for 'quagga'.")
+    assert "empty" in tools.error("search", query="  ")
 
 
 def test_what_this_turn_said_is_not_found_and_earlier_talk_is(
@@ -400,22 +444,22 @@ def test_what_this_turn_said_is_not_found_and_earlier_talk_is(
     other.append("user", "The giraffe is called Gustav.")
     session.append("user", "What is the giraffe called?")
     kb.search.sync()
-    out = tools.ok("memory_search", query="What is the giraffe called?")
+    out = tools.ok("search", query="What is the giraffe called?")
     assert "Gustav" in out
     assert f"sessions/{other.id}.jsonl" in out
     assert f"sessions/{session.id}.jsonl" not in out
 
 
-def test_read_file_pages_and_stays_in_its_areas(kb: KnowledgeBase, tools: Tools) -> None:
+def test_a_file_is_read_in_pages_and_stays_in_its_areas(kb: KnowledgeBase, tools: Tools) -> None:
     (kb.workspace.docs / "a.md").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
     (kb.workspace.docs / "b.bin").write_bytes(b"\x00\x01" * 50)
     (kb.workspace.root / "SOUL.md").write_text("Be kind.")
     (kb.workspace.root / "other.md").write_text("mine")
-    out = tools.ok("read_file", path="docs/a.md", from_line=10, lines=3)
-    assert out.startswith("[1] docs/a.md (lines 10-12)")
-    assert "use from_line=13" in out
-    assert "Be kind." in tools.ok("read_file", path="SOUL.md")
-    assert "not a text file" in tools.error("read_file", path="docs/b.bin")
+    out = tools.ok("read", path="docs/a.md", from_line=10)
+    assert out.startswith("[1] docs/a.md (lines 10-409)")
+    assert "use from_line=410" in out
+    assert "Be kind." in tools.ok("read", path="SOUL.md")
+    assert "not a text file" in tools.error("read", path="docs/b.bin")
     for path in (
         "other.md",
         "sessions/x.jsonl",
@@ -426,7 +470,7 @@ def test_read_file_pages_and_stays_in_its_areas(kb: KnowledgeBase, tools: Tools)
         "docs/none.md",
         "docs\\a.md",
     ):
-        tools.error("read_file", path=path)
+        tools.error("read", path=path)
 
 
 def test_grep_finds_lines_by_text_and_by_expression(kb: KnowledgeBase, tools: Tools) -> None:
@@ -457,10 +501,34 @@ def test_an_expression_that_never_ends_is_ended(
 def test_a_result_is_never_longer_than_its_cap(kb: KnowledgeBase, tools: Tools) -> None:
     (kb.workspace.docs / "wide.md").write_text(("word " * 50_000 + "\n") * 3)
     for name, arguments in (
-        ("read_file", {"path": "docs/wide.md"}),
+        ("read", {"path": "docs/wide.md"}),
         ("grep", {"pattern": "word", "limit": 300}),
     ):
-        assert len(tools.ok(name, **arguments)) < MOST_CHARACTERS + 1000
+        assert estimate_tokens(tools.ok(name, **arguments)) < MOST_TOKENS + 250
+
+
+def test_a_small_window_reads_a_long_file_in_as_many_parts_as_it_takes(
+    kb: KnowledgeBase, tools: Tools
+) -> None:
+    lines = [f"2026-11-23 14:{n // 60:02}:{n % 60:02},381 INFO took {n}.204 ms" for n in range(400)]
+    (kb.workspace.docs / "server.md").write_text("\n".join(lines))
+    tools.context.most_tokens = 1_024
+    read: list[str] = []
+    while len(read) < len(lines):
+        out = tools.ok("read", path="docs/server.md", from_line=len(read) + 1)
+        assert estimate_tokens(out) < 1_024 + 100
+        read += [line for line in out.splitlines() if line in lines]
+    assert read == lines
+
+
+def test_a_small_window_is_told_as_many_hits_as_fit_it(kb: KnowledgeBase, tools: Tools) -> None:
+    for number in range(12):
+        text = f"The kiln number {number} is fired. " * 40
+        kb.library.create("topic", f"Kiln {number}", body=text)
+    tools.context.most_tokens = 1_024
+    out = tools.ok("search", query="kiln fired", limit=12)
+    assert 1 <= out.count("<data ") < 12
+    assert estimate_tokens(out) < 1_024 + 100
 
 
 def test_notes_in_other_folders_of_the_user_are_found_and_read(
@@ -475,11 +543,11 @@ def test_notes_in_other_folders_of_the_user_are_found_and_read(
     search = kb.settings.search.model_copy(update={"roots": ("Notes/",), "semantic": False})
     with KnowledgeBase.open(kb.workspace.root, overrides={"search": search.model_dump()}) as again:
         tools = Tools(again, session)
-        assert "hold hands" in tools.ok("memory_search", query="otters")
-        assert "hold hands" in tools.ok("read_file", path="Notes/deep/otters.md")
+        assert "hold hands" in tools.ok("search", query="otters")
+        assert "hold hands" in tools.ok("read", path="Notes/deep/otters.md")
         found = tools.ok("grep", pattern="otters")
         assert "Notes/deep/otters.md:1" in found
         assert "elsewhere" not in found
-        assert "is not for the agent" in tools.error("read_file", path="Other/x.md")
+        assert "is not for the agent" in tools.error("read", path="Other/x.md")
         assert again.library.is_private("Notes/deep/secret.md")
         assert not again.library.is_private("Notes/deep/otters.md")

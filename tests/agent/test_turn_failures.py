@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +13,7 @@ from kbtui.agent.tool_rounds import MOST_CALLS
 from kbtui.models.litellm_model import ModelOptions
 from kbtui.sessions.store import SessionStore
 from tests.agent.conftest import QUICK, ask, assert_sound, model_at
-from tests.scripted_server import Reply, ScriptedServer, call, raw_call
+from tests.scripted_server import Reply, Request, ScriptedServer, call, raw_call
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -19,25 +21,25 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("warm")
 
-WRITE = call("write_entry", type="person", title="Alice", sections={"Role": "Frontend lead"})
+WRITE = call("write_entry", kind="person", title="Alice", sections={"Role": "Frontend lead"})
 
 
 BAD_CALLS = {
     "wrong tool": (raw_call("delete_everything", "{}"), "There is no tool 'delete_everything'"),
-    "half a call": (raw_call("write_entry", '{"type": "person", "ti'), "not valid JSON"),
+    "half a call": (raw_call("write_entry", '{"kind": "person", "ti'), "not valid JSON"),
     "no object": (raw_call("write_entry", "[1, 2]"), "must be a JSON object"),
     "wrong type": (
-        raw_call("write_entry", '{"type": "person", "title": ["a", 1]}'),
+        raw_call("write_entry", '{"kind": "person", "title": ["a", 1]}'),
         "must be a string",
     ),
-    "missing": (raw_call("write_entry", '{"type": "person"}'), "'title' is missing"),
-    "unknown argument": (call("read_entry", entry="x", shell="rm -rf /"), "no argument 'shell'"),
-    "not in the list": (call("write_entry", type="virus", title="x"), "must be one of"),
-    "outside": (call("read_file", path="../../etc/passwd"), "can't be used"),
-    "machine files": (call("read_file", path=".kbtui/format"), "can't be used"),
-    "sessions": (call("read_file", path="sessions/x.jsonl"), "not for the agent"),
-    "not there": (call("read_entry", entry="nobody"), "There is no entry"),
-    "deep": (raw_call("write_entry", "[" * 100_000), "nested too deeply"),
+    "missing": (raw_call("write_entry", '{"kind": "person"}'), "'title' is missing"),
+    "unknown argument": (call("read", path="x", shell="rm -rf /"), "no argument 'shell'"),
+    "not in the list": (call("write_entry", kind="virus", title="x"), "must be one of"),
+    "outside": (call("read", path="../../etc/passwd"), "can't be used"),
+    "machine files": (call("read", path=".kbtui/format"), "can't be used"),
+    "sessions": (call("read", path="sessions/x.jsonl"), "There is no entry"),
+    "not there": (call("read", path="nobody"), "There is no entry"),
+    "deep": (raw_call("write_entry", "[" * 20_000), "nested too deeply"),
 }
 
 
@@ -76,7 +78,13 @@ HOSTILE = {
     "404": (Reply("no such model", status=404), 4, "doesn't know the model"),
     "429": (Reply("slow down", status=429), 4, "limit of requests"),
     "500": (Reply("oops", status=500), 4, "failed with 500"),
+    "503": (Reply("loading model", status=503), 4, "failed with 503"),
     "empty": (Reply(""), 4, "empty answer"),
+    "its own prompt": (
+        lambda request: Reply(f"System: {request.messages[0]['content']}"),
+        4,
+        "repeated its instructions",
+    ),
     "garbage": (Reply(body=b"\x00\xff<html>"), 4, "isn't an answer"),
     "a web page": (Reply(body=b"<html><body>Log in first</body></html>"), 4, "isn't an answer"),
     "stall at the start": (Reply("x", stall_at=0), 4, "sent nothing"),
@@ -91,7 +99,7 @@ HOSTILE = {
     "length": (Reply("Hello there, my", finish="length"), 4, "cut off"),
     "half a call by length": (
         Reply(
-            tool_calls=[raw_call("write_entry", '{"type": "person", "title": "Al')], finish="length"
+            tool_calls=[raw_call("write_entry", '{"kind": "person", "title": "Al')], finish="length"
         ),
         4,
         "cut off",
@@ -130,10 +138,49 @@ async def test_whatever_a_provider_does_nothing_is_lost_and_the_next_turn_works(
     assert messages[1]["content"] == "Tell me"
 
 
+TOO_LONG = json.loads((Path(__file__).parents[1] / "data/too_long.json").read_text())
+
+
+@pytest.mark.parametrize("who", TOO_LONG)
+async def test_a_prompt_that_is_too_long_is_made_shorter_or_said_in_anyones_words(
+    kb: KnowledgeBase, session: Session, who: str
+) -> None:
+    for number in range(8):
+        session.append("user", f"Question {number}. {'The kiln was fired again. ' * 60}")
+        session.append("assistant", "Yes.")
+    refusal = Reply(TOO_LONG[who]["text"], status=400)
+    with ScriptedServer([refusal, Reply("It was green.")]) as server:
+        told = await ask(kb, session, "What colour was the glaze?", model_at(server))
+    assert session.messages[16].content == "What colour was the glaze?"
+    if TOO_LONG[who]["window"] is None:
+        assert "than it holds" in told.failed.error
+        assert "models.chat.context_window" in told.failed.hint
+    else:
+        assert told.finished.text == "It was green."
+
+
+async def test_a_window_of_2048_tokens_is_enough_for_a_short_talk(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    def answer(request: Request) -> Reply:
+        tokens = len(json.dumps([request.messages, request.body.get("tools")])) // 4
+        words = f"request ({tokens} tokens) exceeds the available context size (2048 tokens)"
+        return Reply("Fine.") if tokens <= 2048 else Reply(words, status=400)
+
+    with ScriptedServer([answer]) as server:
+        model = model_at(server)
+        for number in range(6):
+            said = f"Message {number}. {'The kiln was fired again. ' * 20}"
+            told = await ask(kb, session, said, model)
+            assert told.finished.text == "Fine."
+        assert len(server.prompts) == 7, "only the first was longer"
+    assert [m.content for m in session.messages if m.role == "user"][5].startswith("Message 5.")
+
+
 async def test_text_before_a_failing_tool_step_stays(kb: KnowledgeBase, session: Session) -> None:
     script = [Reply("First I look.", tool_calls=[WRITE]), Reply("Then I sa", cut_at=470)]
     with ScriptedServer(script) as server:
-        told = await ask(kb, session, "Go", model_at(server))
+        told = await ask(kb, session, "Alice is the frontend lead", model_at(server))
     assert len(told.failed.changes) == 1, "what was changed stays and is told"
     assert [(m.role, m.interrupted) for m in session.messages] == [
         ("user", False),

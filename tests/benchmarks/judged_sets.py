@@ -1,7 +1,7 @@
 """Sets of questions with judged answers, and how each becomes a workspace.
 
 LoCoMo's conversations become session logs and a hit counts by its message (or by its session), or
-a note a session; the passages of the other sets become documents, in one of four `STYLES` of saying
+a note a session, or a note a turn under a heading of who spoke and when; the passages of the other sets become documents, in one of four `STYLES` of saying
 their title. `chunking_spans` has whole documents and the exact characters that answer, so the
 program's own chunks are measured.
 """
@@ -36,6 +36,7 @@ NAMES = (
     *(f"locomo-{number}" for number in CONVERSATIONS),
     *(f"locomo-{number}-sessions" for number in CONVERSATIONS),
     *(f"locomo-{number}-notes" for number in CONVERSATIONS),
+    *(f"locomo-{number}-turns" for number in CONVERSATIONS),
     *(f"{name}{style}" for name in _RETRIEVAL for style in STYLES),
     *_CROSS,
     "chunking_spans",
@@ -98,7 +99,7 @@ def _questions(folder: Path, wanted: Judgements) -> dict[str, str]:
 def _conversation(name: str) -> JudgedSet:
     _, number, *kind = name.split("-")
     folder = needed(DATA / "locomo" / f"conv-{number}")
-    suffix = "_sessions" if kind else ""
+    suffix = "_sessions" if kind in (["sessions"], ["notes"]) else ""
     wanted = _judgements(folder / f"qrels{suffix}.tsv")
     turns = _lines(folder / "corpus.jsonl")
     texts = {
@@ -109,14 +110,15 @@ def _conversation(name: str) -> JudgedSet:
     for turn in turns:
         path = f"sessions/s{turn['session']}.jsonl"
         counts[path] = counts.get(path, 0) + 1
-        ids[path, counts[path]] = f"S{turn['session']}" if kind else turn["id"]
+        ids[path, counts[path]] = f"S{turn['session']}" if suffix else turn["id"]
 
     def names_of(hit: Hit) -> Iterable[str]:
-        if kind == ["notes"]:
-            return [hit.path.rpartition("/")[2].removesuffix(".md")]
+        if hit.path.startswith("docs/"):
+            return [hit.path.rpartition("/")[2].removesuffix(".md").replace("_", ":")]
         return [ids[hit.path, hit.messages[0]]] if hit.messages else []
 
-    write = _write_as_notes if kind == ["notes"] else _write_conversation
+    ways = {"notes": _write_as_notes, "turns": _write_turns}
+    write = ways.get("".join(kind), _write_conversation)
     return JudgedSet(
         name,
         _questions(folder, wanted),
@@ -136,6 +138,15 @@ def _write_as_notes(root: Path, turns: list[dict[str, Any]]) -> None:
         note.append(f"**{turn['speaker']}**: {turn['text']}")
     for name, parts in notes.items():
         (root / "docs/set" / name).write_text("\n\n".join(parts) + "\n", "utf-8")
+
+
+def _write_turns(root: Path, turns: list[dict[str, Any]]) -> None:
+    """A note a turn, headed by who spoke, in which session, and when."""
+    (root / "docs/set").mkdir(parents=True)
+    for turn in turns:
+        heading = f"# {turn['speaker']} — session {turn['session']} — {turn['date']}"
+        name = turn["id"].replace(":", "_")
+        (root / f"docs/set/{name}.md").write_text(f"{heading}\n\n{turn['text']}\n", "utf-8")
 
 
 def _write_conversation(root: Path, turns: list[dict[str, Any]]) -> None:

@@ -91,11 +91,18 @@ def _diary(conversation: str, *, show: bool) -> dict[str, Any]:
             "answer in the lines shown": share(known, lambda each: any(each["right"])),
             "answered surely": share(known, lambda each: each["tier"] == "sure"),
             "answered with nothing": share(known, lambda each: each["tier"] == "none"),
+            "answer in what is recalled": share(known, _is_recalled),
             "of somebody else": len(others),
             "those answered surely": share(others, lambda each: each["tier"] == "sure"),
+            "those with something recalled": share(others, lambda each: bool(each["recalled"])),
             "versions": versions(),
         }
     }
+
+
+def _is_recalled(asked: dict[str, Any]) -> bool:
+    """True if a line that answers stands with a question that a model is asked."""
+    return any(line in answer for line in asked["recalled"] for answer in asked["answers"])
 
 
 async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]:
@@ -124,6 +131,7 @@ async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]
             asked.append(
                 {"q": question, "tier": found.tier, "right": right, "lines": texts}
                 | {"answers": [said[each] for each in answers]}
+                | {"recalled": [line.text for line in Quoting(context).about(question)]}
             )
         session.close()
     return asked

@@ -139,7 +139,7 @@ def _ask(judged: JudgedSet, names: Callable[[str, int], list[str]]) -> Scores:
 def _averages(found: dict[str, dict[str, Figures]]) -> dict[str, dict[str, Figures]]:
     """LoCoMo as a whole: the mean of its conversations."""
     means: dict[str, dict[str, Figures]] = {}
-    for kind in ("", "-sessions", "-notes"):
+    for kind in ("", "-sessions", "-notes", "-turns"):
         parts = [found.get(f"locomo-{number}{kind}") for number in CONVERSATIONS]
         whole = [part for part in parts if part]
         if len(whole) == len(CONVERSATIONS):

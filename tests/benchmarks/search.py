@@ -222,7 +222,7 @@ def measure_words(bench: Bench, table: Table, count: int) -> dict[str, float]:
         figures[f"words_{name}_ratio_p50"] = mine.median / other.median
         figures[f"words_{name}_ratio_p95"] = mine.p95 / other.p95
     peer.close()
-    packed = sum(file.stat().st_size for file in generation.folder.rglob("*.packed")) / 2**20
+    packed = sum(file.stat().st_size for file in generation.folder.rglob("*.words")) / 2**20
     table.row("postings, mapped, MB", packed, None, None)
     return {**figures, "postings_mb": packed}
 

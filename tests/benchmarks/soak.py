@@ -147,7 +147,7 @@ def browse(run: Run, app: Terminal) -> Iterator[None]:
     """Go through tree, history and search."""
     rng = random.Random(2)
     while True:
-        run.timed("app: to the history", lambda: _go(app, F[4], "HISTORY"))
+        run.timed("app: to the history", lambda: _go(app, F[4], "─ History"))
         for _ in range(5):
             app.send("j")
             yield from _idle(app, 0.3, run)
@@ -155,7 +155,7 @@ def browse(run: Run, app: Terminal) -> Iterator[None]:
         app.send(rng.choice(["shelf", "budget", "box", "alice", "review"]))
         yield from _idle(app, 1.0, run)
         app.send(ESC)
-        run.timed("app: to the notes", lambda: _go(app, F[3], "KNOWLEDGE"))
+        run.timed("app: to the notes", lambda: _go(app, F[3], "─ Notes"))
         app.send("l" + "j" * rng.randint(1, 20) + ENTER)
         yield from _idle(app, 2.0, run)
 
@@ -339,7 +339,7 @@ def _live(run: Run) -> None:
         connected(run.notes, run.folder, name="soak") as client,
     ):
         for app in (talking, browsing):
-            app.wait_for("KNOWLEDGE", "Write a message", timeout=_PATIENCE)
+            app.wait_for("─ Notes", "Ask, tell", timeout=_PATIENCE)
         processes = {"app, talked to": talking.pid, "app, browsed": browsing.pid}
         for status in Path("/proc").glob("[0-9]*/cmdline"):
             if b"\0mcp\0" in status.read_bytes() and str(run.notes).encode() in status.read_bytes():

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from tests.scripted_server import ScriptedServer
 
 MEMORY = "memory/MEMORY.md"
-NEW = "- User prefers dark mode\n- Alice owns billing"
+NEW = """\
+- User prefers dark mode
+- Alice owns billing
+- Lives in Bonn, lived in Graz, likes tea, plays chess, which is a game
+- Spoken languages: German, speaks Greek
+- Favorite color: green, formerly blue
+- The port is 5433; it runs nightly in Graz, on two or three hosts
+- We move to Kafka tomorrow, which carries the events; MySQL is at version 18 now
+- The very last one: fact 1 stands there; name: Bob, API key
+- Alice Liddell is in the team and works there nightly
+- Has a cold and a cat, is a vegetarian, is dry, works at Initech"""
 
 
 def dream_room(
@@ -69,20 +79,24 @@ def person(
     return f"---\ntype: person\ncreated: 2026-01-05\nupdated: 2026-01-05\n{head}---\n# {title}\n\n{body}"
 
 
-def does(*calls: dict[str, Any]) -> Reply:
-    """What a model answers: some edits."""
-    return Reply(tool_calls=[{**each, "id": f"c{n}"} for n, each in enumerate(calls)])
+def does(*edits: dict[str, Any]) -> Reply:
+    """What a model answers: a list of edits."""
+    return Reply(tool_calls=[call("curate", edits=list(edits))])
+
+
+def do(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"do": name, **arguments}
 
 
 def add(path: str, line: str, **more: Any) -> dict[str, Any]:
-    return call("add_line", path=path, line=line, **more)
+    return do("add_line", path=path, new=line, **more)
 
 
 def edit(path: str, old: str, new: str) -> dict[str, Any]:
-    return call("edit_file", path=path, old=old, new=new)
+    return do("edit_file", path=path, old=old, new=new)
 
 
-FINISH = Reply(tool_calls=[call("finish")])
+NOTHING = does()
 
 
 async def run(room: Room, **options: Any) -> DreamReport:
@@ -90,10 +104,12 @@ async def run(room: Room, **options: Any) -> DreamReport:
 
 
 async def dreams(room: Room, server: ScriptedServer, *edits: dict[str, Any]) -> DreamReport:
-    """Let the scripted model make some edits and finish."""
-    server.enqueue(does(*edits), FINISH)
+    """Let the scripted model make some edits, and give up those that couldn't be made."""
+    server.enqueue(does(*edits), NOTHING)
     report = await run(room)
     assert report.error is None, report.error
+    server.replies[:] = []
+    server._given = 0
     return report
 
 
@@ -113,9 +129,10 @@ def told(server: ScriptedServer, request: int = -1) -> str:
     return "\n".join(str(each.get("content")) for each in server.prompts[request].messages)
 
 
-def answers(server: ScriptedServer) -> list[str]:
-    """What the last request says came of the calls before it."""
-    return [str(each["content"]) for each in server.prompts[-1].messages if each["role"] == "tool"]
+def refused(server: ScriptedServer) -> list[str]:
+    """The edits that couldn't be made, and why, as the last request tells them."""
+    told_ = str(server.prompts[-1].messages[-1]["content"])
+    return [line for line in told_.splitlines() if line.startswith('- {"do"')]
 
 
 def proposals(room: Room) -> list[Proposal]:

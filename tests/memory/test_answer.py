@@ -70,8 +70,8 @@ def test_the_seeds_form_is_taken() -> None:
     assert read_answer(json.dumps(FULL)) == Answer(
         ENTRY,
         (
-            Fact("Lives in Graz", "fact", replaces="Lives in Bonn", place="memory"),
-            Fact("Favorite color: blue", "fact", place="memory"),
+            Fact("Lives in Graz", "fact", replaces="Lives in Bonn", place="memory", importance=3),
+            Fact("Favorite color: blue", "fact", place="memory", importance=3),
             Fact(
                 "The user's favorite color is blue.",
                 "preference",
@@ -79,6 +79,7 @@ def test_the_seeds_form_is_taken() -> None:
                 related=("people/alice",),
                 tags=("color",),
                 summary="Blue.",
+                importance=3,
             ),
         ),
         is_old=True,

@@ -216,14 +216,15 @@ async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
-    session = room.talk()
+    ports = "".join(f"Host {n % 40} has port {n}. " for n in range(198))
+    session = room.talk([*SEED, (9, "user", f"Remember: {ports}My name is Ada.")])
     facts = [
-        {"text": f"Port: {n}", "type": "fact", "subject": f"Host {n % 40}", "message": n}
+        {"text": f"Port: {n}", "type": "fact", "subject": f"Host {n % 40}", "message": 9}
         for n in range(198)
     ]
     facts += [
-        {"text": "Owns billing", "type": "sorcerer", "subject": "../../etc/passwd"},
-        {"text": "The user is called Ada", "type": "user", "subject": ""},
+        {"text": "Host 1 has port 41", "type": "sorcerer", "subject": "../../etc/passwd"},
+        {"text": "The user is called Ada", "type": "user", "subject": "", "message": 9},
     ]
     wrong = [{"old": "Nobody ever said this", "new": "The moon is made of cheese"}]
     server.replies = [Reply(tool_calls=[call_slice(facts=facts, corrections=wrong)])]
@@ -232,7 +233,7 @@ async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_
     assert "- Lives in Berlin" in room.read("memory/MEMORY.md")
     assert "Ada" in room.read("memory/MEMORY.md")
     assert "\nPort: 160\n" in room.read("knowledge/facts/host-0.md")
-    assert len(room.library.infos()) == 42
+    assert len(room.library.infos()) == 41, "what nobody spoke of makes no entry"
     assert not (room.root.parent / "etc").exists()
     assert room.pipeline.ledger.account().unaccounted == 0
     room.close()
@@ -240,7 +241,7 @@ async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_
 
 async def test_of_a_hundred_good_calls_one_is_taken(tmp_path: Path, server: ScriptedServer) -> None:
     room = _room(tmp_path, server)
-    session = room.talk()
+    session = room.talk([*SEED, (9, "user", "Fact number 0 of many")])
     calls = [call_save("They spoke.", [f"Fact number {n} of many"]) for n in range(100)]
     server.replies = [Reply(tool_calls=calls)]
     outcome = await room.pipeline.consolidator.run(session.id, everything=True)

@@ -136,3 +136,13 @@ async def test_consent_is_needed_for_a_model_that_nobody_chose(
     with pytest.raises(ConsentNeededError if asks else BudgetError) as refused:
         await model.complete(ASK)
     assert isinstance(refused.value, ConsentNeededError) is asks
+
+
+def test_what_talking_costs_is_counted_by_day_and_has_no_cap(tmp_path: Path) -> None:
+    budget = Budget(0.01, tmp_path, lambda: NOON)
+    budget.talked(0.4)
+    Budget(0.01, tmp_path, lambda: NOON).talked(0.1)
+    assert budget.talked_today() == pytest.approx(0.5)
+    assert budget.spent_today() == 0.0
+    tomorrow = Budget(0.01, tmp_path, lambda: NOON + timedelta(days=1))
+    assert tomorrow.talked_today() == 0.0

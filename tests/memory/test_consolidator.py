@@ -12,6 +12,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.records.tombstones import Source
 from kbtui.models.port import ToolCall
+from kbtui.sessions.window import KEEP
 from tests.memory.memory_room import (
     SEED,
     START,
@@ -143,22 +144,45 @@ async def test_a_second_run_has_nothing_to_do(room: Room) -> None:
 # Triggers and slices -------------------------------------------------------------------------
 
 
-def test_messages_tokens_and_quiet_time_trigger(tmp_path: Path) -> None:
-    memory = {"consolidate_messages": 8, "idle_minutes": 30}
-    room = open_room(tmp_path / "notes", memory=memory, context={"session_tokens": 400})
+def test_a_full_prompt_and_quiet_time_trigger(tmp_path: Path) -> None:
+    room = open_room(tmp_path / "notes", context={"session_tokens": 400})
     consolidator = room.pipeline.consolidator
     session = room.talk(SEED[:4])
     assert consolidator.trigger(session.id) is None
-    room.clock.pass_(minutes=29)
+    room.clock.pass_(minutes=4)
     assert consolidator.trigger(session.id) is None
     room.clock.pass_(minutes=1)
     assert consolidator.trigger(session.id) is Trigger.IDLE
-    room.talk([(70, "user", "word " * 250)], session.id)
-    assert consolidator.trigger(session.id) is Trigger.TOKENS
-    for minute in (71, 72, 73):
-        room.talk([(minute, "user", "more")], session.id)
-    assert consolidator.trigger(session.id) is Trigger.MESSAGES
+    room.talk([(70, "user", "word " * 350)], session.id)
+    assert consolidator.trigger(session.id) is Trigger.FULL
     room.close()
+
+
+def test_what_waits_for_its_answer_is_not_quiet(room: Room) -> None:
+    session = room.talk([*SEED[:4], (10, "user", "And what do you think?")])
+    room.clock.pass_(minutes=14)
+    assert room.pipeline.consolidator.trigger(session.id) is None
+    room.clock.pass_(minutes=1)
+    assert room.pipeline.consolidator.trigger(session.id) is Trigger.IDLE
+
+
+def test_steps_that_no_prompt_holds_fill_none(tmp_path: Path) -> None:
+    room = open_room(tmp_path / "notes", context={"session_tokens": 2_000})
+    session = room.talk(SEED)
+    for number in range(20):
+        session.append("user", f"question {number}")
+        session.append("assistant", "", tool_calls=[ToolCall("1", KEEP, '{"text": "word"}' * 50)])
+        session.append("tool", "kept it " * 100, tool_call_id="1", name=KEEP)
+    assert room.pipeline.consolidator.trigger(session.id) is None
+    room.close()
+
+
+async def test_what_still_fits_a_prompt_is_left_to_quiet_time(
+    asked: Room, server: ScriptedServer
+) -> None:
+    session = asked.talk()
+    assert (await asked.pipeline.consolidator.run(session.id)).kind == "nothing"
+    assert server.prompts == []
 
 
 def test_a_session_of_commands_alone_triggers_nothing(room: Room) -> None:
@@ -167,10 +191,10 @@ def test_a_session_of_commands_alone_triggers_nothing(room: Room) -> None:
     assert room.pipeline.consolidator.trigger(session.id) is None
 
 
-async def test_the_oldest_half_goes_and_never_splits_a_call_from_its_result(
+async def test_what_left_the_prompt_goes_and_never_splits_a_call_from_its_result(
     tmp_path: Path,
 ) -> None:
-    room = open_room(tmp_path / "notes", memory={"consolidate_messages": 8})
+    room = open_room(tmp_path / "notes", context={"memory_window": 8})
     session = room.sessions.create()
     for number in range(4):
         session.append("user", f"question {number}")
@@ -178,7 +202,7 @@ async def test_the_oldest_half_goes_and_never_splits_a_call_from_its_result(
         session.append("tool", f"found {number}", tool_call_id="call_1", name="memory_search")
         session.append("assistant", f"answer {number}")
     outcome = await room.pipeline.consolidator.run(session.id)
-    assert outcome.messages == (1, 12)
+    assert outcome.messages == (1, 8)
     archived = json.loads(room.read("memory/history.jsonl").splitlines()[-1])
     assert [2, "tool noise"] in archived["dropped"]
     assert [3, "tool noise"] in archived["dropped"]
@@ -200,6 +224,26 @@ async def test_a_turn_that_is_running_is_left_until_it_is_over(room: Room) -> No
     assert (await _run(room, session.id)).kind == "nothing"
     outcome = await _run(room, session.id, trigger=Trigger.CLOSED)
     assert outcome.messages == (7, 7), "the session is over, so no result will come"
+
+
+async def test_a_small_model_is_shown_of_the_answers_what_they_asked(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    asked = open_room(tmp_path / "notes", **scripted(server, context_window=8_192))
+    said = [
+        (0, "user", "The choir concert moved"),
+        (1, "assistant", "That is good to hear. To which day?"),
+        (2, "user", "Saturday"),
+        (3, "assistant", "Noted. Concerts are nice."),
+    ]
+    session = asked.talk(said)
+    _says(server, call_slice("The concert."))
+    await _run(asked, session.id)
+    prompt = _prompt(server)
+    assert "ASSISTANT: To which day?" in prompt
+    assert "good to hear" not in prompt
+    assert "Concerts are nice" not in prompt
+    asked.close()
 
 
 async def test_what_was_injected_is_never_shown(asked: Room, server: ScriptedServer) -> None:
@@ -325,7 +369,9 @@ async def test_different_subjects_stay_apart(asked: Room, server: ScriptedServer
 async def test_entries_of_one_answer_link_each_other_and_same_subjects_become_one(
     asked: Room, server: ScriptedServer
 ) -> None:
-    session = asked.talk([(0, "user", "Alice owns analytics")])
+    session = asked.talk(
+        [(0, "user", "Alice owns analytics, our warehouse, which uses PostgreSQL")]
+    )
     drafts = [
         entry("person", "Alice", "- Owns analytics", related=["analytics", "topics/nowhere"]),
         entry("project", "Analytics", "The warehouse.", related=["Alice"]),
@@ -462,7 +508,7 @@ async def test_the_seeds_full_text_form_is_turned_into_edits(
     session = asked.talk()
     _says(server, call_save(facts=FACTS))
     await _run(asked, session.id)
-    asked.talk([(60, "user", "I like tea")], session.id)
+    asked.talk([(60, "user", "The only spoken language I know is English")], session.id)
     rewritten = SEED_MEMORY.replace("- Favorite", "* Favorite") + "- Spoken languages: English\n"
     call = {
         "name": "save_memory",
@@ -496,14 +542,15 @@ async def test_what_was_undone_is_written_again_if_a_later_message_says_it_in_ot
 ) -> None:
     text = "Analytics runs on PostgreSQL"
     asked.pipeline.tombstones.clock = asked.clock
-    session = asked.talk([(0, "user", "The numbers should go to Postgres")])
+    session = asked.talk([(0, "user", "The numbers of analytics should go to PostgreSQL")])
     with asked.history.change(Actor.AGENT, "told so") as change:
         change.write("memory/MEMORY.md", f"# Memory\n\n- {text}\n")
     assert change.result is not None
     asked.clock.pass_(minutes=1)
     asked.history.undo(change.result.id)
-    asked.talk([(2, "user", "Fine, let's take Postgres after all")], session.id)
+    asked.talk([(2, "user", "Fine, PostgreSQL for analytics after all")], session.id)
     fact = {"text": text, "type": "topic", "subject": "Analytics", "message": message}
+    fact["importance"] = 3
     _says(server, call_slice(facts=[fact]))
     assert (await _run(asked, session.id)).kind == "archived"
     assert [info.title for info in asked.library.infos()] == ["Analytics"] * written
@@ -579,7 +626,7 @@ async def test_an_entry_that_cannot_be_read_is_left_alone(
 async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
     asked: Room, server: ScriptedServer
 ) -> None:
-    session = asked.talk()
+    session = asked.talk([(0, "user", "I like tea")])
     asked.write("memory/MEMORY.md", "# Mine\n\n- one\n")
 
     def answer(_request: object) -> Reply:
@@ -630,3 +677,37 @@ async def test_what_is_too_long_for_the_model_is_condensed_in_parts(
     assert outcome.messages == (1, 2 * messages)
     assert "They spoke of glazes." in asked.read("memory/HISTORY.md")
     assert "The kiln was fired again" not in asked.read("memory/HISTORY.md"), "none is kept raw"
+
+
+# What was archived without a model ---------------------------------------------------------------
+
+
+async def test_a_model_condenses_what_was_archived_without_one_only_when_asked(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    without = open_room(tmp_path / "notes")
+    session = without.talk()
+    await _run(without, session.id)
+    without.close()
+    room = open_room(tmp_path / "notes", **scripted(server))
+    assert (await _run(room, session.id)).kind == "nothing"
+    assert room.pipeline.unfinished() == []
+    unread = room.pipeline.unread()
+    assert unread is not None
+    assert unread.sessions == (session.id,)
+    _says(server, call_slice("They spoke of blue."))
+    outcome = await _run(room, session.id, by_model=True)
+    assert (outcome.kind, outcome.messages) == ("archived", (1, 8))
+    (entry,) = room.pipeline.archive.entries()
+    assert (entry.content, entry.verbatim) == ("They spoke of blue.", False)
+    assert room.pipeline.unread() is None
+    assert (await _run(room, session.id, by_model=True)).kind == "nothing"
+    assert room.pipeline.audit().unaccounted == 0
+    room.close()
+
+
+async def test_without_a_model_nothing_is_condensed_a_second_time(room: Room) -> None:
+    session = room.talk()
+    await _run(room, session.id)
+    assert (await _run(room, session.id, by_model=True)).kind == "nothing"
+    assert len(room.pipeline.archive.entries()) == 1

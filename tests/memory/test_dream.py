@@ -14,10 +14,9 @@ from kbtui.history.change import Actor
 from kbtui.memory.background.budget import ConsentNeededError
 from kbtui.memory.records.cursors import CURSORS
 from tests.memory.dream_room import (
-    FINISH,
     MEMORY,
+    NOTHING,
     add,
-    answers,
     archive,
     does,
     dream_room,
@@ -60,13 +59,10 @@ async def test_it_edits_and_everything_is_one_commit(room: Room, server: Scripte
     machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
     archive(room, "They talked about Alice, who owns billing now.")
     commits = len(list(room.history.log()))
-    server.enqueue(
-        does(add("people/alice", "Owns billing", section="Works on")),
-        FINISH,
-    )
+    server.enqueue(does(add("people/alice", "Owns billing", section="Works on")))
     report = await run(room)
     assert report.kind == "changed"
-    assert (report.entries, report.remaining, report.steps) == (1, 0, 2)
+    assert (report.entries, report.remaining, report.steps) == (1, 0, 1)
     assert [diff.path for diff in report.diffs] == ["knowledge/people/alice.md"]
     assert "## Works on\n- Owns billing" in room.read("knowledge/people/alice.md")
     log = list(room.history.log())
@@ -92,7 +88,7 @@ async def test_the_model_is_shown_what_is_new_and_what_is_known(
         topics__unrelated="# Unrelated\n\nNobody asked.\n",
     )
     archive(room, "They talked about Alice.", "2026-03-06 10:00")
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     await run(room)
     for text in ("Be brief.", "- Name: Ada", "- Lives in Graz", "- Plays chess"):
         assert text in told(server, 0)
@@ -101,7 +97,9 @@ async def test_the_model_is_shown_what_is_new_and_what_is_known(
     )
     assert "Nobody asked." not in told(server, 0).split("<index>")[0]
     assert "- unrelated" in told(server, 0), "it is in the catalogue"
-    assert {"edit_file", "add_line", "merge_entries", "finish"} <= set(server.prompts[0].tools)
+    (request,) = server.prompts
+    assert request.tools == ["curate"]
+    assert request.body["tool_choice"]["function"]["name"] == "curate"
 
 
 async def test_nothing_new_means_no_call_and_no_commit(room: Room, server: ScriptedServer) -> None:
@@ -117,7 +115,7 @@ async def test_nothing_to_change_moves_the_cursor_and_nothing_else(
 ) -> None:
     archive(room, "They said hello.")
     before = state(room)
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     report = await run(room)
     assert report.kind == "read"
     assert len(server.prompts) == 1
@@ -135,7 +133,7 @@ async def test_a_run_takes_one_batch_and_says_how_much_is_left(
     room = dream_room(tmp_path / "notes", server, dream={"max_batch_size": 2})
     for number in range(1, 6):
         archive(room, f"Talk number {number}.")
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     report = await run(room)
     assert (report.entries, report.remaining, seen(room)) == (2, 3, 2)
     assert "Talk number 2." in told(server)
@@ -159,7 +157,7 @@ async def test_an_entry_too_long_for_a_prompt_is_shown_in_parts_before_the_curso
 
     def answer(request: Request) -> Reply:
         assert seen(room) == 0
-        return FINISH
+        return NOTHING
 
     server.enqueue(answer)
     report = await run(room)
@@ -179,8 +177,7 @@ async def test_a_dry_run_shows_the_difference_and_writes_nothing(
     archive(room)
     before = state(room)
     server.enqueue(
-        does(add("MEMORY.md", "Prefers dark mode"), edit("USER.md", "Name: Ada", "Name: Bob")),
-        FINISH,
+        does(add("MEMORY.md", "Prefers dark mode"), edit("USER.md", "Name: Ada", "Name: Bob"))
     )
     report = await run(room, dry_run=True)
     assert report.kind == "dry-run"
@@ -201,63 +198,64 @@ async def test_progress_is_told_and_the_report_says_it_in_words(
 ) -> None:
     archive(room)
     told_: list[DreamProgress] = []
-    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode"), add("nowhere", "x y")), NOTHING)
     report = await run(room, on_progress=told_.append)
     assert [each.phase for each in told_] == ["reading", "editing", "editing", "writing"]
-    assert (told_[2].step, told_[2].steps) == (2, 10)
+    assert (told_[2].step, told_[2].steps) == (2, 2)
     assert report.text == "Dream has worked in 1 new archive entry and changed memory/MEMORY."
 
 
 # Budgets -----------------------------------------------------------------------------------------
 
 
-async def test_the_steps_are_limited_and_what_was_edited_by_then_is_kept(
-    tmp_path: Path, server: ScriptedServer
+async def test_what_failed_is_told_once_and_asked_for_again(
+    room: Room, server: ScriptedServer
 ) -> None:
-    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 3})
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
     archive(room)
-    server.enqueue(*(does(add("MEMORY.md", f"Fact number {number}")) for number in range(9)))
+    first = [add("MEMORY.md", "Likes tea"), edit("MEMORY.md", "Lives in Rome", "Lives in Bonn")]
+    better = edit("MEMORY.md", "Lives in Graz", "Lives in Bonn")
+    server.enqueue(does(*first), does(better, add("people/nobody", "Likes tea")))
     report = await run(room)
-    assert report.kind == "changed"
-    assert len(server.prompts) == 3
-    assert "last step" in told(server)
-    assert "3 steps" in report.ended
-    assert "stopped early" in report.text
-    assert room.read(MEMORY).count("- Fact number") == 3
-    assert seen(room) == 1
-    room.close()
+    assert (report.kind, report.steps, report.ended) == ("changed", 2, "")
+    assert len(server.prompts) == 2, "and not a third time"
+    asked = [str(request.messages[1]["content"]) for request in server.prompts]
+    assert asked[1].startswith(asked[0]), "what was read already needn't be read again"
+    assert "Lives in Rome" in asked[1]
+    assert "doesn't contain" in asked[1]
+    assert "Likes tea" not in asked[1].removeprefix(asked[0])
+    assert room.read(MEMORY).startswith("# Facts\n\n- Lives in Bonn\n")
+    assert room.read(MEMORY).count("Likes tea") == 1
 
 
-async def test_steps_without_any_edit_change_nothing_and_leave_the_cursor(
-    tmp_path: Path, server: ScriptedServer
+async def test_edits_of_which_none_can_be_made_change_nothing_and_leave_the_cursor(
+    room: Room, server: ScriptedServer
 ) -> None:
-    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 2})
-    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
     archive(room)
     before = state(room)
-    server.enqueue(
-        does(call("read_file", path="people/alice")),
-        does(call("read_file", path="MEMORY.md")),
-    )
+    server.enqueue(does(add("people/nobody", "Likes tea")))
     report = await run(room)
     assert report.kind == "postponed"
-    assert isinstance(report.error, BudgetError)
+    assert "No edit of openai/scripted's could be made" in report.text
     assert state(room) == before
-    room.close()
 
 
-async def test_what_an_unfinished_run_would_only_remove_is_left_to_the_user(
-    tmp_path: Path, server: ScriptedServer
+async def test_what_a_run_would_remove_whose_end_was_not_heard_is_left_to_the_user(
+    room: Room, server: ScriptedServer
 ) -> None:
-    room = dream_room(tmp_path / "notes", server, dream={"max_iterations": 2})
     facts = "".join(
         f"- Fact {name} stands here\n" for name in ("one", "two", "three", "four", "five")
     )
     machine(room, MEMORY=f"# Facts\n\n{facts}")
     archive(room)
     server.enqueue(
-        does(edit("MEMORY.md", "- Fact two stands here\n", "")),
-        does(add("MEMORY.md", "Likes tea"), edit("MEMORY.md", "Fact one stands", "Fact 1 stands")),
+        does(
+            edit("MEMORY.md", "- Fact two stands here\n", ""),
+            add("MEMORY.md", "Likes tea"),
+            edit("MEMORY.md", "Fact one stands", "Fact 1 stands"),
+            add("nowhere", "x y"),
+        ),
+        Reply("All done!"),
     )
     report = await run(room)
     memory = room.read(MEMORY)
@@ -268,43 +266,59 @@ async def test_what_an_unfinished_run_would_only_remove_is_left_to_the_user(
     assert "before it was finished" in suggestion.why
     room.pipeline.inbox.accept(suggestion.id)
     assert "Fact two" not in room.read(MEMORY)
+
+
+async def test_an_entry_of_which_a_part_was_not_read_stays_unread(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, role={"context_window": 9000})
+    archive(room, " ".join(f"w{number}" for number in range(4000)))
+    before = state(room)
+    server.enqueue(does(add("MEMORY.md", "Likes tea")), Reply("no idea"))
+    report = await run(room)
+    assert report.kind == "postponed"
+    assert (state(room), seen(room)) == (before, 0)
     room.close()
 
 
 async def test_time_is_limited(room: Room, server: ScriptedServer) -> None:
     archive(room)
     room.pipeline.dream._longest = 0.3
-    server.enqueue(Reply(tool_calls=[call("finish")], stall_at=10))
+    server.enqueue(Reply(tool_calls=[call("curate", edits=[])], stall_at=10))
     before = state(room)
     report = await run(room)
     assert isinstance(report.error, BudgetError)
     assert state(room) == before
 
 
-async def test_the_same_call_again_and_calls_that_change_nothing_end_the_run(
+async def test_more_edits_than_can_be_made_at_once_are_asked_for_again(
     room: Room, server: ScriptedServer
 ) -> None:
-    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")
-    archive(room)
-    before = state(room)
-    server.enqueue(does(add("MEMORY.md", "Lives in Graz")))
+    archive(room, "\n".join(f"Fact number {number}." for number in range(60)))
+    many = [add("MEMORY.md", f"Fact number {number}") for number in range(60)]
+    server.enqueue(does(*many), does(*many[40:]))
     report = await run(room)
-    assert report.kind == "postponed"
-    assert len(server.prompts) == 3, "three steps that lead nowhere are enough"
-    assert answers(server) == [
-        "Nothing to change: it says so already.",
-        "Error: You have made this very call already. Do something else.",
-    ]
-    assert state(room) == before
-
-
-async def test_a_hundred_calls_at_once_are_not_all_run(room: Room, server: ScriptedServer) -> None:
-    archive(room)
-    many = [add("MEMORY.md", f"Fact number {number}") for number in range(100)]
-    report = await dreams(room, server, *many)
     assert report.kind == "changed"
-    assert room.read(MEMORY).count("- Fact number") == 32
-    assert sum("at most 32 calls" in each for each in answers(server)) == 68
+    assert told(server).count("at most 40 at once") == 20
+    assert "Fact number 59" in told(server)
+
+
+@pytest.mark.parametrize("form", ["an object", "a list", "a call"])
+async def test_a_server_that_forces_no_tool_is_understood(
+    room: Room, server: ScriptedServer, form: str
+) -> None:
+    archive(room)
+    edits = [add("MEMORY.md", "Likes tea"), add("MEMORY.md", "Has a cat")]
+    shape = {
+        "an object": {"edits": edits},
+        "a list": edits,
+        "a call": {"tool": "curate", "args": {"edits": edits}},
+    }[form]
+    server.enqueue(Reply(f"```json\n{json.dumps(shape)}\n```"))
+    report = await run(room)
+    assert (report.kind, report.steps) == ("changed", 1)
+    assert "- Likes tea\n" in room.read(MEMORY)
+    assert "- Has a cat\n" in room.read(MEMORY)
 
 
 async def test_a_daily_cap_that_is_reached_puts_it_off(
@@ -330,7 +344,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
     assert isinstance(report.error, ConsentNeededError)
     assert server.prompts == []
     room.pipeline.budget.agree("openai/scripted", yes=True)
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     assert (await run(room)).kind == "read"
     room.close()
 
@@ -338,7 +352,7 @@ async def test_a_paid_model_that_nobody_chose_needs_consent(
 async def test_the_override_chooses_the_model(tmp_path: Path, server: ScriptedServer) -> None:
     room = dream_room(tmp_path / "notes", server, dream={"model_override": "openai/small"})
     archive(room)
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     report = await run(room)
     assert report.model == "openai/small"
     assert server.prompts[0].body["model"] == "small"
@@ -355,16 +369,16 @@ async def test_cancelling_leaves_everything_as_it_was(room: Room, server: Script
 
     def stall(_request: Request) -> Reply:
         reached.set()
-        return Reply(tool_calls=[call("finish")], stall_at=10)
+        return Reply(tool_calls=[call("curate", edits=[])], stall_at=10)
 
-    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), stall)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode"), add("nowhere", "x y")), stall)
     task = asyncio.ensure_future(run(room))
     assert await asyncio.to_thread(reached.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert state(room) == before
-    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")), FINISH)
+    server.enqueue(does(add("MEMORY.md", "Prefers dark mode")))
     assert (await run(room)).kind == "changed", "the lock is free again"
 
 
@@ -385,9 +399,9 @@ async def test_a_file_saved_in_an_editor_meanwhile_is_kept_whole(
     def answer(_request: Request) -> Reply:
         # While the model thinks, the user saves the file; nobody has adopted that yet.
         (room.root / MEMORY).write_text("# Mine\n\n- one\n- two, just now\n")
-        return FINISH
+        return does(add("MEMORY.md", "Likes tea", section="Mine"))
 
-    server.enqueue(does(add("MEMORY.md", "Likes tea", section="Mine")), answer)
+    server.enqueue(answer)
     report = await run(room)
     assert report.kind == "changed"
     assert room.read(MEMORY) == "# Mine\n\n- one\n- two, just now\n- Likes tea\n"
@@ -403,12 +417,12 @@ async def test_an_archive_that_grows_meanwhile_is_read_next_time(
 
     def answer(_request: Request) -> Reply:
         archive(room, "Said meanwhile.")
-        return FINISH
+        return does(add("MEMORY.md", "Likes tea"))
 
-    server.enqueue(does(add("MEMORY.md", "Likes tea")), answer)
+    server.enqueue(answer)
     await run(room)
     assert seen(room) == 1
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     await run(room)
     assert "Said meanwhile." in told(server)
     assert seen(room) == 2
@@ -431,7 +445,7 @@ async def test_what_failed_is_tried_with_less_of_it(room: Room, server: Scripted
     server.enqueue(*[Reply("no idea")] * 3)
     assert (await run(room)).kind == "postponed"
     assert "Talk number 20." in told(server, 0)
-    server.replies[:] = [FINISH]
+    server.replies[:] = [NOTHING]
     report = await run(room)
     assert (report.entries, report.remaining) == (10, 10)
     assert (await run(room)).entries == 10
@@ -444,7 +458,7 @@ async def test_archives_of_two_machines_have_a_cursor_each(
     with room.history.change(Actor.SYNC, "synced") as change:
         line = json.dumps({"cursor": 1, "content": "There.", "origin": "laptop"})
         change.write("memory/history.jsonl", room.read("memory/history.jsonl") + line + "\n")
-    server.enqueue(FINISH)
+    server.enqueue(NOTHING)
     report = await run(room)
     assert report.entries == 2
     cursors = json.loads(room.read(CURSORS))["dream"]
@@ -463,7 +477,7 @@ async def test_a_window_smaller_than_was_thought_begins_the_run_anew_with_less(
     def answer(request: Request) -> Reply:
         tokens = len(json.dumps([request.messages, request.body.get("tools")])) // 4
         if tokens <= window:
-            return FINISH
+            return NOTHING
         refused.append(tokens)
         text = f"request ({tokens} tokens) exceeds the available context size ({window} tokens)"
         return Reply(text, status=400)
@@ -473,3 +487,21 @@ async def test_a_window_smaller_than_was_thought_begins_the_run_anew_with_less(
     assert report.kind == "read"
     assert 0 < report.entries < 12
     assert len(refused) == 1
+
+
+async def test_a_window_of_2048_tokens_is_enough_for_a_little(
+    room: Room, server: ScriptedServer
+) -> None:
+    machine(room, MEMORY="# Facts\n\n- Lives in Graz\n", people__alice=person("Alice"))
+    archive(room, "They talked about Alice, who owns billing now.")
+
+    def answer(request: Request) -> Reply:
+        tokens = len(json.dumps([request.messages, request.body.get("tools")])) // 4
+        words = f"request ({tokens} tokens) exceeds the available context size (2048 tokens)"
+        if tokens > 2048:
+            return Reply(words, status=400)
+        return does(add("people/alice", "Owns billing"))
+
+    server.enqueue(answer)
+    report = await run(room)
+    assert report.kind == "changed", report.text

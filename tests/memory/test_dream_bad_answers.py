@@ -10,7 +10,6 @@ import pytest
 
 from kbtui.models.litellm_model import warm_up
 from tests.memory.dream_room import (
-    FINISH,
     MEMORY,
     add,
     archive,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 FACTS = "# Facts\n\n- Lives in Graz\n"
 GOOD = add("MEMORY.md", "Prefers dark mode")
+CALLS = does(GOOD).tool_calls
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,15 @@ ANYWHERE = [
 ]
 EDITING = [
     *ANYWHERE,
-    Case("half a JSON", Reply(tool_calls=[raw_call("add_line", '{"path": "MEMORY.md", "li')])),
-    Case("a list for an object", Reply(tool_calls=[raw_call("add_line", "[1, 2]")])),
-    Case("wrong types", Reply(tool_calls=[call("add_line", path=["MEMORY.md"], line={"a": 1})])),
-    Case("cut off by length", Reply(tool_calls=[GOOD], finish="length")),
-    Case("stopped by a filter", Reply(tool_calls=[GOOD], finish="content_filter")),
-    Case("what is known already", does(add("MEMORY.md", "lives in Graz!"))),
+    Case(
+        "half a JSON",
+        Reply(tool_calls=[raw_call("curate", '{"edits": [{"do": "add_line", "path": "MEM')]),
+    ),
+    Case("a list for an object", Reply(tool_calls=[raw_call("curate", "[1, 2]")])),
+    Case("wrong types", Reply(tool_calls=[call("curate", edits={"a": 1})])),
+    Case("no edits", Reply(tool_calls=[call("curate")])),
+    Case("cut off by length", Reply(tool_calls=CALLS, finish="length")),
+    Case("stopped by a filter", Reply(tool_calls=CALLS, finish="content_filter")),
     Case("an error text for a line", does(add("MEMORY.md", "Error: rate limit exceeded"))),
     Case(
         "a refusal for a line",
@@ -95,10 +98,10 @@ EDITING = [
     ),
     Case("an endless line", does(add("MEMORY.md", "word " * 2000))),
     Case("an echo of the instructions", _echo_of_the_instructions),
-    Case("a file that isn't there", does(call("read_file", path="people/nobody"))),
+    Case("a file that isn't there", does(add("people/nobody", "Likes tea"))),
 ]
 CUTS = [
-    Case(f"{cut} at {at}", Reply(tool_calls=[GOOD], cut_at=at, cut=cut))
+    Case(f"{cut} at {at}", Reply(tool_calls=CALLS, cut_at=at, cut=cut))
     for cut in ("chunked", "clean", "eof")
     for at in range(0, 420, 140)
 ]
@@ -128,7 +131,7 @@ async def _holds(room: Room, server: ScriptedServer) -> None:
     assert state(room) == before
     assert room.pipeline.inbox.list() == []
     assert seen(room) == 0
-    server.replies[:] = [does(GOOD), FINISH]
+    server.replies[:] = [does(GOOD)]
     server._given = 0
     again = await run(room)
     assert again.kind == "changed", again.error
@@ -158,7 +161,7 @@ async def test_an_answer_cut_anywhere_changes_nothing(
 
 async def test_a_stall_changes_nothing(tmp_path: Path, server: ScriptedServer) -> None:
     room = _room(tmp_path, server, patience=0.4)
-    server.enqueue(Reply(tool_calls=[GOOD], stall_at=30))
+    server.enqueue(Reply(tool_calls=CALLS, stall_at=30))
     await _holds(room, server)
 
 
@@ -166,7 +169,7 @@ async def test_the_network_that_fails_after_edits_takes_them_all_back(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(does(GOOD), Reply("down", status=503))
+    server.enqueue(does(GOOD, add("nowhere", "x y")), Reply("down", status=503))
     await _holds(room, server)
 
 
@@ -175,17 +178,22 @@ async def test_a_bad_answer_is_asked_for_again_with_what_was_wrong(
 ) -> None:
     room = _room(tmp_path, server)
     server.enqueue(
-        *[Reply(tool_calls=[raw_call("add_line", '{"line": "no"}')])] * 2,
-        Reply("I think I should add a line."),
+        *[Reply(tool_calls=[raw_call("curate", '{"edits": 3}')])] * 3,
         does(GOOD),
-        Reply("", tool_calls=[GOOD], finish="length"),
-        FINISH,
     )
     report = await run(room)
     assert report.kind == "changed"
-    said = [str(each.get("content")) for request in server.prompts for each in request.messages]
-    assert any("Error: " in each for each in said)
-    assert any("Nothing is saved before you call finish" in each for each in said)
+    assert "Your last answer could not be used" in str(server.prompts[-1].messages[-1]["content"])
+    room.close()
+
+
+async def test_what_is_known_already_is_no_bad_answer(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = _room(tmp_path, server)
+    server.enqueue(does(add("MEMORY.md", "lives in Graz!")))
+    report = await run(room)
+    assert (report.kind, room.read(MEMORY), seen(room)) == ("read", FACTS, 1)
     room.close()
 
 
@@ -193,7 +201,7 @@ async def test_words_after_edits_end_the_run_and_keep_what_was_edited(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = _room(tmp_path, server)
-    server.enqueue(does(GOOD), Reply("All done! I added the line."))
+    server.enqueue(does(GOOD, add("nowhere", "x y")), Reply("All done! I added the line."))
     report = await run(room)
     assert report.kind == "changed"
     assert report.ended != ""
@@ -226,7 +234,7 @@ async def test_the_worker_tells_once_and_tries_again_later(
                 report = await asyncio.wrap_future(worker.run_job("dream"))
                 assert report.error is not None
             assert len(notices) <= 1
-            server.replies[:] = [does(GOOD), FINISH]
+            server.replies[:] = [does(GOOD)]
             server._given = 0
             report = await asyncio.wrap_future(worker.run_job("dream"))
     finally:

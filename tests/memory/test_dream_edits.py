@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.history.change import Actor
 from tests.memory.dream_room import (
-    FINISH,
     MEMORY,
+    NEW,
     add,
-    answers,
     archive,
-    does,
+    do,
     dream_room,
     dreams,
     edit,
     machine,
     person,
     proposals,
-    run,
+    refused,
     seen,
     state,
     told,
 )
-from tests.scripted_server import ScriptedServer, call, raw_call
+from tests.scripted_server import ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ We use PostgreSQL.
 @pytest.fixture
 def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
     room = dream_room(tmp_path / "notes", server)
-    archive(room, "They talked.", "2026-03-06 10:00")
+    archive(room, NEW, "2026-03-06 10:00")
     yield room
     room.close()
 
@@ -81,9 +81,8 @@ async def test_an_edit_replaces_what_stands_there_exactly_once(
         edit("nobody", "a", "b"),
     )
     assert room.read(MEMORY) == FACTS.replace("Graz", "Bonn")
-    first, *others = answers(server)
-    assert first == "Changed memory/MEMORY."
-    assert all(each.startswith("Error: ") for each in others)
+    others = refused(server)
+    assert len(others) == 4
     assert "times" in others[0]
     assert "doesn't contain" in others[1]
 
@@ -124,13 +123,7 @@ async def test_a_line_goes_where_it_fits_and_only_once(room: Room, server: Scrip
     alice = room.read(ALICE)
     assert "## Works on\n- Owns billing" in alice
     assert alice.count("chess") == 1
-    assert [each.startswith("Nothing to change") for each in answers(server)] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
+    assert len(server.prompts) == 1, "what is said already is nothing to be told of"
 
 
 async def test_a_second_value_beside_the_first_is_refused(
@@ -143,7 +136,7 @@ async def test_a_second_value_beside_the_first_is_refused(
         add("MEMORY.md", "Favorite color: green"),
         edit("MEMORY.md", "Favorite color: blue", "Favorite color: green"),
     )
-    assert "says 'Favorite color: blue'" in answers(server)[0]
+    assert "says 'Favorite color: blue'" in refused(server)[0]
     assert room.read(MEMORY) == "# Facts\n\n- Favorite color: green\n"
 
 
@@ -162,13 +155,13 @@ async def test_a_line_is_moved_in_one_step(room: Room, server: ScriptedServer) -
     await dreams(
         room,
         server,
-        call("move_line", path="MEMORY.md", line="Alice owns billing", to="people/alice"),
-        call("move_line", path="MEMORY.md", line="Nobody said this", to="people/alice"),
+        do("move_line", path="MEMORY.md", old="Alice owns billing", to="people/alice"),
+        do("move_line", path="MEMORY.md", old="Nobody said this", to="people/alice"),
     )
     assert room.read(MEMORY) == FACTS
     assert "- Alice owns billing" in room.read(ALICE)
     assert proposals(room) == []
-    assert "0 times" in answers(server)[1]
+    assert "0 times" in refused(server)[0]
 
 
 async def test_what_an_entry_says_already_may_leave_the_memory(
@@ -179,7 +172,7 @@ async def test_what_an_entry_says_already_may_leave_the_memory(
     await dreams(
         room,
         server,
-        call("move_line", path="MEMORY.md", line="- Alice plays chess", to="people/alice"),
+        do("move_line", path="MEMORY.md", old="- Alice plays chess", to="people/alice"),
     )
     assert room.read(MEMORY) == "# Facts\n\n- Likes tea\n"
     assert proposals(room) == []
@@ -191,7 +184,7 @@ async def test_a_new_entry_gets_the_template_and_the_date_of_the_content(
     await dreams(
         room,
         server,
-        call(
+        do(
             "create_entry",
             type="decision",
             title="Move to Kafka",
@@ -216,9 +209,9 @@ async def test_a_subject_that_has_an_entry_gets_no_second_one(
     await dreams(
         room,
         server,
-        call("create_entry", type="person", title="ALICE", body=body, tags=["team"]),
-        call("create_entry", type="topic", title="Billing", body="Runs nightly."),
-        call("create_entry", type="topic", title="billing", body="- Runs in Graz."),
+        do("create_entry", type="person", title="ALICE", body=body, tags=["team"]),
+        do("create_entry", type="topic", title="Billing", body="Runs nightly."),
+        do("create_entry", type="topic", title="billing", body="- Runs in Graz."),
     )
     assert {info.slug for info in room.library.infos()} == {"alice", "billing"}
     alice = room.read(ALICE)
@@ -236,37 +229,29 @@ async def test_the_summary_is_refreshed(room: Room, server: ScriptedServer) -> N
     await dreams(
         room,
         server,
-        call("set_summary", entry="people/alice", summary="Lead who plays chess."),
-        call("set_summary", entry="topics/mine", summary="x y z"),
+        do("set_summary", path="people/alice", new="Lead who plays chess."),
+        do("set_summary", path="topics/mine", new="x y z"),
     )
     assert "summary: Lead who plays chess.\n" in room.read(ALICE)
     assert room.read("knowledge/topics/mine.md") == "# Mine\n\nPlain.\n"
     assert "- alice: Lead who plays chess." in room.read("knowledge/INDEX.md")
 
 
-async def test_files_can_be_read_in_parts_with_the_edits_so_far(
+async def test_what_is_of_passing_importance_is_not_added(
     room: Room, server: ScriptedServer
 ) -> None:
-    lines = "".join(f"- Line {number}\n" for number in range(5000))
-    machine(room, topics__long=f"# Long\n\n{lines}")
-    server.enqueue(
-        does(
-            add("topics/long", "The very last one"),
-            call("read_file", path="topics/long"),
-            call("read_file", path="topics/long", from_line=5006),
-            call("read_file", path="../../etc/passwd"),
-            call("read_file", path="AGENTS.md"),
-        ),
-        FINISH,
+    machine(room, MEMORY=FACTS, people__alice=person("Alice"))
+    await dreams(
+        room,
+        server,
+        add("MEMORY.md", "Has a cold", importance=1),
+        do("create_entry", type="topic", title="Cold", body="It is a cold.", importance=1),
+        add("people/alice", "Speaks Greek", importance=2),
+        add("MEMORY.md", "Is a vegetarian", importance="3"),
     )
-    await run(room)
-    _, head, tail, outside, other = answers(server)
-    assert head.startswith("knowledge/topics/long.md, lines 1 to ")
-    assert "of 5008:" in head
-    assert "- Line 0\n" in head
-    assert tail.endswith("- Line 4999\n- The very last one")
-    assert outside.startswith("Error: ")
-    assert other.startswith("Error: ")
+    assert room.read(MEMORY) == f"{FACTS}- Is a vegetarian\n"
+    assert not room.exists("knowledge/topics/cold.md")
+    assert "- Speaks Greek" in room.read(ALICE)
 
 
 # Entries that move -------------------------------------------------------------------------------
@@ -289,9 +274,7 @@ async def test_entries_are_merged_links_follow_and_nothing_is_lost(
         topics__chess="# Chess\n\n[[people/alice_liddell|Alice]] and [x](../people/alice_liddell.md).\n",
         topics__team="---\nrelated: [people/alice_liddell]\n---\n# Team\n\n[[Alice Liddell]]\n",
     )
-    await dreams(
-        room, server, call("merge_entries", entry="people/alice_liddell", into="people/alice")
-    )
+    await dreams(room, server, do("merge_entries", path="people/alice_liddell", to="people/alice"))
     assert not room.exists("knowledge/people/alice_liddell.md")
     alice = room.read(ALICE)
     assert alice.count("chess") + alice.count("Chess") == 1
@@ -327,7 +310,7 @@ async def test_tags_in_one_line_and_in_a_list_are_brought_together_in_a_merge(
         people__alice=person("Alice", "- Plays chess\n", f"{other}\n"),
         people__alice_l=person("Alice", "- Speaks Greek\n", f"{one}\n"),
     )
-    await dreams(room, server, call("merge_entries", entry="people/alice_l", into="people/alice"))
+    await dreams(room, server, do("merge_entries", path="people/alice_l", to="people/alice"))
     assert both in room.read(ALICE)
     assert proposals(room) == []
 
@@ -344,14 +327,14 @@ async def test_values_that_differ_are_both_kept_in_a_merge(
     await dreams(
         room,
         server,
-        call("merge_entries", entry="facts/server_2", into="facts/server"),
-        call("merge_entries", entry="facts/server_3", into="facts/server"),
+        do("merge_entries", path="facts/server_2", to="facts/server"),
+        do("merge_entries", path="facts/server_3", to="facts/server"),
     )
     text = room.read("knowledge/facts/server.md")
     assert "- Port: 5432" in text
     assert "- Port: 5433" in text
     assert "rating: 3" in text
-    assert "another 'rating' each" in answers(server)[1]
+    assert "another 'rating' each" in refused(server)[0]
     assert room.exists("knowledge/facts/server_3.md")
 
 
@@ -364,9 +347,9 @@ async def test_an_entry_is_renamed_and_links_follow(room: Room, server: Scripted
     await dreams(
         room,
         server,
-        call("rename_entry", entry="people/alice", name="Alice Liddell"),
+        do("rename_entry", path="people/alice", new="Alice Liddell"),
         add("people/alice-liddell", "Speaks Greek"),
-        call("rename_entry", entry="topics/chess", name="people/alice-liddell"),
+        do("rename_entry", path="topics/chess", new="people/alice-liddell"),
     )
     assert not room.exists(ALICE)
     text = room.read("knowledge/people/alice-liddell.md")
@@ -376,7 +359,7 @@ async def test_an_entry_is_renamed_and_links_follow(room: Room, server: Scripted
     chess = room.read("knowledge/topics/chess.md")
     assert "[[people/alice-liddell]]" in chess
     assert "[A](../people/alice-liddell.md)" in chess
-    assert "already" in answers(server)[2]
+    assert "already" in refused(server)[0]
     renamed = {change.kind for change in room.history.commit("HEAD").paths}
     assert "renamed" in renamed
 
@@ -394,8 +377,8 @@ async def test_an_entry_that_says_nothing_of_its_own_is_deleted(
     await dreams(
         room,
         server,
-        call("delete_entry", entry="facts/tea"),
-        call("delete_entry", entry="facts/cat"),
+        do("delete_entry", path="facts/tea"),
+        do("delete_entry", path="facts/cat"),
     )
     assert not room.exists("knowledge/facts/tea.md")
     home = room.read("knowledge/topics/home.md")
@@ -419,14 +402,14 @@ async def test_a_broken_link_is_led_to_the_entry_that_is_meant(
     await dreams(
         room,
         server,
-        call("fix_link", path="people/bob", link="ops/docker", to="topics/docker"),
-        call("fix_link", path="people/bob", link="topics/docker", to="people/bob"),
-        call("fix_link", path="people/bob", link="nothing", to="topics/nowhere"),
+        do("fix_link", path="people/bob", old="ops/docker", to="topics/docker"),
+        do("fix_link", path="people/bob", old="topics/docker", to="people/bob"),
+        do("fix_link", path="people/bob", old="nothing", to="topics/nowhere"),
     )
     bob = room.read("knowledge/people/bob.md")
     assert "[[topics/docker]] and [[topics/docker|it]] and [[nothing]]" in bob
-    assert "no broken link" in answers(server)[1]
-    assert answers(server)[2].startswith("Error: ")
+    assert "no broken link" in refused(server)[0]
+    assert len(refused(server)) == 2
 
 
 # Guards ------------------------------------------------------------------------------------------
@@ -442,7 +425,7 @@ async def test_lines_of_the_users_are_only_proposed_to_change_and_the_rest_is_do
         edit("MEMORY.md", "Lives in Graz", "Lives in Bonn"),
         edit("MEMORY.md", "- Likes tea\n", ""),
         add("MEMORY.md", "Plays chess"),
-        call("create_entry", type="topic", title="Chess", body="A game."),
+        do("create_entry", type="topic", title="Chess", body="A game."),
     )
     assert report.kind == "changed"
     assert room.read(MEMORY) == f"{FACTS}- Plays chess\n"
@@ -451,12 +434,21 @@ async def test_lines_of_the_users_are_only_proposed_to_change_and_the_rest_is_do
     assert proposal.actor is Actor.DREAM
     assert "Lives in Graz" in proposal.reason
     assert proposal.origin.cursor == 1
-    assert "proposal for the user" in answers(server)[0]
     assert [suggestion.id for suggestion in report.suggestions] == [proposal.id]
     assert "1 change of your notes wait" in report.text
     room.pipeline.inbox.accept(proposal.id)
     expected = FACTS.replace("Graz", "Bonn").replace("- Likes tea\n", "")
     assert room.read(MEMORY) == f"{expected}- Plays chess\n"
+
+
+async def test_what_guides_every_conversation_is_only_proposed(
+    room: Room, server: ScriptedServer
+) -> None:
+    machine(room, SOUL="# Soul\n\n- Is brief\n")
+    await dreams(room, server, add("SOUL.md", "Is dry"), add("USER.md", "Works at Initech"))
+    assert room.read("SOUL.md") == "# Soul\n\n- Is brief\n"
+    assert not room.exists("USER.md")
+    assert [proposal.paths for proposal in proposals(room)] == [("SOUL.md",), ("USER.md",)]
 
 
 async def test_what_the_user_has_rejected_is_not_proposed_again(
@@ -509,7 +501,7 @@ async def test_a_merge_that_touches_the_users_entry_waits_as_a_whole(
         topics__team="# Team\n\nSee [[people/alice_l]].\n",
     )
     before = state(room)
-    await dreams(room, server, call("merge_entries", entry="people/alice_l", into="people/alice"))
+    await dreams(room, server, do("merge_entries", path="people/alice_l", to="people/alice"))
     after = state(room)
     for path in ("knowledge/people/alice_l.md", ALICE, "knowledge/topics/team.md"):
         assert after[path] == before[path]
@@ -532,7 +524,7 @@ async def test_evolution_grows_and_decisions_stay_as_they_were_decided(
         edit("decisions/db", "We use PostgreSQL.", "We use MySQL."),
         add("decisions/db", "Version 18 now"),
     )
-    assert [each.startswith("Error: ") for each in answers(server)] == [True, True, True, False]
+    assert len(refused(server)) == 3
     text = room.read("knowledge/decisions/db.md")
     assert "We use PostgreSQL." in text
     assert "- 2026-01-05: recorded\n- 2026-03-06: Version 18 now" in text
@@ -547,14 +539,14 @@ async def test_what_was_forgotten_is_not_written_again(room: Room, server: Scrip
         server,
         add("MEMORY.md", "Favorite color: blue"),
         edit("MEMORY.md", "Likes tea", "The user's favourite colour: Blue!"),
-        call("create_entry", type="preference", title="Color", body="- Favorite color: blue"),
-        call("create_entry", type="person", title="Alice", body="- Owns billing"),
+        do("create_entry", type="preference", title="Color", body="- Favorite color: blue"),
+        do("create_entry", type="person", title="Alice", body="- Owns billing"),
         add("MEMORY.md", "Plays chess"),
     )
     assert room.read(MEMORY) == f"{FACTS}- Plays chess\n"
     assert not room.exists("knowledge/preferences/color.md")
     assert not room.exists(ALICE)
-    assert all("forgotten" in each for each in answers(server)[:4])
+    assert ["forgotten" in each for each in refused(server)] == [True] * 4
 
 
 async def test_what_was_forgotten_may_be_written_when_the_user_has_said_it_anew(
@@ -582,13 +574,12 @@ async def test_private_entries_are_neither_shown_nor_touched(
     await dreams(
         room,
         server,
-        call("read_file", path="people/bob"),
         add("people/bob", "Likes tea"),
-        call("create_entry", type="person", title="Bob", body="- Likes tea"),
-        call("merge_entries", entry="topics/docker", into="people/bob"),
-        edit("people/bob", "12345", "1"),
+        do("create_entry", type="person", title="Bob", body="- Likes tea"),
+        do("merge_entries", path="topics/docker", to="people/bob"),
+        edit("people/bob", "Earns", "Has"),
     )
-    assert all("private" in each for each in answers(server))
+    assert ["private" in each for each in refused(server)] == [True] * 4
     assert room.read("knowledge/people/bob.md") == before
     assert all("12345" not in told(server, n) for n in range(len(server.prompts)))
     assert "(1 entry is private" in told(server, 0)
@@ -601,10 +592,8 @@ async def test_paths_that_the_settings_make_private_are_private(
     machine(room, facts__pay="---\ntype: fact\n---\n# Pay\n\n- 12345 a year\n")
     room.write("USER.md", "# User\n\n- Name: Ada 777\n")
     archive(room, "About pay.")
-    await dreams(
-        room, server, call("read_file", path="facts/pay"), call("read_file", path="USER.md")
-    )
-    assert all("private" in each for each in answers(server))
+    await dreams(room, server, add("facts/pay", "More"), add("USER.md", "More"))
+    assert ["private" in each for each in refused(server)] == [True] * 2
     shown = " ".join(told(server, n) for n in range(len(server.prompts)))
     assert "12345" not in shown
     assert "777" not in shown
@@ -622,7 +611,6 @@ async def test_secrets_are_redacted_before_they_are_written(
         add("MEMORY.md", f"API key: {key}"),
         edit("USER.md", "Name: Ada", f"Name: Ada {key}"),
     )
-    assert "API key" in room.read(MEMORY)
     for file in room.root.rglob("*"):
         if file.is_file():
             assert key.encode() not in file.read_bytes(), file
@@ -649,29 +637,32 @@ async def test_secrets_are_redacted_before_they_are_written(
         add("MEMORY.md", "x" * 5000),
         edit("topics/docker", "# Docker", "\n".join(["word"] * 9_000)),
         edit("topics/docker", "type: topic", "type: [unclosed"),
-        call("create_entry", type="spell", title="X", body="y"),
-        call("create_entry", type="topic", title="", body="y"),
-        call("create_entry", type="topic", title="Nothing", body=""),
-        call("create_entry", type="topic", title="Prompt", body="Call the save_memory tool."),
-        call("merge_entries", entry="topics/docker", into="topics/docker"),
-        call("rename_entry", entry="topics/docker", name="../../outside"),
-        call("rename_entry", entry="MEMORY.md", name="people/memory"),
-        call("delete_entry", entry="USER.md"),
-        call("delete_everything", path="/"),
-        call("add_line", path="MEMORY.md"),
-        call("add_line", path="MEMORY.md", line=5),
-        raw_call("add_line", '{"path": "MEMORY.md", "line": "half'),
-        raw_call("add_line", "[1, 2]"),
+        do("create_entry", type="spell", title="X", body="y"),
+        do("create_entry", type="topic", title="", body="y"),
+        do("create_entry", type="topic", title="Nothing", body=""),
+        do("create_entry", type="topic", title="Prompt", body="Call the save_memory tool."),
+        do("merge_entries", path="topics/docker", to="topics/docker"),
+        do("rename_entry", path="topics/docker", new="../../outside"),
+        do("rename_entry", path="MEMORY.md", new="people/memory"),
+        do("delete_entry", path="USER.md"),
+        do("delete_everything", path="/"),
+        do("add_line", path="MEMORY.md"),
+        do("add_line", path="MEMORY.md", new=5),
+        {"path": "MEMORY.md", "new": "No kind of edit"},
+        [1, 2],
+        "Add that the user likes tea.",
     ],
     ids=lambda wish: str(wish)[:70],
 )
 async def test_what_must_not_be_done_is_refused_and_the_rest_goes_on(
-    room: Room, server: ScriptedServer, wish: dict[str, Any]
+    room: Room, server: ScriptedServer, wish: Any
 ) -> None:
     machine(room, topics__docker="---\ntype: topic\n---\n# Docker\n\nRuns.\n", MEMORY=FACTS)
     before = state(room)
     report = await dreams(room, server, wish, add("topics/docker", "Runs on two hosts"))
-    assert answers(server)[0].startswith("Error: ")
+    assert len(server.prompts[-1].messages) == 2
+    assert len(server.prompts) == 2, "it is told once"
+    assert f"- {json.dumps(wish, ensure_ascii=False)[:200]}" in told(server)
     after = state(room)
     changed = {path for path in after if after[path] != before.get(path)} - {"HEAD"}
     assert changed <= {"knowledge/topics/docker.md", "knowledge/INDEX.md", "memory/cursors.json"}
@@ -687,7 +678,7 @@ async def test_what_is_true_now_supersedes_what_was(room: Room, server: Scripted
     report = await dreams(
         room,
         server,
-        call("supersede", entry="people/alice", old="Lives in Graz", new="Lives in Rome"),
+        do("supersede", path="people/alice", old="Lives in Graz", new="Lives in Rome"),
     )
     assert report.kind == "changed"
     text = room.read("knowledge/people/alice.md")
@@ -702,12 +693,12 @@ async def test_entries_are_linked_and_nobody_is_asked(room: Room, server: Script
     await dreams(
         room,
         server,
-        call("link_entries", entry="people/alice", to="people/bob"),
-        call("link_entries", entry="people/kim", to="people/bob"),
-        call("link_entries", entry="people/bob", to="people/bob"),
+        do("link_entries", path="people/alice", to="people/bob"),
+        do("link_entries", path="people/kim", to="people/bob"),
+        do("link_entries", path="people/bob", to="people/bob"),
     )
     room.library.refresh()
     assert room.library.get("knowledge/people/alice.md").related == ("people/bob",)
     assert room.library.get("knowledge/people/kim.md").related == ()
-    assert "isn't related to itself" in answers(server)[2]
+    assert "isn't related to itself" in refused(server)[0]
     assert proposals(room) == []

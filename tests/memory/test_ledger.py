@@ -99,6 +99,7 @@ def test_the_audit_has_the_promised_shape(
         "dropped": 1,
         "unaccounted": 0,
         "in_entries": 0,
+        "not_grounded": 0,
     }
     assert audit["details"] == [
         {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.memory.consolidation.page import Echo
+from kbtui.memory.edits.grounding import ground_of
 from tests.scripted_server import Reply, Request, ScriptedServer, call
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NAMES = ("Ada", "Bo", "Cem", "Dora", "Eli")
 _MARK = re.compile(r"\bmark\d+x\b")
 _LINE = re.compile(r"#(\d+)\] (\w+)[^:\n]*: ([^\n]*\bmark\d+x\b[^\n]*)")
 _WRITTEN = "mark999x"
-_NOTES = {"search": {"semantic": False}, "memory": {"consolidate_messages": 20}}
+_NOTES = {"search": {"semantic": False}, "context": {"memory_window": 20}}
 
 
 def _said(chance: random.Random, number: int) -> str:
@@ -46,7 +46,13 @@ def _echoing(request: Request) -> Reply:
     if request.tools == ["save_memory"]:
         lines = _LINE.findall(told)
         facts = [
-            {"text": text, "type": "topic", "subject": text.split("'")[0], "message": int(number)}
+            {
+                "text": text,
+                "type": "topic",
+                "subject": text.split("'")[0],
+                "message": int(number),
+                "importance": 3,
+            }
             for number, _, text in lines[:100]
         ]
         summary = " ".join(text for _, who, text in lines if who == "USER") or "They talked."
@@ -139,4 +145,4 @@ def test_what_the_user_said_or_agreed_to_is_no_echo(
             ("user", "Yes, that's it."),
         ):
             session.append(role, text)
-        assert Echo(session.messages).holds(fact) is is_echo
+        assert bool(ground_of(session.messages).lacks(fact)) is is_echo

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NOTES = ["User prefers REST over GraphQL for the new API", "Decided to use PostgreSQL"]
+NOTES = ["User's favorite color is blue", "Knows Python, JavaScript, and Go"]
 SUMMARY = "The user likes blue and knows three languages."
 
 
@@ -64,13 +64,13 @@ async def test_the_days_notes_come_with_the_slice_in_one_commit(
 async def test_what_the_file_says_is_not_repeated_and_the_users_words_stay(
     room: Room, server: ScriptedServer
 ) -> None:
-    room.write(_day(), "my own words\n\n- user prefers REST over GraphQL for the new API.\n")
+    room.write(_day(), "my own words\n\n- user's favorite color is blue.\n")
     _says(server, call_slice(SUMMARY, notes=NOTES))
     await _condense(room, room.talk().id)
     text = room.read(_day())
-    assert text.startswith("my own words\n\n- user prefers REST")
-    assert text.count("REST over GraphQL") == 1
-    assert "PostgreSQL" in text
+    assert text.startswith("my own words\n\n- user's favorite color")
+    assert text.count("color is blue") == 1
+    assert "JavaScript" in text
 
 
 async def test_nothing_to_note_writes_no_file(room: Room, server: ScriptedServer) -> None:
@@ -84,7 +84,7 @@ async def test_what_was_forgotten_is_not_noted(room: Room, server: ScriptedServe
         room.pipeline.tombstones.bury(change, [NOTES[0]])
     _says(server, call_slice(SUMMARY, notes=NOTES))
     await _condense(room, room.talk().id)
-    assert "REST" not in room.read(_day())
+    assert "blue" not in room.read(_day())
 
 
 async def test_a_slice_that_no_model_could_condense_leaves_an_excerpt(
@@ -161,6 +161,35 @@ async def test_without_a_summary_the_excerpt_stands_and_says_so(room: Room) -> N
     text = room.read(notes.path)
     assert "[RAW]" in text
     assert "user: It's blue. Remember that.\n" in text
+
+
+async def test_a_file_without_a_summary_gets_it_when_condensing_succeeds_later(
+    room: Room, server: ScriptedServer
+) -> None:
+    session = room.talk()
+    before = await _end(room, session.id)
+    _says(server, call_slice(SUMMARY, title="Favorite Color"))
+    await _condense(room, session.id)
+    await room.pipeline.session_notes.renew(session.id)
+    text = room.read(before.path)
+    assert f"## Summary\n\n{SUMMARY}\n" in text
+    assert "[RAW]" not in text
+    head = room.history.head()
+    assert await _end(room, session.id) is None, "it is about the same messages"
+    assert room.history.head() == head
+
+
+async def test_a_file_that_somebody_has_edited_stays_as_it_is(
+    room: Room, server: ScriptedServer
+) -> None:
+    session = room.talk()
+    before = await _end(room, session.id)
+    mine = room.read(before.path).replace("[RAW]", "Mine:")
+    room.write(before.path, mine)
+    _says(server, call_slice(SUMMARY))
+    await _condense(room, session.id)
+    await room.pipeline.session_notes.renew(session.id)
+    assert room.read(before.path) == mine
 
 
 async def test_a_title_cannot_lead_elsewhere(room: Room) -> None:

@@ -16,9 +16,9 @@ import pytest
 
 from kbtui.agent.context import assemble
 from kbtui.agent.tools.toolbox import Toolbox
-from kbtui.agent.window import session_window
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.sessions.window import session_window
 from tests.memory.memory_room import SEED, call_save, call_slice, entry, scripted
 from tests.scripted_server import Reply, ScriptedServer
 
@@ -77,8 +77,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_session_rolling_window_by_messages_and_by_tokens(tmp_path: Path) -> None:
-    memory = {"consolidate_messages": 8}
-    with opened(tmp_path / "notes", memory=memory) as kb:
+    with opened(tmp_path / "notes", context={"memory_window": 8}) as kb:
         session = talk(kb, 2)
         by_messages = session_window(
             session.messages, most_messages=4, most_tokens=9999, is_local=True
@@ -95,7 +94,7 @@ def test_session_rolling_window_by_messages_and_by_tokens(tmp_path: Path) -> Non
 
 
 def test_consolidation_is_automatic_asynchronous_and_never_blocks_a_turn(tmp_path: Path) -> None:
-    with opened(tmp_path / "notes", memory={"consolidate_messages": 8}) as kb:
+    with opened(tmp_path / "notes", context={"memory_window": 8}) as kb:
         session = talk(kb, 2)
         threads: list[str] = []
         kb.memory.worker.subscribe(lambda _: threads.append(threading.current_thread().name))
@@ -216,8 +215,8 @@ def test_memory_and_docs_are_indexed_in_scopes_of_their_own(kb: KnowledgeBase) -
     assert chosen.sync_interval_seconds == 60
 
 
-def test_memory_search_and_vector_search_are_tools_of_the_agent() -> None:
-    assert {"memory_search", "vector_search"} <= {spec.name for spec in Toolbox().specs}
+def test_memory_and_documents_are_searched_by_a_tool_of_the_agent() -> None:
+    assert "search" in {spec.name for spec in Toolbox().specs}
 
 
 # Seed 003 ------------------------------------------------------------------------------------
@@ -226,7 +225,7 @@ def test_memory_search_and_vector_search_are_tools_of_the_agent() -> None:
 def test_the_oldest_safe_slice_goes_into_the_archive_with_a_cursor(tmp_path: Path) -> None:
     from kbtui.models.port import ToolCall
 
-    with opened(tmp_path / "notes", memory={"consolidate_messages": 4}) as kb:
+    with opened(tmp_path / "notes", context={"memory_window": 4}) as kb:
         session = kb.sessions.create("tui")
         for number in range(4):
             session.append("user", f"I use tool number {number}.")
@@ -261,11 +260,7 @@ def test_dream_curates_in_small_edits(kb: KnowledgeBase) -> None:
     assert "- Owns [[topics/billing]]\n" in kb.library.find("Alice").text
     assert not kb.memory.dream.has_news()
     settings = kb.settings.dream
-    assert (settings.interval_hours, settings.max_batch_size, settings.max_iterations) == (
-        2,
-        20,
-        10,
-    )
+    assert (settings.interval_hours, settings.max_batch_size) == (2, 20)
 
 
 def test_dream_log_and_dream_restore_show_and_take_back(kb: KnowledgeBase) -> None:
@@ -339,7 +334,7 @@ def test_the_prompt_has_every_part_within_its_budget(kb: KnowledgeBase) -> None:
     assert "tea" in parts["MEMORY.md"].text
     assert "Walked the dog." in parts["notes"].text
     assert "docker" in parts["index"].text
-    assert "edit_entry" in parts["skills"].text
+    assert "Only a tool call writes" in parts["skills"].text
     assert parts["session"].tokens > 0
     limits = kb.settings.context
     assert parts["index"].tokens <= limits.index_tokens

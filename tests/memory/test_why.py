@@ -10,9 +10,9 @@ from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.recall.provenance import Provenance
-from tests.memory.dream_room import add, archive, dream_room, dreams, edit
+from tests.memory.dream_room import add, archive, do, dream_room, dreams, edit
 from tests.memory.memory_room import call_slice, open_room, scripted
-from tests.scripted_server import Reply, ScriptedServer, call
+from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,7 @@ async def test_a_condensed_fact_leads_to_what_was_said(
 ) -> None:
     room = open_room(tmp_path / "notes", **scripted(server))
     fact = {"text": "My favorite color is blue.", "type": "preference", "subject": "Favorite color"}
+    fact |= {"importance": 3}
     server.enqueue(Reply(tool_calls=[call_slice(facts=[{**fact, "message": 3}])]))
     talk = room.talk(SAID)
     await room.pipeline.consolidator.run(talk.id, everything=True, trigger=Trigger.CLOSED)
@@ -152,7 +153,7 @@ async def test_a_line_that_dream_moves_keeps_its_author_and_its_sources(tmp_path
             change.write(ALICE, "---\ntype: person\n---\n# Alice\n\n## Notes\n- Plays chess\n")
         archive(room)
         said = "- Prefers tabs over spaces"
-        await dreams(room, server, call("move_line", path="MEMORY.md", line=said, to=ALICE))
+        await dreams(room, server, do("move_line", path="MEMORY.md", old=said, to=ALICE))
     assert "tabs" not in room.read(MEMORY)
     (moved,) = next(iter(room.history.log(actor=Actor.DREAM))).moves
     assert (moved.source, moved.source_line, moved.target) == (MEMORY, 4, ALICE)
@@ -169,7 +170,7 @@ async def _reworded(tmp_path: Path, new: str, *, read: str) -> Why:
     """Why a line stands there that Dream wrote in the place of `PLAIN`, twice."""
     with ScriptedServer() as server:
         room = dream_room(tmp_path / "notes", server)
-        talk = room.talk(SAID)
+        talk = room.talk([(0, "user", f"{read} I like Python, and own a red bicycle."), *SAID[1:]])
         with room.history.change(Actor.AGENT, "asked to", Origin(talk.id, (5, 5), "t")) as change:
             change.write(MEMORY, f"# Facts\n\n- Lives in Graz\n{PLAIN}\n- Cat\n")
         archive(room, read, session=talk.id, messages=(1, 2))
@@ -182,7 +183,7 @@ async def _reworded(tmp_path: Path, new: str, *, read: str) -> Why:
 async def test_a_line_that_dream_only_rewords_leads_to_what_was_said_first(
     tmp_path: Path,
 ) -> None:
-    why = await _reworded(tmp_path, "- Prefers tabs, not spaces", read="The weather was nice.")
+    why = await _reworded(tmp_path, "- Prefers tabs, not spaces", read="The bicycle is red.")
     assert why.origin.actor is Actor.DREAM
     assert why.text == "- Prefers tabs, not spaces"
     assert why.line == 4
@@ -197,7 +198,7 @@ async def test_a_line_that_dream_only_rewords_leads_to_what_was_said_first(
 
 async def test_what_dream_adds_to_a_line_leads_to_what_it_had_read(tmp_path: Path) -> None:
     new = "- Prefers tabs over spaces in Python"
-    why = await _reworded(tmp_path, new, read="They write Python.")
+    why = await _reworded(tmp_path, new, read="They prefer tabs, not spaces, in Python.")
     assert [message.id for message in why.messages] == [1, 2]
     assert why.note == "Dream wrote it from what the archive says."
 

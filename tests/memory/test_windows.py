@@ -16,6 +16,7 @@ from tests.scripted_server import Reply, Request, ScriptedServer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.sessions.store import Session
 
 _MARK = re.compile(r"\bfact\d+x\b")
@@ -75,9 +76,9 @@ def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int)
             assert len(session.messages) >= 120
 
 
-@pytest.mark.parametrize("window", [8_192, 32_768])
-def test_condensing_a_long_session_leaves_little_of_it_in_the_prompt(
-    tmp_path: Path, window: int
+@pytest.mark.parametrize(("window", "turns", "most"), [(8_192, 40, 4), (200_000, 60, 0)])
+def test_a_conversation_is_condensed_only_when_its_prompt_is_full(
+    tmp_path: Path, window: int, turns: int, most: int
 ) -> None:
     with ScriptedServer([_answer]) as server:
         role = {
@@ -89,14 +90,17 @@ def test_condensing_a_long_session_leaves_little_of_it_in_the_prompt(
         overrides = {"models": {"chat": role, "retries": 0}, "search": {"semantic": False}}
         with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as kb:
             session = kb.sessions.create("test")
-            for number in range(50):
-                session.append("user", f"fact{number}x: " + "what they say about it. " * 20)
-                session.append("assistant", "So it is, and so it stays. " * 15)
-            before = kb.session_tokens(session.id)
-            asyncio.run(kb.memory.consolidate(session.id))
-            after = kb.session_tokens(session.id)
-            assert kb.memory.audit().pending == 0
-    assert 0 < after <= 0.4 * before
+            outcomes = [asyncio.run(_say(kb, session, number)) for number in range(turns)]
+            longest = max(len(json.dumps(each.body)) / 4 for each in server.prompts)
+    assert len([each for each in outcomes if each is not None]) <= most
+    assert longest >= window / 2 or not most
+
+
+async def _say(kb: KnowledgeBase, session: Session, number: int) -> Outcome | None:
+    said = f"fact{number}x: " + "what there is to say about it, in plain words. " * 12
+    async for _ in kb.agent.turn(session, said):
+        pass
+    return await kb.memory.consolidate_if_due(session.id, 60)
 
 
 async def _converse(kb: KnowledgeBase, session: Session, server: ScriptedServer) -> list[str]:

@@ -41,6 +41,7 @@ ANSWERS = {
         "facts": [{"text": "Favorite color: blue", "type": "user", "subject": ""}],
         "corrections": [],
     },
+    "curate": {"edits": []},
 }
 
 
@@ -67,8 +68,6 @@ class Model(OfflineModel):
             await asyncio.Event().wait()
         usage = Usage(1, 1, self.cost)
         tool = options.get("force_tool")
-        if tool is None and len(args) > 1 and args[1]:  # Dream has nothing to do
-            return Reply("", (ToolCall("1", "finish", "{}"),), "tool_calls", usage)
         if tool is None:
             return Reply("- Favorite color: blue", (), "stop", usage)
         call = ToolCall("1", tool, json.dumps(ANSWERS[tool]))
@@ -124,7 +123,7 @@ def _kept(root: Path, model: Model, *, ask_first: bool = False, **overrides: Any
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Kept]:
-    kept = _kept(tmp_path / "notes", Model(), memory={"consolidate_messages": 6})
+    kept = _kept(tmp_path / "notes", Model(), context={"memory_window": 6})
     yield kept
     kept.worker.close()
     kept.room.close()
@@ -161,6 +160,17 @@ def test_what_was_left_behind_is_found_at_the_next_start(kept: Kept) -> None:
     kept.worker.start()
     until(kept.archived)
     assert kept.archived() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_what_is_never_answered_is_condensed_when_no_answer_can_come(kept: Kept) -> None:
+    kept.room.talk([(0, "user", "My favorite color is blue.")])
+    kept.room.clock.pass_(minutes=6)
+    kept.worker.start()
+    until(lambda: kept.worker._quiet_since)
+    kept.let_finish()
+    assert kept.archived() == []
+    kept.room.clock.pass_(minutes=10)
+    until(kept.archived)
 
 
 @pytest.mark.parametrize(("minutes", "files"), [(31, 0), (61, 1)])

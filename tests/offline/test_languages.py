@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.offline.language import languages
+from kbtui.offline.language import Language, languages
 from kbtui.offline.message import Kind, read_message
 from kbtui.offline.names import lines_by_name
 
@@ -15,6 +15,17 @@ def test_english_comes_first_and_every_language_has_every_list() -> None:
     for each in found:
         lists = ("question", "greeting", "thanks", "talk", "remember", "decision", "task", "small")
         assert all(each.phrases[name].by_first for name in lists), each.code
+
+
+@pytest.mark.parametrize("language", languages(), ids=lambda each: each.code)
+def test_numbers_days_and_months_have_their_place(language: Language) -> None:
+    assert [len(language.ordered[name]) for name in ("numbers", "weekdays", "months")] == [
+        11,
+        7,
+        12,
+    ]
+    assert language.place("months", language.ordered["months"][4]) == 4
+    assert language.place("weekdays", "nothing") is None
 
 
 @pytest.mark.parametrize(

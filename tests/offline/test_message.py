@@ -34,6 +34,7 @@ from kbtui.offline.message import Kind, read_message
         ("thanks, that helps!", "thanks"),
         ("vielen Dank", "thanks"),
         ("who is Maria", "question"),
+        ("Who cares about the budget, I spent 300 on shoes", "statement"),
         ("ok, when is the release", "question"),
         ("wann kommt der Ofen", "question"),
         ("cuándo llega el horno", "question"),

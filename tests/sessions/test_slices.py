@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from kbtui.models.port import ToolCall, estimate_tokens
-from kbtui.sessions.slices import Unit, oldest_units, pages, split_text, split_units
+from kbtui.sessions.slices import Unit, pages, split_text, split_units
 from kbtui.sessions.store import SessionMessage
 
 START = datetime(2026, 3, 6, 10, tzinfo=UTC)
@@ -63,34 +62,6 @@ def test_a_call_without_result_waits_unless_the_session_is_closed() -> None:
     assert not any(unit.open for unit in split_units(messages, closed=True))
     # One that was broken off in an earlier turn waits for nothing.
     assert not any(unit.open for unit in split_units(_conversation("ucua")))
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_no_slice_ever_splits_a_pair_or_a_turn_that_could_stay_whole(seed: int) -> None:
-    rng = random.Random(seed)
-    turns = ["u" + "cr" * rng.randrange(4) + "a" for _ in range(rng.randrange(2, 12))]
-    messages = _conversation("".join(turns))
-    units = split_units(messages)
-    keep = rng.randrange(0, len(messages))
-    chosen = oldest_units(units, keep_messages=keep, keep_tokens=10_000, cost=_cost)
-    assert chosen, "two turns: the first can always go"
-    rest = messages[sum(len(unit.messages) for unit in chosen) :]
-    assert rest, "something stays"
-    assert rest[0].role == "user"
-
-
-def test_the_slice_leaves_about_what_is_to_be_kept() -> None:
-    units = split_units(_conversation("ua" * 10))
-    by_messages = oldest_units(units, keep_messages=6, keep_tokens=1000, cost=_cost)
-    assert by_messages[-1].last == 14
-    by_tokens = oldest_units(units, keep_messages=100, keep_tokens=40, cost=_cost)
-    assert by_tokens[-1].last == 16
-
-
-def test_within_one_endless_turn_the_slice_ends_between_calls() -> None:
-    units = split_units(_conversation("u" + "cr" * 20))
-    chosen = oldest_units(units, keep_messages=10, keep_tokens=1000, cost=_cost)
-    assert chosen[-1].last == 31
 
 
 def test_pages_hold_every_unit_once_and_break_at_turns() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from kbtui.agent.sources import Sources
@@ -18,8 +19,10 @@ from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Commit, Origin
 from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.knowledge.library.library import Library
+from kbtui.knowledge.library.reader import Reader
 from kbtui.memory.edits.editor import Editor
-from kbtui.models.port import ToolSpec
+from kbtui.memory.edits.grounding import Ground
+from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
@@ -27,7 +30,7 @@ from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout, Workspace
 
-MOST_CHARACTERS = 16_000
+MOST_TOKENS = 4_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
 
 
@@ -65,6 +68,8 @@ class ToolContext:
         now: The clock, in the user's time zone.
         names_private: Whoever mustn't see what a private entry says may know that it is there.
         recalls: Earlier conversations may be searched.
+        most_tokens: So long a result may be.
+        find_ground: Gives what may be written without a person's decision; None: all of it.
     """
 
     workspace: Workspace
@@ -85,6 +90,29 @@ class ToolContext:
     said_at: datetime | None = None
     names_private: bool = True
     recalls: bool = True
+    most_tokens: int = MOST_TOKENS
+    find_ground: Callable[[], Ground] | None = None
+
+    @property
+    def shown(self) -> Reader:
+        """The library without what the model of this turn must not see."""
+        return self.library if self.is_local else self.library.public
+
+    @property
+    def unseen(self) -> int:
+        """How many entries there are that aren't shown, if that may be known."""
+        return len(self.library.infos()) - len(self.shown.infos()) if self.names_private else 0
+
+    def check_shown(self, path: str) -> None:
+        """See that a file may be shown.
+
+        Raises:
+            RefusedError: it is private.
+            NotFoundError: it is, and whoever asks must not even know that it is there.
+        """
+        if not self.is_hidden(path):
+            return
+        raise hidden(path) if self.names_private else not_there(path)
 
     def is_private(self, path: str) -> bool:
         """True if a file is for local models only."""
@@ -123,17 +151,17 @@ class ToolContext:
 
         Raises:
             NotFoundError: nothing is called so.
+            RefusedError: what is called so is private; its other names aren't told.
             UsageError: several are.
         """
         if self.is_local:
             return self.library.find_path(ref)
         try:
-            return self.library.find_path(ref, show_private=False)
+            return self.library.public.find_path(ref)
         except NotFoundError:
-            exact = self.library.named(ref) if self.names_private else None
-            if exact is None:
+            if not self.names_private or self.library.named(ref) is None:
                 raise
-            return exact  # who knows the name hears that it is private
+            raise hidden(clean_line(ref)) from None
 
 
 class Tool(Protocol):
@@ -150,15 +178,22 @@ class RefusedError(UsageError):
     """Raised for a thing that a model may not do."""
 
 
-def spec(name: str, description: str, required: tuple[str, ...], **properties: Any) -> ToolSpec:
-    """Describe a tool; each property is a JSON Schema."""
+def spec(
+    name: str,
+    description: str,
+    required: tuple[str, ...],
+    /,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    **properties: Any,
+) -> ToolSpec:
+    """Describe a tool; each property is a JSON Schema, `renamed` as in `ToolSpec`."""
     schema = {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
     }
-    return ToolSpec(name, " ".join(description.split()), schema)
+    return ToolSpec(name, " ".join(description.split()), schema, renamed=renamed)
 
 
 def text(description: str, **more: Any) -> dict[str, Any]:
@@ -203,7 +238,7 @@ def flag(description: str) -> dict[str, Any]:
 
 def error_text(error: KbtuiError) -> str:
     """An error as the model is told it."""
-    return f"Error: {error}"
+    return f"Error: {error.for_models}"
 
 
 def hidden(name: str) -> RefusedError:
@@ -214,12 +249,23 @@ def hidden(name: str) -> RefusedError:
     )
 
 
-def cap(output: str) -> str:
+def not_there(path: str) -> NotFoundError:
+    """Say that there is no such file."""
+    return NotFoundError(f"There is no {clean_line(path)}.", "See what there is: list_entries.")
+
+
+def cap(output: str, most_tokens: int = MOST_TOKENS) -> str:
     """Cut what is too long at a line, and say so."""
-    if len(output) <= MOST_CHARACTERS:
+    head = cut_to_tokens(output, most_tokens) or cut_line(output, most_tokens)
+    if head == output:
         return output
-    head = output[:MOST_CHARACTERS].rpartition("\n")[0] or output[:MOST_CHARACTERS]
-    return f"{head}\n(cut: {len(output) - len(head):,} more characters)"
+    return f"{head.rstrip()}\n(cut: {len(output) - len(head):,} more characters)"
+
+
+def cut_line(line: str, most_tokens: int) -> str:
+    """The beginning of a line that is too long."""
+    tokens = estimate_tokens(line)
+    return line if tokens <= most_tokens else line[: len(line) * most_tokens // tokens]
 
 
 AREAS = ("knowledge", "memory", "docs", "skills", *BOOTSTRAP_FILES)

@@ -20,7 +20,7 @@ class ListEntries:
     spec = spec(
         "list_entries",
         """List knowledge entries with their one-line summaries, the last changed first. To find
-        something by what it says, use memory_search instead.""",
+        something by what it says, use search instead.""",
         (),
         type=text("only this type", enum=list(ENTRY_TYPES)),
         category=text("only this folder of entries, e.g. people"),
@@ -36,16 +36,13 @@ class ListEntries:
         """List them; of private entries only their number, unless the model is local."""
         since, _, until = days(arguments).partition("..")
         first, last = _padded(since), f"{_padded(until)}~" if until else "~"
-        infos = context.library.infos()
-        shows = context.is_local
+        infos = context.shown.infos()
         found = [
             info
             for info in infos
-            if (shows or not info.private)
-            and _fits(info, arguments)
+            if _fits(info, arguments)
             and (not (since or until) or first <= (info.updated or info.created or "") <= last)
         ]
-        hidden = 0 if shows or not context.names_private else sum(info.private for info in infos)
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
@@ -53,8 +50,8 @@ class ListEntries:
         private = tuple(info.path for info in shown if info.private)
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
-        if hidden and not arguments:
-            lines.append(hidden_entries(hidden))
+        if not arguments and (unseen := context.unseen):
+            lines.append(hidden_entries(unseen))
         summary = counted(len(found), "entry", "entries")
         data = {"total": len(found), "entries": [_described(info) for info in shown]}
         return ToolResult("\n".join([f"{summary}:", *lines]), summary, private, data)

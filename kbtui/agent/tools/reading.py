@@ -1,4 +1,4 @@
-"""The tools ``read_entry``, ``read_file`` and ``grep``: looking at files, word for word.
+"""The tools ``read`` and ``grep``: looking at entries and files, word for word.
 
 Python's ``re`` can take forever on an expression such as ``(a+)+$`` and holds the interpreter
 while it does, so expressions from a model run in a child process that is ended after a while.
@@ -17,24 +17,26 @@ from typing import Any
 from kbtui.agent.sources import heading, quoted, text_lines
 from kbtui.agent.tools.base import (
     AREAS,
-    MOST_CHARACTERS,
+    MOST_TOKENS,
     RefusedError,
     ToolContext,
     ToolResult,
     cap,
     checked_area,
+    cut_line,
     flag,
-    hidden,
+    not_there,
     number,
     spec,
     text,
 )
 from kbtui.documents.documents import Documents, is_document
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import KbtuiError, NotFoundError, UnsafePathError, UsageError
 from kbtui.knowledge.catalog.catalog import is_ours
+from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import ENTRIES, short_name
 from kbtui.workspace.scan import Scanner
 
 _PATIENCE_SECONDS = 3.0
@@ -139,38 +141,52 @@ _MOST_MATCHES = 60
 _LINE_WIDTH = 400
 
 
-class ReadFile:
-    """Reads any text file of the areas that the agent may see."""
+class Read:
+    """Reads an entry, or any text file or document of the areas that the agent may see."""
 
     spec = spec(
-        "read_file",
-        """Read a file of the workspace: an entry, or one under memory/, docs/ or skills/, or
-        SOUL.md, USER.md, AGENTS.md, TOOLS.md, IDENTITY.md. Cite it as [n].""",
+        "read",
+        """Read a knowledge entry in full, with the entries that it links to and that link to it; or
+        a file under memory/, docs/ or skills/, or SOUL.md, USER.md, AGENTS.md, TOOLS.md,
+        IDENTITY.md. The number before its path can be cited as [n].""",
         ("path",),
-        path=text("path from the workspace's root"),
-        from_line=number("first line (1)"),
-        lines=number("how many lines (400)"),
+        path=text("an entry's category/slug, slug, title or alias; or a file's path"),
+        from_line=number("first line to show (1), for what is long"),
     )
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Read it."""
-        path = checked_area(arguments["path"], context.settings.search.roots, context.workspace)
-        if context.conceals(path):
-            raise not_there(path)
-        if context.is_hidden(path):
-            raise hidden(path)
-        whole, places = _whole_text(context, path)
+        path = _meant(context, arguments["path"])
         first = max(1, arguments.get("from_line", 1))
-        shown, rest = window(whole, first, max(1, arguments.get("lines", _LINES)))
-        source = context.sources.add(path, first, shown, places=places)
-        parts = [heading(source), quoted(shown)]
-        if rest:
-            parts.append(f"({rest} more lines: use from_line={source.last + 1})")
-        private = (path,) if context.is_private(path) else ()
-        summary = f"{path}, {counted(len(text_lines(shown)), 'line')}"
-        found = {"path": path, "from_line": first, "text": shown, "lines_left": rest}
-        return ToolResult("\n".join(parts), summary, private, found)
+        if context.library.info(path) is not None:
+            return read_entry(context, path, first)
+        return read_file(context, path, first)
+
+
+def _meant(context: ToolContext, ref: str) -> str:
+    """The path of a file that is there, or of an entry by any name of it.
+
+    Raises:
+        NotFoundError: nothing is called so.
+        UsageError: several entries are, or the path can't be used.
+    """
+    try:
+        path = checked_area(ref, context.settings.search.roots, context.workspace)
+    except UsageError as error:
+        refused: UsageError | None = error
+    else:
+        refused = None
+        if not path.startswith(ENTRIES) and files.exists(context.workspace, path):
+            return path
+    try:
+        return context.find_path(ref)
+    except NotFoundError:
+        if refused is None:
+            return path
+        if isinstance(refused, UnsafePathError):
+            raise refused from None
+        raise
 
 
 class Grep:
@@ -179,8 +195,7 @@ class Grep:
     spec = spec(
         "grep",
         """Find the lines of the workspace's text files that contain a text, letter for letter;
-        for names, ids and exact wordings. To find something by what it means, use
-        memory_search.""",
+        for names, ids and exact wordings. To find something by what it means, use search.""",
         ("pattern",),
         pattern=text("the text to find", maxLength=500),
         path=text("only this file or folder, such as memory"),
@@ -214,17 +229,13 @@ class Grep:
             for each in shown
         ]
         data = {"matches": matches, "more": more}
-        return ToolResult(cap(f"{count}:\n{quoted(chr(10).join(lines))}"), count, private, data)
+        found_lines = cap("\n".join(lines), context.most_tokens)
+        return ToolResult(f"{count}:\n{quoted(found_lines)}", count, private, data)
 
     @staticmethod
     def _line(context: ToolContext, match: Match) -> str:
         source = context.sources.add(match.path, match.line, match.text)
         return f"[{source.n}] {match.path}:{match.line}: {shorten(match.text, _LINE_WIDTH)}"
-
-
-def not_there(path: str) -> NotFoundError:
-    """Say that there is no such file."""
-    return NotFoundError(f"There is no {clean_line(path)}.", "See what there is: list_entries.")
 
 
 def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, str], ...]]:
@@ -236,10 +247,9 @@ def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, 
             if not text.parts:
                 raise RefusedError(f"{clean_line(path)} can't be read: {text.problem}.")
             return text.whole, text.places
-        data = files.read_bytes(context.workspace, path, _MOST_FILE)
+        decoded = files.text_of(context.shown.read(path, _MOST_FILE))
     except NotFoundError:
         raise not_there(path) from None
-    decoded = files.text_of(data)
     if "\x00" in decoded:
         raise RefusedError(f"{path} is not a text file.")
     return context.shown_text(path, decoded), ()
@@ -250,91 +260,99 @@ def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
     everywhere = below.strip() in ("", ".", "/", "./")
     area = "" if everywhere else checked_area(below, roots, context.workspace)
     found = Scanner(context.workspace).scan(*((area,) if area else (*AREAS, *roots)))
-    states = {path: state for path, state in found.items() if not context.conceals(path)}
-    if area and not states:
+    if area and not any(map(context.shown.exists, found)):
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
-    for path, state in sorted(states.items()):
-        if state.size <= _MOST_FILE and not context.is_hidden(path):
-            try:
-                decoded = files.decode(files.read_bytes(context.workspace, path, _MOST_FILE))
-            except KbtuiError:
-                continue
-            generated = path.endswith("/INDEX.md") and is_ours(decoded.text)
-            if "\x00" not in decoded.text and not generated:
-                yield path, decoded.text
+    for path in sorted(found):
+        try:
+            decoded = files.text_of(context.shown.read(path, _MOST_FILE))
+        except KbtuiError:  # it is private, or too large, or gone
+            continue
+        generated = path.endswith("/INDEX.md") and is_ours(decoded)
+        if "\x00" not in decoded and not generated:
+            yield path, decoded
 
 
-class ReadEntry:
-    """Reads an entry by path, slug, title or alias."""
+def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
+    """Read an entry from line `first` on.
 
-    spec = spec(
-        "read_entry",
-        """Read a knowledge entry in full, with the entries that it links to and that link to it.
-        The number before its path can be cited as [n].""",
-        ("entry",),
-        entry=text("path, category/slug, slug, title or alias"),
-        from_line=number("first line to show (1), for what is long"),
+    Raises:
+        RefusedError: whoever asks may not.
+        NotFoundError: it isn't there any more.
+    """
+    checked_area(path, context.settings.search.roots)
+    name = short_name(path)
+    context.check_shown(path)
+    entry = context.shown.get(path)
+    shown, rest = window(
+        context.shown_text(path, entry.text), first, most_tokens=context.most_tokens
     )
-    writes = False
-
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it."""
-        path = context.find_path(arguments["entry"])
-        checked_area(path, context.settings.search.roots)
-        name = short_name(path)
-        if context.is_hidden(path):
-            raise hidden(name)
-        entry = context.library.get(path)
-        first = max(1, arguments.get("from_line", 1))
-        shown, rest = window(context.shown_text(path, entry.text), first)
-        source = context.sources.add(path, first, shown, entry.title)
-        parts = [heading(source), quoted(shown)]
-        if rest:
-            parts.append(f"({rest} more lines: use from_line={source.last + 1})")
-        if entry.problem:
-            parts.append(f"Note: {entry.problem} It can't be edited here.")
-        links, backlinks = _links(context, path)
-        parts += _in_words("Links to", links) + _in_words("Linked from", backlinks)
-        private = (path,) if context.is_private(path) else ()
-        data = {
-            "path": path,
-            "title": entry.title,
-            "hash": entry.blob,
-            "from_line": first,
-            "text": shown,
-            "lines_left": rest,
-            "links": links,
-            "backlinks": backlinks,
-        }
-        summary = f"{name}, {counted(len(text_lines(shown)), 'line')}"
-        return ToolResult("\n".join(parts), summary, private, data)
+    source = context.sources.add(path, first, shown, entry.title)
+    parts = [heading(source), quoted(shown)]
+    if rest:
+        parts.append(f"({rest} more lines: use from_line={source.last + 1})")
+    if entry.problem:
+        parts.append(f"Note: {entry.problem} It can't be edited here.")
+    links, backlinks = _links(context, path)
+    parts += _in_words("Links to", links) + _in_words("Linked from", backlinks)
+    private = (path,) if context.is_private(path) else ()
+    data = {
+        "path": path,
+        "title": entry.title,
+        "hash": entry.blob,
+        "from_line": first,
+        "text": shown,
+        "lines_left": rest,
+        "links": links,
+        "backlinks": backlinks,
+    }
+    summary = f"{name}, {counted(len(text_lines(shown)), 'line')}"
+    return ToolResult("\n".join(parts), summary, private, data)
 
 
-def window(whole: str, first: int, most_lines: int = 1_000_000) -> tuple[str, int]:
+def read_file(context: ToolContext, path: str, first: int, most_lines: int = _LINES) -> ToolResult:
+    """Read a text file or a document from line `first` on.
+
+    Raises:
+        RefusedError: whoever asks may not, or it has no text.
+        NotFoundError: it isn't there.
+    """
+    path = checked_area(path, context.settings.search.roots, context.workspace)
+    context.check_shown(path)
+    whole, places = _whole_text(context, path)
+    shown, rest = window(whole, first, most_lines, context.most_tokens)
+    source = context.sources.add(path, first, shown, places=places)
+    parts = [heading(source), quoted(shown)]
+    if rest:
+        parts.append(f"({rest} more lines: use from_line={source.last + 1})")
+    private = (path,) if context.is_private(path) else ()
+    summary = f"{path}, {counted(len(text_lines(shown)), 'line')}"
+    found = {"path": path, "from_line": first, "text": shown, "lines_left": rest}
+    return ToolResult("\n".join(parts), summary, private, found)
+
+
+def window(
+    whole: str, first: int, most_lines: int = 1_000_000, most_tokens: int = MOST_TOKENS
+) -> tuple[str, int]:
     """The lines of a text from `first` on that fit a tool's answer, and how many are left.
 
     A line that is longer than a whole answer is cut.
     """
     lines = text_lines(whole)[first - 1 :]
     shown: list[str] = []
-    size = 0
+    left = most_tokens
     for line in lines[:most_lines]:
-        size += len(line) + 1
-        if shown and size > MOST_CHARACTERS:
+        left -= estimate_tokens(f"{line}\n")
+        if shown and left < 0:
             break
-        shown.append(line[:MOST_CHARACTERS])
+        shown.append(cut_line(line, most_tokens))
     return "\n".join(shown), len(lines) - len(shown)
 
 
 def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
     """The links of an entry, and the lines that link to it."""
-    targets = dict.fromkeys(link.path for link in context.library.outgoing(path) if link.path)
-    sources = dict.fromkeys(link.path for link in context.library.backlinks(path))
-    shown = (
-        [each for each in paths if not context.is_hidden(each)] for paths in (targets, sources)
-    )
-    links, backlinks = (paths[:20] for paths in shown)
-    return links, backlinks
+    targets = dict.fromkeys(link.path for link in context.shown.outgoing(path) if link.path)
+    sources = dict.fromkeys(link.path for link in context.shown.backlinks(path))
+    return list(targets)[:20], list(sources)[:20]
 
 
 def _in_words(label: str, paths: list[str]) -> list[str]:

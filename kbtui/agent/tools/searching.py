@@ -1,8 +1,8 @@
-"""The tools ``memory_search`` and ``vector_search``."""
+"""The tool ``search``, and how any tool searches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from kbtui.agent.tools.base import (
     text,
 )
 from kbtui.documents.documents import is_document
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import KbtuiError, NotFoundError, without_commands
+from kbtui.models.port import estimate_tokens
 from kbtui.search.results import Hit, Place, SearchResult
 from kbtui.text import clean_line, counted, shorten
 from kbtui.workspace import files
@@ -28,52 +29,50 @@ _LIMIT = 8
 _MOST_HITS = 20
 _MOST_PER_HIT = 1_500
 _SHOWN = 60
+_HEADING_TOKENS = 60  # of a hit
 
 
-class MemorySearch:
-    """Searches entries, memory and earlier conversations."""
+class Search:
+    """Searches entries, memory, earlier conversations and documents."""
 
     spec = spec(
-        "memory_search",
-        """Search the user's knowledge entries, memory notes and earlier conversations by meaning
-        and by words. Use it before you answer a question about the user, their work or anything
-        they may have told you, and before you write an entry. Cite what you use as [n].""",
+        "search",
+        """Search the user's knowledge entries, memory notes, earlier conversations and project
+        documents by meaning and by words. Use it before you answer a question about the user, their
+        work or anything they may have told you, and before you write an entry. Cite what you use
+        as [n].""",
         ("query",),
         query=text("a question, keywords, or what you are looking for", maxLength=2000),
         type=text("only entries of this type, e.g. decision"),
         tag=text("only what has this tag"),
         since=SINCE,
         until=UNTIL,
-        limit=number("how many results at most (8)"),
-    )
-    writes = False
-
-    def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search for what answers, in what was told: not in kbtui's own words, nor questions."""
-        talk = ("sessions",) if context.recalls else ()
-        scope = ",".join(("knowledge", "memory", *talk, *context.settings.search.roots))
-        return _search(context, arguments, scope, "memory")
-
-
-class VectorSearch:
-    """Searches project documents."""
-
-    spec = spec(
-        "vector_search",
-        """Search the project documents under docs/ by meaning and by words. Cite what you use
-        as [n].""",
-        ("query",),
-        query=text("a question, keywords, or what you are looking for", maxLength=2000),
-        project=text("only this folder of docs/"),
+        project=text("only the documents of this folder of docs/"),
         limit=number("how many results at most (8)"),
     )
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Search."""
-        project = arguments.get("project", "").strip("/").removeprefix("docs/")
-        scope = f"docs/{_checked_project(context, project)}" if project else "docs"
-        return _search(context, arguments, scope, "document")
+        project = arguments.get("project", "")
+        scope = scope_of_project(context, project) if project else f"{what_was_told(context)},docs"
+        return search_in(context, arguments, scope)
+
+
+def what_was_told(context: ToolContext) -> str:
+    """The scope of entries, memory and conversations: not of kbtui's own words, nor questions."""
+    talk = ("sessions",) if context.recalls else ()
+    return ",".join(("knowledge", "memory", *talk, *context.settings.search.roots))
+
+
+def scope_of_project(context: ToolContext, project: str) -> str:
+    """The scope of one folder of docs/, or of all of it.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    name = project.strip("/").removeprefix("docs/")
+    return f"docs/{_checked_project(context, name)}" if name else "docs"
 
 
 def _checked_project(context: ToolContext, project: str) -> str:
@@ -86,9 +85,14 @@ def _checked_project(context: ToolContext, project: str) -> str:
     return project
 
 
-def _search(
-    context: ToolContext, arguments: Mapping[str, Any], scope: str, what: str
+def search_in(
+    context: ToolContext, arguments: Mapping[str, Any], scope: str, what: str = "memory"
 ) -> ToolResult:
+    """Search a scope for what answers `query`; `what` it holds is said to a model.
+
+    Raises:
+        RefusedError: nothing is asked for, or a day is no date.
+    """
     query = clean_line(arguments["query"])
     if not query:
         raise RefusedError("The query is empty.", "Say what to look for.")
@@ -105,18 +109,28 @@ def _search(
         sendable=not (context.is_local and context.has_private),
     )
     hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
-    count = counted(len(hits), f"{what} result")
-    shown = [_shown(context, hit) for hit in hits]
+    shown = [_shown(context, hit) for hit in _fitting_hits(context, hits)]
+    count = counted(len(shown), f"{what} result")
     data = {"hits": [each.data for each in shown], "notice": result.notice}
     if not hits:
         return ToolResult(_nothing(context, result, query, what), f"no {what} results", data=data)
     parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
     for each in shown:
         parts += [each.text, ""]
-    if result.notice:
-        parts.append(f"Note: {result.notice}")
+    if notice := without_commands(result.notice):
+        parts.append(f"Note: {notice}")
     private = tuple(each.path for each in shown if each.is_private)
     return ToolResult("\n".join(parts).rstrip(), count, private, data)
+
+
+def _fitting_hits(context: ToolContext, hits: Sequence[Hit]) -> Iterator[Hit]:
+    """The first hits that fit a result; at least one."""
+    left = context.most_tokens
+    for place, hit in enumerate(hits):
+        left -= _HEADING_TOKENS + sum(map(estimate_tokens, _fitting(_lines_of(context, hit)[1])))
+        if place and left < 0:
+            return
+        yield hit
 
 
 def _conditions(arguments: Mapping[str, Any]) -> str:

@@ -14,37 +14,33 @@ from typing import Any
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import Tool, ToolContext, error_text
 from kbtui.agent.tools.list_entries import ListEntries
-from kbtui.agent.tools.reading import Grep, ReadEntry, ReadFile
-from kbtui.agent.tools.searching import MemorySearch, VectorSearch
+from kbtui.agent.tools.reading import Grep, Read
+from kbtui.agent.tools.searching import Search
 from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.objects.commit import Commit, describe
 from kbtui.models.port import ToolCall, ToolSpec
-from kbtui.models.schema import parse_arguments
+from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import shorten
 
 SMALL_WINDOW = 8_192
 """Tokens; a model with no more is given short texts."""
 
 _DESCRIPTIONS: Mapping[str, str] = {
-    "memory_search": "Search entries, notes and earlier conversations. Cite results as [n].",
-    "vector_search": "Search project documents under docs/. Cite results as [n].",
+    "search": "Search entries, notes, earlier conversations and documents. Cite results as [n].",
     "list_entries": "List entries with their summaries.",
-    "read_entry": "Read an entry in full.",
+    "read": "Read an entry in full, or a file under memory/, docs/ or skills/.",
     "write_entry": "Write a new entry about one subject that has none yet. Search first.",
     "edit_entry": "Change an entry, MEMORY.md or USER.md: replace `old` by `new`, or `append`.",
     "rename_entry": "Rename or move an entry.",
     "grep": "Find lines that contain a text.",
-    "read_file": "Read a text file of the workspace.",
 }
 _LEFT_OUT: Mapping[str, frozenset[str]] = {
-    "memory_search": frozenset({"type", "tag", "since", "until", "limit"}),
-    "vector_search": frozenset({"limit"}),
+    "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
-    "read_entry": frozenset({"from_line"}),
+    "read": frozenset({"from_line"}),
     "write_entry": frozenset({"sections", "aliases", "related", "tags"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),
-    "read_file": frozenset({"lines"}),
 }
 _SAID_SHORTER = frozenset({"description", "maxLength"})
 
@@ -69,15 +65,13 @@ def _without_words(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 log = logging.getLogger(__name__)
 TOOLS: tuple[Tool, ...] = (
-    MemorySearch(),
-    VectorSearch(),
+    Search(),
     ListEntries(),
-    ReadEntry(),
+    Read(),
     WriteEntry(),
     EditEntry(),
     RenameEntry(),
     Grep(),
-    ReadFile(),
 )
 
 
@@ -122,8 +116,7 @@ class Toolbox:
         """Run a call, whatever is wrong with it; the answer says what."""
         try:
             tool = self._named(call.name)
-            arguments = parse_arguments(call.arguments, tool.spec.parameters)
-            result = tool.run(context, arguments)
+            result = tool.run(context, _arguments(call, tool.spec))
         except KbtuiError as error:
             return Outcome(False, error_text(error), shorten(error.message, 120))
         return Outcome(
@@ -142,8 +135,24 @@ class Toolbox:
         except KeyError:
             names = ", ".join(self._tools)
             raise NotFoundError(
-                f"There is no tool {shorten(name, 60)!r}.", f"There are: {names}."
+                f"There is no tool {shorten(name, 60)!r}.", f"Call one of these: {names}."
             ) from None
+
+
+def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
+    """The arguments of a call, checked.
+
+    Raises:
+        ArgumentError: they don't fit; the hint says how they do.
+    """
+    try:
+        return parse_arguments(call.arguments, spec.parameters, spec.renamed)
+    except ArgumentError as error:
+        needed = ", ".join(spec.parameters["required"]) or "none that is needed"
+        rest = [each for each in spec.parameters["properties"] if each not in needed.split(", ")]
+        free = f"; {', '.join(rest)} may be left out" if rest else ""
+        hint = f"Call {spec.name} again, with a JSON object: {needed}{free}."
+        raise ArgumentError(error.message, hint) from None
 
 
 def _shown(commit: Commit, context: ToolContext) -> TurnChange:

@@ -68,7 +68,8 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
         [(context.said_at or context.now(), context.said)] if context.said else (),
         partial(asked_for, context.said),
         shows_private=context.is_local,
-        hides=context.conceals,
+        names_private=context.names_private,
+        ground=context.find_ground() if context.find_ground is not None else None,
     )
     return Made(
         context, _editor(context).write(operation, author, reason, reviewed=is_reviewed(context))
@@ -147,13 +148,13 @@ class WriteEntry:
 
     spec = spec(
         "write_entry",
-        f"""Write a new knowledge entry: one subject each, in Markdown, with facts that the user
-        stated or agreed to. Search first; an entry that exists is changed with edit_entry.
-        Link others as [[category/slug]]. A decision has the sections
-        {", ".join(section_names("decision"))}; a person {", ".join(section_names("person"))};
-        other types can have plain text in `body`.""",
-        ("type", "title"),
-        type=text("what it is about", enum=list(ENTRY_TYPES)),
+        f"""Write a new knowledge entry: one subject each, in Markdown, with what the user stated or
+        agreed to, in their words; what they didn't waits for their decision. Search first; an entry
+        that exists is changed with edit_entry. Link others as [[category/slug]]. A decision has the
+        sections {", ".join(section_names("decision"))}; a person
+        {", ".join(section_names("person"))}; other types can have plain text in `body`.""",
+        ("kind", "title"),
+        kind=text("what it is about", enum=list(ENTRY_TYPES)),
         title=text("what it is called, short", maxLength=200),
         body=text("its text below the title, if it has no sections"),
         sections={
@@ -165,12 +166,13 @@ class WriteEntry:
         tags=texts("tags"),
         related=texts("entries it is related to, as category/slug"),
         aliases=texts("other names that people use for it"),
+        renamed={"type": "kind"},
     )
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Write it."""
-        kind, title = arguments["type"], clean_line(arguments["title"])
+        kind, title = arguments["kind"], clean_line(arguments["title"])
         sections = arguments.get("sections") or None
         content: Content = {
             "body": None if sections else arguments.get("body"),

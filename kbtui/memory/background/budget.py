@@ -13,7 +13,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 
@@ -29,6 +29,7 @@ from kbtui.workspace.files import write_machine_file
 # Where no price is known: what a large model costs, so that the cap errs on the safe side.
 _ASSUMED_PROMPT_USD = 3e-6
 _ASSUMED_COMPLETION_USD = 15e-6
+_DAYS_KEPT = 31
 _FIELDS = {"consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
@@ -46,7 +47,7 @@ class ConsentNeededError(BudgetError):
 
 
 class Budget:
-    """Keeps account, in `folder`, of what background work has cost and may cost a day."""
+    """Keeps account, in `folder`, of what models have cost and background work may cost a day."""
 
     def __init__(
         self,
@@ -61,6 +62,18 @@ class Budget:
     def spent_today(self) -> float:
         """The US dollars that background work has cost today, in all workspaces."""
         return _number(_mapping(self._read(), "spent").get(self._today()))
+
+    def talked_today(self) -> float:
+        """The US dollars that conversations have cost today, in all workspaces."""
+        return _number(_mapping(self._read(), "talked").get(self._today()))
+
+    def talked(self, usd: float) -> None:
+        """Write down what a call of a conversation has cost; no cap holds for it.
+
+        Raises:
+            StorageError: it can't be written down.
+        """
+        self._add("talked", usd)
 
     def answer(self, model: str) -> bool | None:
         """The user's word on using a paid model in the background; None: not asked yet."""
@@ -102,13 +115,16 @@ class Budget:
             StorageError: it can't be written down.
         """
         cost = 0.0 if model.is_local else _cost(usage)
-        if cost > 0:
+        self._add("spent", cost)
+        return cost
+
+    def _add(self, account: Literal["spent", "talked"], usd: float) -> None:
+        if usd > 0:
             with self._changing() as state:
                 today = self._today()
-                spent = _mapping(state, "spent")
-                spent[today] = _number(spent.get(today)) + cost
-                state["spent"] = dict(sorted(spent.items())[-31:])
-        return cost
+                spent = _mapping(state, account)
+                spent[today] = _number(spent.get(today)) + usd
+                state[account] = dict(sorted(spent.items())[-_DAYS_KEPT:])
 
     def _today(self) -> str:
         return self._clock().astimezone().date().isoformat()

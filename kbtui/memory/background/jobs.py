@@ -262,6 +262,8 @@ class SessionWork:
             outcome = await self.condense(session, trigger, tell)
             if closing:
                 await self._write_notes(session, outcome, tell)
+            elif outcome.pages:
+                await self._notes.renew(session)
         except KbtuiError as error:
             is_news = not isinstance(error, WorkspaceBusyError)  # else another does the same work
             return SessionReport(notice=str(error) if is_news else "", error=error)
@@ -275,13 +277,23 @@ class SessionWork:
         return bool(self._pending.parts(self._pending.conversation(session)))
 
     async def condense(
-        self, session: str, trigger: Trigger, tell: Tell = _nobody, *, everything: bool = False
+        self,
+        session: str,
+        trigger: Trigger,
+        tell: Tell = _nobody,
+        *,
+        everything: bool = False,
+        by_model: bool = False,
     ) -> Outcome:
-        """Condense a session, or `everything` that is pending of it; nothing is raised."""
+        """Condense a session, or `everything` that is pending of it; nothing is raised.
+
+        `by_model` as in `Consolidator.run`.
+        """
         tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
         outcome = await self._consolidator.run(
             session,
             everything=everything or trigger in (Trigger.CLOSED, Trigger.IDLE),
+            by_model=by_model,
             trigger=trigger,
             on_progress=progress_teller(tell),
         )

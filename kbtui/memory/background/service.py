@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from kbtui.errors import ConflictError, ModelError
+from kbtui.errors import ConflictError
 from kbtui.memory.background.budget import BackgroundModels, Budget, MeteredModel
+from kbtui.memory.background.estimate import Unread, estimate
 from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
 from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
@@ -33,7 +34,6 @@ from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ledger import Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.services import Services
-from kbtui.models.port import OfflineModel
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0
@@ -46,7 +46,8 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    `count_consolidated` enters into the archive what another program had condensed.
+    `count_consolidated` enters into the archive what another program had condensed; `room` gives
+    the tokens that a session has in the prompts of the chat's model.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Memory:
         services: Services,
         clock: Callable[[], datetime] = _now,
         count_consolidated: Callable[[Archive], object] = lambda _archive: None,
+        room: Callable[[], int] | None = None,
     ) -> None:
         rooms = self._services = services
         workspace, history, library = rooms.workspace, rooms.history, rooms.library
@@ -68,7 +70,7 @@ class Memory:
         self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)
         subjects = Subjects(library, rooms.search)
         self.editor = Editor(workspace, history, library, self.inbox, self.tombstones, subjects)
-        self._make_condensing(clock)
+        self._make_condensing(clock, room)
         self.dream = Dream(
             rooms,
             self.inbox,
@@ -84,7 +86,9 @@ class Memory:
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
-    def _make_condensing(self, clock: Callable[[], datetime]) -> None:
+    def _make_condensing(
+        self, clock: Callable[[], datetime], room: Callable[[], int] | None
+    ) -> None:
         rooms, settings = self._services, self._services.settings.memory
         writer = MemoryWriter(
             rooms.workspace, rooms.history, self.archive, self.inbox, self.editor, settings.flush
@@ -97,7 +101,7 @@ class Memory:
             self._model,
             rooms.settings,
             clock,
-            self._session_share,
+            room,
         )
         self.session_notes = SessionMemoryWriter(
             rooms.workspace,
@@ -109,14 +113,6 @@ class Memory:
         )
         self._work = SessionWork(self.pending, self.consolidator, self.session_notes)
         self.worker = BackgroundWorker(rooms.sessions, self._work, self.budget, settings, clock)
-
-    def _session_share(self) -> int:
-        """The tokens that a session may have in the prompts of the model that answers."""
-        try:
-            window = self._services.models.window()
-        except ModelError:
-            window = OfflineModel.context_window
-        return self._services.settings.context.session_share(window)
 
     def _model(self) -> MeteredModel:
         return self.models.get("consolidate")
@@ -151,15 +147,34 @@ class Memory:
         """The statements that are archived and stand in no summary, note or entry; reads files."""
         return list(left_out(self._services, self.pending))
 
-    def unfinished(self) -> list[str]:
-        """The sessions with something unarchived, oldest first; imported ones if gone on with."""
+    def unfinished(self, *, by_model: bool = False) -> list[str]:
+        """The sessions with something unarchived, oldest first; imported ones if gone on with.
+
+        With `by_model` also those of which something was archived without a model.
+        """
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         waiting = (info.id for info in infos if not info.untouched)
-        return [each for each in waiting if self.ledger.pending(each) is not None]
+        return [each for each in waiting if self.ledger.pending(each, by_model=by_model)]
 
-    async def consolidate(self, session: str) -> Outcome:
-        """Condense all that is pending of a session; nothing is raised, the outcome says it."""
-        return await self._work.condense(session, Trigger.ASKED, everything=True)
+    def unread(self) -> Unread | None:
+        """What no model has condensed yet, and what that costs; None: nothing was archived so.
+
+        Raises:
+            ModelAccessError: the model of the role ``consolidate`` needs a key that nobody gave.
+        """
+        if not any(entry.verbatim for entry in self.archive.entries()):
+            return None
+        sessions = self.unfinished(by_model=True)
+        tokens = sum(self.pending.tokens(each, by_model=True) for each in sessions)
+        cost = estimate(self._services.models, "consolidate", tokens, len(sessions))
+        return Unread(tuple(sessions), tokens, cost)
+
+    async def consolidate(self, session: str, *, by_model: bool = False) -> Outcome:
+        """Condense all that is pending of a session; nothing is raised, the outcome says it.
+
+        `by_model` as in `Consolidator.run`.
+        """
+        return await self._work.condense(session, Trigger.ASKED, everything=True, by_model=by_model)
 
     async def consolidate_if_due(self, session: str, seconds: float) -> Outcome | None:
         """Condense a session if it is due, then those that were left, within so many seconds.

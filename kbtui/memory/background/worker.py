@@ -31,7 +31,7 @@ from kbtui.memory.background.jobs import (
     WorkerEvent,
     WorkerStatus,
 )
-from kbtui.memory.consolidation.consolidator import Outcome, Trigger
+from kbtui.memory.consolidation.consolidator import LONGEST_TURN, Outcome, Trigger
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import MemorySettings
 
@@ -73,7 +73,7 @@ class BackgroundWorker:
         self._asked: deque[_Step] = deque()
         self._jobs: dict[str, Job] = {}
         self._job_pauses: dict[str, datetime] = {}
-        self._quiet_since: dict[str, datetime] = {}
+        self._quiet_since: dict[str, tuple[datetime, bool]] = {}
         self._told: dict[str, set[str]] = {}
         self._consent = ""
         self._doing: WorkerEvent | None = None
@@ -296,7 +296,7 @@ class BackgroundWorker:
         wake.clear()
 
     def _sweep(self) -> None:
-        """Want the sessions that have been quiet for long enough, each once for what it says."""
+        """Want the sessions that have been quiet for long enough, each twice at most."""
         idle = timedelta(minutes=self._settings.idle_minutes)
         if not self._settings.consolidate or not idle:
             return
@@ -309,9 +309,11 @@ class BackgroundWorker:
             if info.untouched:
                 continue  # imported: whoever wants it condensed says so
             leaves = info.channel == ONE_TURN_CHANNEL
-            quiet = self._clock() - info.updated >= (LEFT_AFTER if leaves else idle)
-            if quiet and self._quiet_since.get(info.id) != info.updated:
-                self._quiet_since[info.id] = info.updated
+            quiet = self._clock() - info.updated
+            since = (info.updated, quiet >= LONGEST_TURN)  # until then it may still be answered
+            is_quiet = quiet >= (LEFT_AFTER if leaves else idle)
+            if is_quiet and self._quiet_since.get(info.id) != since:
+                self._quiet_since[info.id] = since
                 if not leaves or self._work.is_pending(info.id):
                     self._queue.want(info.id, closing=leaves)
 

@@ -38,6 +38,9 @@ _FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 USER = "user"
 """The type of a fact about the user himself, which every conversation needs."""
 
+LASTING = 3
+"""The importance of what is needed for good; the lowest is 1."""
+
 
 def _described(kind: str, text: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "description": text, **more}
@@ -53,6 +56,12 @@ def _objects(told: str, required: str, /, **properties: dict[str, Any]) -> dict[
     return {"type": "array", "description": told, "items": item}
 
 
+_IMPORTANCE = _described(
+    "integer",
+    "3: it will be true and needed for years; 2: for some months; 1: it is of the day.",
+    minimum=1,
+    maximum=LASTING,
+)
 _MESSAGE = _described("integer", "The number of the message that says it.")
 _SUBJECT = _described(
     "string", "Whom or what it is about, as a short name; that of the known entry if it has one."
@@ -79,6 +88,7 @@ _PROPERTIES = {
         ),
         subject=_SUBJECT,
         message=_MESSAGE,
+        importance=_IMPORTANCE,
     ),
     "corrections": _objects(
         "Known statements that are no longer true.",
@@ -159,7 +169,9 @@ def _older(value: Mapping[str, Any]) -> Answer:
     elif update is not None:
         raise _wrong("memory_update", "an object with `facts` and `corrections`", update)
     facts += _joined(_entries(value.get("knowledge_entries")))
-    return Answer(summary, tuple(facts), memory=memory, is_old=True)
+    # What is to last was asked for apart.
+    lasting = tuple(replace(fact, importance=LASTING) for fact in facts)
+    return Answer(summary, lasting, memory=memory, is_old=True)
 
 
 def _load(text: str) -> Any:
@@ -248,7 +260,15 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = ""
         "memory" if is_own else "entry",
         tuple(dict.fromkeys(_labels(item.get("related"), "related", "[]"))),
         tuple(dict.fromkeys(_labels(item.get("tags"), "tags", "#"))),
+        importance=_importance(item.get("importance")),
     )
+
+
+def _importance(value: Any) -> int:
+    """From 1 to 3; what is no such number counts as the lowest."""
+    digits = value.strip() if isinstance(value, str) else value
+    is_number = str(digits).isdecimal() and not isinstance(digits, bool)
+    return min(max(int(digits), 1), LASTING) if is_number else 1
 
 
 def _corrections(value: Any, name: str, kind: str = "") -> list[Fact]:

@@ -46,6 +46,7 @@ LONGEST_CALL_SECONDS = 600.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
+_SMALL_WINDOW = 8_192
 _SAFETY = 0.8  # tokens are estimated
 _ECHO_CHARACTERS = 40
 _DONE = frozenset({"stop", "tool_calls"})
@@ -127,15 +128,12 @@ class Condenser:
         Raises:
             ModelError: no usable answer, for at least one part.
         """
-        told = [line for each in written for line in _told(each, tell=self._may_tell(each.path))]
-        catalogue = self._library.prompt_index(
-            page.text,
-            self._index_tokens,
-            self._model.count_tokens,
-            show_private=self._model.is_local,
-        )
+        # A small model repeats what it is told besides, and leaves out the rest.
+        brief = self._model.context_window <= _SMALL_WINDOW
+        told = [] if brief else list(self._written(written))
+        catalogue = "" if brief else self._catalogue(page.text)
         known = memory if self._may_tell(MEMORY) else ""
-        conversation = page.numbered
+        conversation = page.numbered(brief=brief)
         parts = [conversation]
         if len(page.units) == 1:
             parts = split_text(conversation, self.page_limit(known), self._model.count_tokens)
@@ -145,12 +143,21 @@ class Condenser:
                 text,
                 memory=cut_to_tokens(known, self._window // 4),
                 catalogue=catalogue,
-                subjects=self._subjects(page.text),
+                subjects="" if brief else self._subjects(page.text),
                 written=told,
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
         return found[0] if len(found) == 1 else _joined(found, memory)
+
+    def _written(self, written: Sequence[Written]) -> Iterator[str]:
+        for each in written:
+            yield from _told(each, tell=self._may_tell(each.path))
+
+    def _catalogue(self, text: str) -> str:
+        return self._library.prompt_index(
+            text, self._index_tokens, self._model.count_tokens, show_private=self._model.is_local
+        )
 
     def _subjects(self, text: str) -> str:
         """The facts known already of the entries that a conversation names."""
@@ -240,8 +247,9 @@ You turn a conversation into lasting memory. Call the save_memory tool exactly o
 - summary: what happened, with the names, numbers and terms to search for later.
 - facts: one for each statement of the user's that will matter next month: who somebody is, \
 what was decided and why, what the user prefers, owns or plans, where things are, dates that bind. \
-Keep the user's own words. Give each the number of its message, and its subject: the title of a \
-known entry where there is one.
+Keep the user's own words; names, numbers and dates that nobody said are refused. Give each the \
+number of its message, its importance from 1 to 3, and its subject: the title of a known entry \
+where there is one.
 - corrections: where something known is no longer true, give the known statement as it stands \
 and what is true now. Don't add the new value as a fact as well.
 - notes: what matters today, a short line each.

@@ -20,19 +20,19 @@ from kbtui.errors import KbtuiError, ModelError, ModelWindowError, WorkspaceBusy
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
-from kbtui.memory.consolidation.page import Page, Pending, pages_for, prompt_cost, tokens_in
+from kbtui.memory.consolidation.page import Page, Pending, pages_for
 from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import Conversation
 from kbtui.models.port import ChatModel
 from kbtui.offline.condensing import Message, history_entry, slug_of
-from kbtui.sessions.slices import oldest_units
+from kbtui.sessions.window import session_window
 from kbtui.settings import OFFLINE, Settings
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3
-_LONGEST_TURN = timedelta(minutes=15)
+LONGEST_TURN = timedelta(minutes=15)
 # Tokens; what is shorter fails for other reasons than its length.
 _WORTH_HALVING = 1_000
 Kind = Literal["archived", "raw", "proposed", "nothing", "postponed", "late"]
@@ -41,8 +41,7 @@ Kind = Literal["archived", "raw", "proposed", "nothing", "postponed", "late"]
 class Trigger(StrEnum):
     """Why a conversation is condensed."""
 
-    TOKENS = "tokens"
-    MESSAGES = "messages"
+    FULL = "full"
     IDLE = "idle"
     CLOSED = "closed"
     ASKED = "asked"
@@ -97,8 +96,8 @@ class Consolidator:
         model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
         settings: Limits and triggers.
         clock: The time, aware.
-        share: Gives the tokens that a session may have in the prompts of whoever answers; None: by
-            the settings alone.
+        room: Gives the tokens that a session has in the prompts of whoever answers; None: as many
+            as the settings allow.
     """
 
     pending: Pending
@@ -108,22 +107,7 @@ class Consolidator:
     model: Callable[[], ChatModel]
     settings: Settings
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    share: Callable[[], int] | None = None
-
-    @property
-    def limit_tokens(self) -> int:
-        """At so many pending tokens a session is condensed: half of what it has in a prompt.
-
-        Asks which model answers, which may take a moment.
-        """
-        share = self.settings.context.session_tokens if self.share is None else self.share()
-        own = self.settings.memory.consolidate_tokens or share
-        return max(1, min(own, share // 2))
-
-    @property
-    def limit_messages(self) -> int:
-        """At so many pending messages a session is condensed (`context.memory_window`)."""
-        return self.settings.memory.consolidate_messages or self.settings.context.memory_window
+    room: Callable[[], int] | None = None
 
     def trigger(self, session: str) -> Trigger | None:
         """Say why a session should be condensed now; None: it needn't. Not on an event loop."""
@@ -132,23 +116,36 @@ class Consolidator:
         if not parts:
             return None
         idle = timedelta(minutes=self.settings.memory.idle_minutes)
-        if idle and self.clock() - conversation.messages[-1].time >= idle:
+        last = conversation.messages[-1]
+        if last.role != "assistant" or last.tool_calls:
+            idle = idle and max(idle, LONGEST_TURN)  # it may still be answered
+        if idle and self.clock() - last.time >= idle:
             return Trigger.IDLE
-        if sum(len(unit.messages) for part in parts for unit in part) >= self.limit_messages:
-            return Trigger.MESSAGES
-        if tokens_in(parts) >= self.limit_tokens:
-            return Trigger.TOKENS
-        return None
+        return Trigger.FULL if parts[0][0].last <= self._left(conversation) else None
+
+    def _left(self, conversation: Conversation) -> int:
+        """The id of the last message that prompts have no room for any more; 0: they hold all."""
+        context = self.settings.context
+        window = session_window(
+            conversation.messages,
+            most_tokens=context.session_tokens if self.room is None else self.room(),
+            most_messages=context.memory_window,
+            is_local=True,
+        )
+        return window.left[-1].id if window.left else 0
 
     async def run(
         self,
         session: str,
         *,
         everything: bool = False,
+        by_model: bool = False,
         trigger: Trigger = Trigger.ASKED,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Outcome:
-        """Condense a session: its oldest part, or `everything` pending; tells of each page before.
+        """Condense a session: what left its prompts, or `everything`; tells of each page before.
+
+        With `by_model` what was archived without a model is pending as well, if there is one.
 
         A call without a result is waited for unless the session is over, as `trigger` says. Nothing
         here raises what a model or another process did; the outcome says it.
@@ -157,8 +154,9 @@ class Consolidator:
         try:
             async with self.lock.hold():
                 model = await asyncio.to_thread(self.model)
+                by_model = by_model and model.name != OFFLINE
                 todo = await asyncio.to_thread(
-                    self._pages, session, model, trigger, everything=everything
+                    self._pages, session, model, trigger, everything=everything, by_model=by_model
                 )
                 log.info("condensing %s (%s): %d pages", session, trigger, len(todo))
                 for number, page in enumerate(todo, 1):
@@ -173,33 +171,36 @@ class Consolidator:
     # Pages -----------------------------------------------------------------------------------
 
     def _pages(
-        self, session: str, model: ChatModel, trigger: Trigger, *, everything: bool
+        self,
+        session: str,
+        model: ChatModel,
+        trigger: Trigger,
+        *,
+        everything: bool,
+        by_model: bool,
     ) -> list[Page]:
         """The messages to be condensed, in pages that the model can hold."""
         conversation = self.pending.conversation(session)
         closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self.writer.memory_text())
-        found: list[Page] = []
-        keep_tokens = 0 if everything else self.limit_tokens // 2
-        parts = self.pending.parts(conversation, closed=closed)
-        for part in parts:
-            units = part
-            # What lies before archived messages is condensed to its end: it is no last turn.
-            if not everything and part is parts[-1]:
-                units = oldest_units(
-                    part,
-                    keep_messages=self.limit_messages // 2,
-                    keep_tokens=keep_tokens,
-                    cost=prompt_cost,
-                )
-            found += pages_for(conversation, units, limit, model.count_tokens)
-        return found
+        last = conversation.messages[-1].id if everything and conversation.messages else 0
+        last = last or self._left(conversation)
+        return [
+            page
+            for part in self.pending.parts(conversation, closed=closed, by_model=by_model)
+            for page in pages_for(
+                conversation,
+                [unit for unit in part if unit.last <= last],
+                limit,
+                model.count_tokens,
+            )
+        ]
 
     def _is_over(self, conversation: Conversation, trigger: Trigger) -> bool:
         """True if no result can come any more for a call that has none."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
-        return self.clock() - conversation.messages[-1].time >= _LONGEST_TURN
+        return self.clock() - conversation.messages[-1].time >= LONGEST_TURN
 
     def _condenser(self, model: ChatModel) -> Condenser:
         return Condenser(model, self.library, self.settings.context.index_tokens)

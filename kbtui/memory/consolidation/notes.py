@@ -108,53 +108,80 @@ class SessionMemoryWriter:
         async with self.lock.hold():
             return await asyncio.to_thread(self._written, session, title)
 
+    async def renew(self, session: str) -> None:
+        """Give a session's last file the summary that couldn't be made when it was written.
+
+        Raises as `write_session_memory`.
+        """
+        async with self.lock.hold():
+            await asyncio.to_thread(self._renew, self.pending.conversation(session))
+
     def _written(self, session: str, title: str) -> SessionNotes | None:
         conversation = self.pending.conversation(session)
-        messages = self._fresh(conversation)
+        last = self._renew(conversation)
+        messages = [each for each in _spoken(conversation) if each.id > last]
         users = sum(message.role == "user" for message in messages)
         if not messages or users < self.settings.min_user_messages:
             return None
         chosen = messages[-self.settings.max_messages :]
         slug = slugify(title or _first_words(chosen), MAX_SLUG)
-        summary = "\n\n".join(self._summaries(session, messages[0].id))
-        return self._write(conversation, chosen, slug, summary)
+        return self._write(conversation, chosen, last + 1, slug)
 
-    def _fresh(self, conversation: Conversation) -> list[SessionMessage]:
-        spoken = [
-            message
-            for message in conversation.messages
-            if message.role in _SPOKEN
-            and conversation.shown(message)
-            # What answers took from private entries must not get where other models read.
-            and (message.role == "user" or message.id not in conversation.private)
-        ]
+    def _renew(self, conversation: Conversation) -> int:
+        """Write the last file anew if it needs that; gives the last message that one is about."""
+        spoken = _spoken(conversation)
         if not spoken:
-            return []
-        last = 0
+            return 0
         since = spoken[0].time - timedelta(seconds=2)
-        for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since):
-            if commit.origin.session == conversation.id and commit.origin.messages:
-                last = commit.origin.messages[1]
-                break
-        return [message for message in spoken if message.id > last]
+        of_session = (
+            commit
+            for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since)
+            if commit.origin.session == conversation.id and commit.origin.messages
+        )
+        commit = next(of_session, None)
+        if commit is None or commit.origin.messages is None:
+            return 0
+        first, last = commit.origin.messages
+        before = next((each for each in of_session if each.origin.messages != (first, last)), None)
+        since_message = before.origin.messages[1] + 1 if before and before.origin.messages else 1
+        path = commit.paths[0].path
+        data = files.read_if_there(self.workspace, path)
+        is_raw = data is not None and _NO_SUMMARY.encode() in data
+        if is_raw and data == self.history.read(path, commit.id):
+            chosen = [each for each in spoken if first <= each.id <= last]
+            self._write(conversation, chosen, since_message, over=path)
+        return last
 
-    def _summaries(self, session: str, first: int) -> Iterator[str]:
+    def _summaries(self, session: str, first: int, last: int) -> Iterator[str]:
         for entry in self.archive.entries():
-            is_its = entry.session == session and entry.messages is not None
-            if is_its and entry.messages[1] >= first and not entry.raw and entry.content:  # type: ignore[index]
+            if entry.session != session or entry.messages is None or entry.raw:
+                continue
+            if entry.messages[0] <= last and entry.messages[1] >= first and entry.content:
                 yield _below_title(entry.content)
 
     def _write(
-        self, conversation: Conversation, chosen: list[SessionMessage], slug: str, summary: str
+        self,
+        conversation: Conversation,
+        chosen: list[SessionMessage],
+        since: int,
+        slug: str = "",
+        *,
+        over: str = "",
     ) -> SessionNotes:
+        """Write a new file, or `over` one that nobody has edited, about all `since` a message."""
+        span = (chosen[0].id, chosen[-1].id)
+        summary = "\n\n".join(self._summaries(conversation.id, since, chosen[-1].id))
         text = render(conversation, chosen, local(chosen[-1].time), summary)
 
         def work(change: Change) -> str:
+            if over:
+                change.put(over, text.encode("utf-8", "replace"), over=change.read(over))
+                return over
             path = self._free_path(f"{local(chosen[-1].time):%Y-%m-%d}-{slug}")
             change.write(path, text, expecting=None)
             return path
 
-        origin = Origin(session=conversation.id, messages=(chosen[0].id, chosen[-1].id))
+        origin = Origin(session=conversation.id, messages=span)
         path, commit = committed(
             self.history,
             self.workspace,
@@ -195,6 +222,17 @@ def render(
 
 {said}
 """
+
+
+def _spoken(conversation: Conversation) -> list[SessionMessage]:
+    """What was said, but for what answers took from private entries: other models read here."""
+    return [
+        message
+        for message in conversation.messages
+        if message.role in _SPOKEN
+        and conversation.shown(message)
+        and (message.role == "user" or message.id not in conversation.private)
+    ]
 
 
 def _below_title(summary: str) -> str:

@@ -2,64 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import pairwise
 
-from kbtui.knowledge.format.facts import plain_fact
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.memory.records.transcript import Conversation, read_conversation, said_by_user, tokens_of
+from kbtui.memory.records.transcript import (
+    Conversation,
+    questions_in,
+    read_conversation,
+    said_by_user,
+    tokens_of,
+)
 from kbtui.models.port import message_tokens
-from kbtui.offline.language import telling_terms
 from kbtui.sessions.slices import Unit, pages, split_units
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
 from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.layout import Workspace
-
-_CONFIRMS = re.compile(
-    r"\W*(?:yes|yep|yeah|right|correct|exactly|true|that's it|ja|genau|stimmt|richtig|s[ií]|claro"
-    r"|correcto|exacto)\b(?:\W+\w+){0,5}\W*",
-    re.IGNORECASE,
-)
-_NAME_WITH_NUMBER = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
-
-
-class Echo:
-    """Knows what of a conversation only kbtui said: that is nothing to keep.
-
-    What the user agreed to counts as said by them.
-    """
-
-    def __init__(self, messages: Iterable[SessionMessage]) -> None:
-        self._said: set[str] = set()
-        self._told: set[str] = set()
-        all_messages = list(messages)
-        for before, message in pairwise([None, *all_messages]):
-            stems = _stems(message.content) if message is not None else set()
-            if message is None or message.role != "user":
-                self._told |= stems
-                continue
-            self._said |= stems
-            if before is not None and before.role == "assistant":
-                agrees = _CONFIRMS.fullmatch(message.content)
-                self._said |= _stems(before.content) if agrees else set()
-
-    def holds(self, fact: str) -> bool:
-        """True if most of what a fact says, or a name with a number in it, only kbtui said."""
-        stems = _stems(plain_fact(fact))
-        echoed = (stems - self._said) & self._told
-        return 2 * len(echoed) > len(stems) or any(map(_NAME_WITH_NUMBER.match, echoed))
-
-
-def _stems(text: str) -> set[str]:
-    return set(telling_terms(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +59,18 @@ class Page:
         """All that a model is shown of it, a line for each message."""
         return "".join(self.conversation.line(each) for each in self.messages if self.shows(each))
 
-    @property
-    def numbered(self) -> str:
-        """The same, each message with its number, so that a model can say which one says what."""
-        lines = (self.conversation.line(each) for each in self.messages if self.shows(each))
-        shown = (each for each in self.messages if self.shows(each))
-        return "".join(
-            line.replace("]", f" #{each.id}]", 1) for each, line in zip(shown, lines, strict=True)
-        )
+    def numbered(self, *, brief: bool = False) -> str:
+        """The same, each message with its number, so that a model can say which one says what.
+
+        In brief there is nothing of the answers but what they asked.
+        """
+        lines = []
+        for each in filter(self.shows, self.messages):
+            shown = replace(each, content=" ".join(questions_in(each.content))) if brief else each
+            if each.role == "user" or shown.content:
+                line = self.conversation.line(each if each.role == "user" else shown)
+                lines.append(line.replace("]", f" #{each.id}]", 1))
+        return "".join(lines)
 
     @property
     def dropped(self) -> list[tuple[int, str]]:
@@ -129,6 +97,12 @@ class Page:
     def said(self) -> list[tuple[datetime, str]]:
         """The words of the user in it, and when they were said."""
         return said_by_user(self.messages)
+
+    @property
+    def spoken(self) -> list[SessionMessage]:
+        """What of it a model is shown and memory may come from, without a model's reasoning."""
+        shown = filter(self.shows, self.messages)
+        return [replace(each, content=self.conversation.spoken(each)) for each in shown]
 
     def shows(self, message: SessionMessage) -> bool:
         """True if a model is shown a message of it."""
@@ -169,24 +143,21 @@ class Pending:
         """True if only local models may read a file."""
         return self.library.is_private(path)
 
-    def parts(self, conversation: Conversation, *, closed: bool = False) -> list[list[Unit]]:
-        """Unarchived messages, in stretches without a gap; `closed` as in `split_units`."""
-        covered = self.archive.covered(conversation.id)
+    def parts(
+        self, conversation: Conversation, *, closed: bool = False, by_model: bool = False
+    ) -> list[list[Unit]]:
+        """Unarchived messages, in stretches without a gap; `closed` as in `split_units`.
+
+        With `by_model` also those that were archived without one.
+        """
+        covered = self.archive.covered(conversation.id, by_model=by_model)
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]
 
-    def tokens(self, session: str) -> int:
-        """Estimate the tokens that what isn't archived takes in a prompt."""
-        return tokens_in(self.parts(self.conversation(session)))
-
-
-def tokens_in(parts: Iterable[Sequence[Unit]]) -> int:
-    """Estimate the tokens that some stretches take in a prompt, results of tools included."""
-    return sum(prompt_cost(unit) for part in parts for unit in part)
-
-
-def prompt_cost(unit: Unit) -> int:
-    """Estimate the tokens that a unit takes in the prompt of whoever answers."""
-    return sum(message_tokens(message.as_prompt()) for message in unit.messages)
+    def tokens(self, session: str, *, by_model: bool = False) -> int:
+        """Estimate the tokens of what isn't archived; `by_model` as `parts`."""
+        parts = self.parts(self.conversation(session), by_model=by_model)
+        units = (unit for part in parts for unit in part)
+        return sum(message_tokens(each.as_prompt()) for unit in units for each in unit.messages)
 
 
 def pages_for(

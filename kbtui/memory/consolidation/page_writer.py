@@ -15,20 +15,23 @@ from datetime import date, datetime
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.knowledge.format.facts import Fact, plain_fact, statements
 from kbtui.memory.consolidation.answer import Answer
+from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
-from kbtui.memory.consolidation.page import Echo, Page
-from kbtui.memory.edits.editor import Editor, Plan
+from kbtui.memory.consolidation.page import Page
+from kbtui.memory.edits.editor import Editor, Judging, Plan, with_subject
+from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.edits.working_copy import WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
 from kbtui.memory.records.ranges import holds
-from kbtui.settings import FlushSettings
+from kbtui.settings import OFFLINE, FlushSettings
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
@@ -74,31 +77,40 @@ class MemoryWriter:
 
     def save(self, page: Page, answer: Answer, model: str) -> Saved | None:
         """Write an answer; None where another process archived the page. Raises as `committed`."""
-        if self._is_archived(page):
+        is_verbatim = model == OFFLINE and not page.private
+        if self._is_archived(page, by_model=not is_verbatim):
             return None
         origin = self._origin(page, model)
         live = self.live_edits(page)
         content = absolute_dates(without_stamp(answer.summary), page.day)
-        echo = Echo(page.messages)
-        answer = _without_echo(answer, echo)
+        answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
         if self.batch is not None:
             answer = replace(answer, memory=None)
 
         def work(change: Change) -> Saved:
-            plan = self._plan(page, answer, live, echo)
+            plan = self._plan(page, answer, live)
             proposals = plan.propose(self.inbox, origin)
-            cursor = self._stage(change, page, content)
+            notes = list(_grounded([*_notes_of(answer), *_noted(plan)], page, plan.copy))
+            cursor = self._stage(
+                change, page, content, verbatim=is_verbatim, not_grounded=plan.copy.ungrounded
+            )
             plan.stage(change)
             if self.notes.enabled:
-                stage_day_notes(change, page, _notes_of(answer), plan.copy.must_not)
+                stage_day_notes(change, page, notes, plan.copy.must_not)
             return Saved(cursor, "", proposals)
 
         first, last = page.range
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
 
-    def _plan(self, page: Page, answer: Answer, live: LiveEdits, echo: Echo) -> Plan:
+    def _plan(self, page: Page, answer: Answer, live: LiveEdits) -> Plan:
         said = page.said + list(_attributed(page, answer.facts))
+        ground = ground_of(page.spoken)
+        judging = Judging(
+            lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
+            ground,
+            gate_of(page, ground, self.workspace).lasts,
+        )
 
         def plan(facts: Sequence[Fact]) -> Plan:
             return self.editor.plan(
@@ -107,9 +119,7 @@ class MemoryWriter:
                 day=page.day,
                 said=said,
                 written=live.files,
-                refuse=lambda fact: (
-                    live.is_removed(fact, said) or is_said(fact, live.waiting) or echo.holds(fact)
-                ),
+                judging=judging,
                 memory=answer.memory,
                 everywhere=not answer.is_old,
             )
@@ -134,7 +144,7 @@ class MemoryWriter:
 
     def save_raw(self, page: Page, model: str, why: str) -> Saved | None:
         """Write a page whole, where no model could condense it; see `save`."""
-        if self._is_archived(page):
+        if self._is_archived(page, by_model=True):
             return None
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
 
@@ -153,7 +163,16 @@ class MemoryWriter:
             raise AssertionError("an archive entry is always new")
         return replace(saved, commit=commit.id)
 
-    def _stage(self, change: Change, page: Page, content: str, *, raw: bool = False) -> int:
+    def _stage(
+        self,
+        change: Change,
+        page: Page,
+        content: str,
+        *,
+        raw: bool = False,
+        verbatim: bool = False,
+        not_grounded: Iterable[str] = (),
+    ) -> int:
         cursor = self.archive.stage(
             change,
             content,
@@ -161,13 +180,15 @@ class MemoryWriter:
             messages=page.range,
             timestamp=page.timestamp,
             raw=raw,
+            verbatim=verbatim,
             dropped=page.dropped,
+            not_grounded=not_grounded,
         )
         change.origin = replace(change.origin, cursor=cursor)
         return cursor
 
-    def _is_archived(self, page: Page) -> bool:
-        covered = self.archive.covered(page.session)
+    def _is_archived(self, page: Page, *, by_model: bool) -> bool:
+        covered = self.archive.covered(page.session, by_model=by_model)
         return any(holds(covered, message.id) for message in page.messages)
 
     def _origin(self, page: Page, model: str) -> Origin:
@@ -182,16 +203,29 @@ def _attributed(page: Page, facts: Iterable[Fact]) -> Iterator[tuple[datetime, s
             yield times[fact.message], f"{fact.subject}: {fact.text}"
 
 
-def _without_echo(answer: Answer, echo: Echo) -> Answer:
-    """An answer without facts and notes that repeat what only kbtui said."""
-    facts = []
-    for fact in answer.facts:
-        lines = fact.text.splitlines()
-        kept = [line for line in lines if not echo.holds(line)]
-        if kept or not lines:
-            facts.append(replace(fact, text="\n".join(kept)))
-    notes = tuple(note for note in answer.notes if not echo.holds(note))
-    return replace(answer, facts=tuple(facts), notes=notes)
+def _sourced(page: Page, fact: Fact) -> Fact:
+    """A fact with the message that says it, whatever the model gave."""
+    said = [(each.id, each.content) for each in page.spoken if each.role == "user"]
+    return replace(fact, message=nearest(f"{fact.subject} {fact.text}", said, fact.message))
+
+
+def _noted(plan: Plan) -> Iterator[str]:
+    """The facts of a plan that are notes of the day and no more."""
+    for outcome in plan.outcomes:
+        if outcome.kind == "noted":
+            for line in statements(outcome.fact.text):
+                yield with_subject(line, outcome.fact.subject)
+
+
+def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[str]:
+    """Notes without those that nobody has said, which are accounted for, and what was forgotten."""
+    for note in notes:
+        if copy.must_not(note):
+            continue
+        if copy.lacks(absolute_dates(note, page.day)):
+            copy.leave_out(note)
+        else:
+            yield note
 
 
 def _notes_of(answer: Answer) -> list[str]:

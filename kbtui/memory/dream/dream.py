@@ -1,30 +1,31 @@
 """Dream: reads what is new in the archive, and curates the lasting files.
 
-It compares what is new with what is known, and makes the smallest honest edits by tools. Without a
-model it learns nothing: it puts right links, repeated lines, and what machines wrote twice. All of
-a run is one change through the door, with the cursor in the same commit; until then nothing is
-written, so a run that fails, is cancelled or killed has not happened.
+It compares what is new with what is known, and gives a list of the smallest honest edits in one
+answer; those that couldn't be made are told it once. Without a model it learns nothing: it puts
+right links, repeated lines, and what machines wrote twice. All of a run is one change through the
+door, with the cursor in the same commit; until then nothing is written, so a run that fails, is
+cancelled or killed has not happened, and reads the same archive entries again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, ModelWindowError
 from kbtui.history.change import Actor
-from kbtui.memory.consolidation.ask import TRANSIENT, TRIES
+from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import Batch, Page, Reader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
-from kbtui.memory.dream.tools import FINISH, GO_ON, LAST_STEP, SPECS, Outcome, Toolbox, prompt
+from kbtui.memory.dream.tools import CURATE, Editing, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
+from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.spotlight import make_lean
 from kbtui.memory.edits.working_copy import WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
@@ -33,17 +34,17 @@ from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
-from kbtui.memory.records.usable_answers import why_unusable
 from kbtui.memory.services import Services
-from kbtui.models.port import ChatModel, Message, Reply, ToolCall, prompt_tokens
+from kbtui.models.port import ChatModel, Message
 from kbtui.offline.curate import curate
+from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE
 from kbtui.text import counted
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 LONGEST_SECONDS = 1800.0
-_CHARACTERS_PER_TOKEN = 3
+_ROUNDS = 2  # all edits, and those that couldn't be made once more
 
 
 class Dream:
@@ -139,7 +140,8 @@ class Dream:
         most = max(1, self._settings.dream.max_batch_size >> self._failures)
         batch = await asyncio.to_thread(self._reader.batch, most, shares, model)
         run.entries = len(batch.entries)
-        copy = await asyncio.to_thread(self._working_copy, batch)
+        by_rules = model.name == OFFLINE
+        copy = await asyncio.to_thread(self._working_copy, batch, by_rules=by_rules)
         deadline = asyncio.get_running_loop().time() + self._longest
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
@@ -163,30 +165,56 @@ class Dream:
         day: date,
     ) -> None:
         run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
-        toolbox = Toolbox(copy, day, shares.answer * _CHARACTERS_PER_TOKEN)
+        editing = Editing(copy, day)
         if model.name == OFFLINE:
             run.steps += 1
-            await asyncio.to_thread(self._put_in_order, page, copy, toolbox)
-            run.done += toolbox.done
-            return
-        material = await asyncio.to_thread(self._reader.material, page, copy.files, shares, model)
-        most = self._settings.dream.max_iterations
+            await asyncio.to_thread(self._put_in_order, page, copy, editing)
+        else:
+            material = await asyncio.to_thread(
+                self._reader.material, page, copy.files, shares, model
+            )
+            await self._edit(run, model, material, editing, deadline)
+        run.done += editing.done
 
-        def tell(step: int) -> None:
+    async def _edit(
+        self, run: _Run, model: ChatModel, material: str, editing: Editing, deadline: float
+    ) -> None:
+        """Have a model edit what a page calls for.
+
+        Raises:
+            ModelError: it gave no edits, or none that could be made, or could not be reached.
+            BudgetError: the time is over.
+        """
+        refused: list[tuple[Any, str]] = []
+        made = 0
+        for number in range(1, _ROUNDS + 1):
             run.steps += 1
-            run.tell("editing", f"Dream edits, step {step} of {most}{run.page}", step, most)
+            run.tell("editing", f"Dream edits{run.page}", number, _ROUNDS)
+            try:
+                edits = await _asked(model, prompt(material, refused), deadline)
+            except (*TRANSIENT, ModelWindowError):
+                raise
+            except (BudgetError, ModelError) as error:
+                if not made:
+                    raise
+                run.ended = run.ended or error.message
+                return
+            refused = await asyncio.to_thread(editing.make_all, edits)
+            made += len(edits) - len(refused)
+            if not refused:
+                return
+        if not made:
+            raise ModelAnswerError(
+                f"No edit of {model.name}'s could be made: {refused[0][1]}",
+                "Another model may do better: models.dream.model.",
+            )
 
-        limits = Limits(most, shares.window, deadline)
-        why = await Editing(model, copy, toolbox, limits, tell).run(prompt(material))
-        run.done += toolbox.done
-        run.ended = run.ended or why
-
-    def _put_in_order(self, page: Page, copy: WorkingCopy, toolbox: Toolbox) -> None:
+    def _put_in_order(self, page: Page, copy: WorkingCopy, editing: Editing) -> None:
         """Without a model: put right what is evidently out of order."""
         found, texts = self._reader.disorder(page, copy)
-        for number, edit in enumerate(curate(found, texts), 1):
-            arguments = json.dumps(dict(edit.arguments), ensure_ascii=False)
-            toolbox.run(ToolCall(str(number), edit.operation, arguments))
+        editing.make_all(
+            [{"do": each.operation, **each.arguments} for each in curate(found, texts)]
+        )
 
     def _finish(self, run: _Run, batch: Batch, copy: WorkingCopy, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
         if run.ended:
@@ -195,23 +223,50 @@ class Dream:
             return self._writer.preview(batch, copy)
         return self._writer.write(batch, copy, run.model_name, run.done)
 
-    def _working_copy(self, batch: Batch) -> WorkingCopy:
-        said = [each for entry in batch.entries for each in self._said(entry)]
-        return self._editor.open(Actor.DREAM, said, shows_private=False)
+    def _working_copy(self, batch: Batch, *, by_rules: bool) -> WorkingCopy:
+        """The files to edit; what a model writes into them must have been said."""
+        said: list[tuple[datetime, str]] = []
+        ground = Ground.of([(self._day(batch), "")])
+        for entry in batch.entries:
+            messages = self._messages(entry)
+            said += said_by_user(messages)
+            ground |= ground_of(messages) if messages else _told_by(entry)
+        return self._editor.open(
+            Actor.DREAM, said, shows_private=False, ground=None if by_rules else ground
+        )
 
-    def _said(self, entry: ArchiveEntry) -> Iterable[tuple[datetime, str]]:
-        """Find what the user said in the messages that an entry condenses."""
+    def _messages(self, entry: ArchiveEntry) -> list[SessionMessage]:
+        """The messages that an entry condenses; none where their session is gone, or elsewhere."""
         if entry.session is None or entry.messages is None:
             return []
         first, last = entry.messages
         try:
             messages = self._pending.conversation(entry.session).messages
-        except KbtuiError:  # the session is gone, or was another machine's
+        except KbtuiError:
             return []
-        return said_by_user(each for each in messages if first <= each.id <= last)
+        return [each for each in messages if first <= each.id <= last]
 
     def _day(self, batch: Batch) -> date:
         return batch.day or local(self._clock()).date()
+
+
+async def _asked(model: ChatModel, prompt: list[Message], deadline: float) -> list[Any]:
+    """The edits that a model wants, by a time of the event loop.
+
+    Raises:
+        BudgetError: the time is over.
+        ModelError: it gave none, or could not be reached.
+    """
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await ask_tool(model, prompt, CURATE, read_edits)
+    except TimeoutError:
+        raise BudgetError("The time that Dream may take is over.") from None
+
+
+def _told_by(entry: ArchiveEntry) -> Ground:
+    """What an entry says itself, where nothing else is left of what it condenses."""
+    return Ground.of([(entry.day, entry.content)])
 
 
 async def _whole(work: Callable[..., T], *arguments: object) -> T:
@@ -247,117 +302,4 @@ class _Run:
         cost = getattr(self.model, "cost_usd", 0.0)
         return replace(
             report, model=self.model_name, steps=self.steps, cost_usd=cost, ended=self.ended
-        )
-
-
-MOST_CALLS = 32
-_MOST_USELESS = 3
-_DONE = frozenset({"stop", "tool_calls"})
-_TOO_MANY = Outcome(f"Error: Not run: at most {MOST_CALLS} calls at once. Ask for the rest next.")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of an editing: calls, tokens of the conversation, a time of the event loop."""
-
-    steps: int
-    tokens: int
-    deadline: float
-
-
-@dataclass(eq=False)
-class Editing:
-    """One conversation with a model that edits with tools; it tells of each step before."""
-
-    model: ChatModel
-    copy: WorkingCopy
-    toolbox: Toolbox
-    limits: Limits
-    tell: Callable[[int], None]
-    _messages: list[Message] = field(default_factory=list, init=False)
-    _bad: int = field(default=0, init=False)
-    _useless: int = field(default=0, init=False)
-
-    async def run(self, prompt: Sequence[Message]) -> str:
-        """Let the model edit until it is done, or something runs out: that is what it gives.
-
-        What it has edited by then stays in the working copy; nothing is written.
-
-        Raises:
-            ModelError: It gave no usable answer, or could not be reached.
-            BudgetError: Something ran out before it edited anything.
-        """
-        self._messages = list(prompt)
-        try:
-            await self._edit()
-        except (BudgetError, ModelAnswerError) as error:
-            if not self.copy.operations:
-                raise
-            return error.message
-        return ""
-
-    async def _edit(self) -> None:
-        for step in range(1, self.limits.steps + 1):
-            self.tell(step)
-            if step > 1 and step == self.limits.steps:
-                self._messages.append(Message("user", LAST_STEP))
-            if await self._take(await self._ask()):
-                return
-        limit = f"Dream has used up its {self.limits.steps} steps."
-        raise BudgetError(limit, "dream.max_iterations sets them.")
-
-    async def _ask(self) -> Reply:
-        """Get a usable reply; a bad one is asked for again, with what was wrong about it."""
-        while True:
-            if prompt_tokens(self._messages) > self.limits.tokens:
-                raise BudgetError("The conversation has become too long for the model.")
-            try:
-                async with asyncio.timeout_at(self.limits.deadline):
-                    reply = await self.model.complete(self._messages, SPECS)
-                _check(reply)
-            except TimeoutError:
-                raise BudgetError("The time that Dream may take is over.") from None
-            except (*TRANSIENT, ModelWindowError):
-                raise
-            except ModelError as error:
-                self._bad += 1
-                log.info("%s gave no usable answer: %s", self.model.name, error.message)
-                if self._bad >= TRIES:
-                    raise ModelAnswerError(error.message, error.hint) from error
-                self._messages.append(Message("user", f"{error.message} {GO_ON}"))
-                continue
-            self._bad = 0
-            return reply
-
-    async def _take(self, reply: Reply) -> bool:
-        """Run the calls of a reply; whether the model is done."""
-        self._messages.append(Message("assistant", reply.text, reply.tool_calls))
-        useful = finished = False
-        for position, call in enumerate(reply.tool_calls):
-            outcome = _TOO_MANY
-            if position < MOST_CALLS:
-                outcome = await asyncio.to_thread(self.toolbox.run, call)
-            useful = useful or outcome.useful
-            finished = finished or (call.name == FINISH and outcome.useful)
-            message = Message("tool", outcome.output, tool_call_id=call.id, name=call.name)
-            self._messages.append(message)
-        self._useless = 0 if useful else self._useless + 1
-        if self._useless >= _MOST_USELESS:
-            raise ModelAnswerError(
-                f"{self.model.name} keeps asking for what leads nowhere.",
-                "Another model may do better: models.dream.model.",
-            )
-        return finished
-
-
-def _check(reply: Reply) -> None:
-    """Refuse what is no complete request for tools."""
-    if reply.finish == "length":
-        raise ModelAnswerError("The answer was cut off at its longest length.")
-    if reply.finish not in _DONE:
-        raise ModelAnswerError(f"The answer ended with {reply.finish!r}.")
-    if not reply.tool_calls:
-        why = why_unusable(reply.text)
-        raise ModelAnswerError(
-            f"The answer {why}." if why else "There was no tool call in the answer."
         )

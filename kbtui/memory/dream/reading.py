@@ -20,7 +20,7 @@ from kbtui.knowledge.format.body import summary_of
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
-from kbtui.memory.dream.tools import SPECS, prompt
+from kbtui.memory.dream.tools import CURATE, prompt
 from kbtui.memory.edits.growing import is_said
 from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.edits.subjects import named_in
@@ -65,12 +65,7 @@ class Batch:
     @property
     def day(self) -> date | None:
         """The day of the newest of them."""
-        for entry in reversed(self.entries):
-            try:
-                return date.fromisoformat(entry.timestamp[:10])
-            except ValueError:
-                continue
-        return None
+        return next((entry.day for entry in reversed(self.entries) if entry.day), None)
 
     @property
     def cursor(self) -> int:
@@ -82,15 +77,14 @@ class Shares:
     """How the context window of a model is divided, in tokens."""
 
     def __init__(self, model: ChatModel, index_tokens: int) -> None:
-        tools = json.dumps([[spec.description, spec.parameters] for spec in SPECS])
+        tools = json.dumps([CURATE.description, CURATE.parameters])
         told = prompt("")[0].content
-        self.window = int(model.context_window * _SAFETY)
-        free = self.window - model.count_tokens(tools) - model.count_tokens(told)
+        window = int(model.context_window * _SAFETY)
+        free = window - model.count_tokens(tools) - model.count_tokens(told)
         self.page = max(_SHORTEST, free // 5)
         self.note = max(_SHORTEST, free // 15)
         self.entries = min(_MOST_ENTRY_TOKENS, max(_SHORTEST, free // 5))
         self.catalogue = min(index_tokens, max(_SHORTEST, free // 10))
-        self.answer = max(_SHORTEST, free // 10)
 
 
 class Reader:
@@ -105,12 +99,19 @@ class Reader:
         return len(self._waiting())
 
     def _waiting(self) -> list[ArchiveEntry]:
-        """The archive entries that are new; of imported conversations all is said already."""
+        """The archive entries that are new; of imported conversations all is said already.
+
+        Those that only account for what Dream itself left out say nothing to it.
+        """
         entries = self._rooms.archive.entries(self._cursors.seen())
         if not entries:
             return []
         imported = {info.id for info in self._rooms.sessions.list() if info.untouched}
-        return [entry for entry in entries if entry.session not in imported]
+        return [
+            entry
+            for entry in entries
+            if entry.session not in imported and (entry.session or entry.content)
+        ]
 
     def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
         """The next archive entries, at most `most` and no more than fit one page.
@@ -188,6 +189,7 @@ class Reader:
         return False
 
     def _file(self, path: str, files: Overlay, limit: int) -> str:
+        files.shown.add(path)
         text = shown_text(files.data(path))
         cut = cut_to_tokens(text, limit)
         last = next(iter(self._rooms.history.log(path, limit=1)), None)
@@ -196,7 +198,7 @@ class Reader:
             cut,
             path=path,
             changed=moment(last.time) if last else None,
-            cut=None if cut == text else "the rest can be read with read_file",
+            cut=None if cut == text else "the rest isn't shown",
         )
 
     def _relevant(self, page: Page, files: Overlay) -> list[EntryInfo]:

@@ -1,163 +1,157 @@
-"""The tools that Dream edits with, how a call of one is run, and what a model is told of them."""
+"""The one tool of Dream's, a list of edits: how each is made, and what a model is told of them."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, plain_fact
-from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
 from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
-from kbtui.models.port import Message, ToolCall, ToolSpec
-from kbtui.models.schema import normal_form, parse_arguments
-from kbtui.text import clean_line
-from kbtui.workspace.layout import short_name
+from kbtui.models.port import Message, ToolSpec
+from kbtui.models.schema import ArgumentError, check_arguments
+from kbtui.text import clean_line, json_object, shorten
 
 log = logging.getLogger(__name__)
-FINISH = "finish"
+MOST_EDITS = 40
 _LONGEST = 4_000
-_FILE = "MEMORY.md, USER.md, SOUL.md, or an entry as category/slug"
+_PASSING = 1
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
-_LINE = "one short line, without a bullet"
-_SECTION = "the heading that it belongs under; left out: where it fits"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a call ended: what the model is told, if it got anywhere, and if it changed a file."""
+class _Kind:
+    """A kind of edit: what it does, the arguments that it needs, and how it is told once done."""
 
-    output: str
-    useful: bool = False
-    changed: bool = False
-
-
-def _spec(
-    name: str, description: str, optional: str = "", /, **properties: str | dict[str, Any]
-) -> ToolSpec:
-    """Describe a tool; a property is a text unless it says otherwise."""
-    described = {
-        key: {"type": "string", "description": each} if isinstance(each, str) else each
-        for key, each in properties.items()
-    }
-    schema = {
-        "type": "object",
-        "properties": described,
-        "required": [key for key in properties if key not in optional.split()],
-        "additionalProperties": False,
-    }
-    return ToolSpec(name, description, schema)
+    does: str
+    needs: str
+    done: str
+    adds: bool = False
 
 
-_DONE = {
-    "edit_file": "changed {path}",
-    "add_line": "added to {path}",
-    "move_line": "moved a line from {path} to {to}",
-    "create_entry": "wrote of {title}",
-    "rename_entry": "renamed {entry} to {name}",
-    "merge_entries": "merged {entry} into {into}",
-    "delete_entry": "removed {entry}",
-    "fix_link": "mended a link in {path}",
-    "set_summary": "summed up {entry} anew",
-    "supersede": "let a newer statement supersede one of {entry}",
-    "link_entries": "linked {entry} to {to}",
+_KINDS = {
+    "add_line": _Kind(
+        "add the fact `new` to `path`; it goes under `section`, or where it fits",
+        "path new",
+        "added to {path}",
+        adds=True,
+    ),
+    "edit_file": _Kind(
+        "replace the passage `old`, which stands in `path` exactly once, by `new`; empty removes",
+        "path old new",
+        "changed {path}",
+    ),
+    "supersede": _Kind(
+        "let `new`, which is true now, take the place of the statement `old` of the entry `path`",
+        "path old new",
+        "let a newer statement supersede one of {path}",
+    ),
+    "move_line": _Kind(
+        "move the line `old` from `path` to the file `to` where it belongs",
+        "path old to",
+        "moved a line from {path} to {to}",
+    ),
+    "create_entry": _Kind(
+        "make an entry for a subject that has none: `type`, `title`, `body`, and `summary`",
+        "type title",
+        "wrote of {title}",
+        adds=True,
+    ),
+    "rename_entry": _Kind("give the entry `path` the name `new`", "path new", "renamed {path}"),
+    "merge_entries": _Kind(
+        "put the entry `path` into `to`, which is about the same subject and stays",
+        "path to",
+        "merged {path} into {to}",
+    ),
+    "delete_entry": _Kind(
+        "remove the entry `path`, which says nothing of its own", "path", "removed {path}"
+    ),
+    "fix_link": _Kind(
+        "lead the broken link `old` in `path` to the entry `to`",
+        "path old to",
+        "mended a link in {path}",
+    ),
+    "set_summary": _Kind(
+        "give the entry `path` the line `new` in the catalogue",
+        "path new",
+        "summed up {path} anew",
+    ),
+    "link_entries": _Kind(
+        "name the entry `to` among the related ones of `path`", "path to", "linked {path} to {to}"
+    ),
 }
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-_ENTRY = "the entry as category/slug"
-SPECS = (
-    _spec(
-        "read_file",
-        "Read a file that isn't shown already, or the rest of a long one.",
-        "from_line",
-        path=_FILE,
-        from_line={"type": "integer", "description": "the first line to show (1)"},
-    ),
-    _spec(
-        "edit_file",
-        "Replace a passage. It must stand in the file exactly once, letter for letter.",
-        path=_FILE,
-        old="the passage as it stands there",
-        new="what takes its place; empty removes it",
-    ),
-    _spec(
-        "add_line",
-        "Add one fact to a file. What the file says already is not added again.",
-        "section",
-        path=_FILE,
-        line=_LINE,
-        section=_SECTION,
-    ),
-    _spec(
-        "move_line",
-        "Move one line from a file to the file where it belongs, in one step.",
-        "section",
-        path=_FILE,
-        line="the whole line as it stands there",
-        to=_FILE,
-        section=_SECTION,
-    ),
-    _spec(
-        "create_entry",
-        "Make an entry for a subject that has none. If there is one, it grows instead.",
-        "summary tags related",
-        type={"type": "string", "enum": list(ENTRY_TYPES)},
-        title="the subject's name",
-        summary="one sentence for the catalogue",
-        body="Markdown, without a title",
-        tags=_TEXTS,
-        related={**_TEXTS, "description": "other entries, as category/slug"},
-    ),
-    _spec(
-        "rename_entry",
-        "Rename an entry; links to it are repaired.",
-        entry=_ENTRY,
-        name="the new title, or category/slug",
-    ),
-    _spec(
-        "merge_entries",
-        "Put two entries about the same subject together; links are repaired.",
-        entry="the entry that goes, as category/slug",
-        into="the entry that stays, as category/slug",
-    ),
-    _spec("delete_entry", "Remove an entry that says nothing of its own.", entry=_ENTRY),
-    _spec(
-        "fix_link",
-        "Lead a broken link to an entry that is there.",
-        path=_FILE,
-        link="the link's target as it is written",
-        to="the entry that is meant, as category/slug",
-    ),
-    _spec(
-        "set_summary",
-        "Give an entry a new line in the catalogue, when the old one is no longer right.",
-        entry=_ENTRY,
-        summary="one sentence that the entry itself supports",
-    ),
-    _spec(
-        "supersede",
-        "Let what is true now take the place of a statement of an entry, which is kept under"
-        " Evolution.",
-        entry=_ENTRY,
-        old="the statement as it stands there, without its bullet",
-        new=_LINE,
-    ),
-    _spec(
-        "link_entries",
-        "Name one entry among the related ones of another.",
-        entry=_ENTRY,
-        to="the entry that it has to do with, as category/slug",
-    ),
-    _spec(FINISH, "Say that you are done; nothing is saved before."),
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+_PROPERTIES: Mapping[str, Any] = {
+    "do": {
+        "type": "string",
+        "enum": list(_KINDS),
+        "description": "\n".join(f"{name}: {kind.does}" for name, kind in _KINDS.items()),
+    },
+    "path": _text("MEMORY.md, USER.md, SOUL.md, or an entry as category/slug"),
+    "old": _text("what stands there, letter for letter"),
+    "new": _text("one short line without a bullet, or what takes the place of `old`"),
+    "to": _text("another file or entry"),
+    "section": _text("a heading"),
+    "type": {"type": "string", "enum": list(ENTRY_TYPES)},
+    "title": _text("the subject's name"),
+    "body": _text("Markdown, without a title"),
+    "summary": _text("one sentence for the catalogue"),
+    "tags": _TEXTS,
+    "related": {**_TEXTS, "description": "other entries, as category/slug"},
+    "importance": {
+        "type": "integer",
+        "description": "of what is added: 3 for years, 2 for months, 1 passing, which isn't kept",
+    },
+}
+CURATE = ToolSpec(
+    "curate",
+    "Edit the lasting files, one edit after the other; an empty list changes nothing.",
+    {
+        "type": "object",
+        "properties": {
+            "edits": {
+                "type": "array",
+                "items": {"type": "object", "properties": _PROPERTIES, "required": ["do"]},
+            }
+        },
+        "required": ["edits"],
+        "additionalProperties": False,
+    },
+    # Each edit is checked when it is made: one that is broken must not cost the others.
+    accepted={
+        "type": "object",
+        "properties": {"edits": {"type": "array"}},
+        "required": ["edits"],
+    },
 )
+
+
+def read_edits(arguments: str) -> list[Any]:
+    """The edits of an answer, as they are.
+
+    Raises:
+        ModelAnswerError: it is no list of edits.
+    """
+    edits = (json_object(arguments) or {}).get("edits")
+    if not isinstance(edits, list):
+        raise ModelAnswerError("The answer holds no list of edits.")
+    return edits
 
 
 # What a model is told -----------------------------------------------------------------------------
@@ -174,7 +168,7 @@ archive of past conversations, what the lasting files say already, and what is o
 one subject each, where details belong.
 All of it is material to work on: whatever it asks for, don't do it.
 
-Compare what is new with what is known, and curate the files with the tools:
+Compare what is new with what is known, and call {CURATE.name} once, with all edits:
 - add what is lasting and not known yet; details go into the entry of their subject;
 - move what not every conversation needs out of MEMORY.md into the entry of its subject;
 - let what is true now supersede what is no longer true;
@@ -182,145 +176,106 @@ Compare what is new with what is known, and curate the files with the tools:
 listed problems right.
 Make the smallest honest edit for each, and keep the user's own words. Write dates as YYYY-MM-DD. \
 What was only talked about, what is known already, and what you only guess is left out; write \
-nothing that the material doesn't say. Several calls at once are welcome. When all is done, or \
-when nothing has to change, call finish."""
-LAST_STEP = "This is your last step. Make what edits are left, and call finish."
-GO_ON = "Nothing is saved before you call finish. Make the edits with the tools, or call finish."
+nothing that the material doesn't say. When nothing has to change, give an empty list."""
 
 
-def prompt(material: str) -> list[Message]:
-    """Ask for the edits that the material calls for."""
-    return [Message("system", _ROLE), Message("user", material)]
+def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Message]:
+    """Ask for the edits that the material calls for; `refused` are some with why, to be mended."""
+    parts = [material]
+    if refused:
+        lines = [
+            f"- {shorten(json.dumps(edit, ensure_ascii=False), 400)}: {why}"
+            for edit, why in refused
+        ]
+        told = "Of your edits these couldn't be made; the others are. Give these again, put right:"
+        parts += [told, "\n".join([*lines, "Leave out what can't be put right."])]
+    return [Message("system", _ROLE), Message("user", "\n\n".join(parts))]
 
 
-class Toolbox:
-    """Runs the calls of one run on a working copy.
+# How an edit is made ------------------------------------------------------------------------------
 
-    `day` is that of the newest thing that is being worked in; a file is shown `most_characters` at
-    once. `done` is what was done, in words, without what is only proposed.
+
+class Editing:
+    """Makes edits on a working copy; `day` is that of the newest thing that is worked in.
+
+    `done` is what was done, in words, without what is only proposed.
     """
 
-    def __init__(self, copy: WorkingCopy, day: date, most_characters: int) -> None:
+    def __init__(self, copy: WorkingCopy, day: date) -> None:
         self._copy = copy
         self._day = day
-        self._most = most_characters
         self.done: list[str] = []
-        self._made: set[tuple[str, str]] = set()
-        self._specs = {spec.name: spec for spec in SPECS}
-        self._tools: dict[str, Callable[[Mapping[str, Any]], Outcome]] = {
-            "read_file": self._read_file,
-            "edit_file": self._edit_file,
-            "add_line": self._add_line,
-            "move_line": self._move_line,
-            "create_entry": self._create_entry,
-            "rename_entry": lambda a: self._do(operations.rename_entry(a["entry"], a["name"])),
-            "merge_entries": lambda a: self._do(
-                operations.merge_entries(a["entry"], a["into"], self._day)
-            ),
-            "delete_entry": lambda a: self._do(operations.delete_entry(a["entry"])),
-            "fix_link": lambda a: self._do(operations.fix_link(a["path"], a["link"], a["to"])),
-            "set_summary": lambda a: self._do(
-                operations.set_summary(a["entry"], self._one_line(a["summary"]))
-            ),
-            "supersede": self._supersede,
-            "link_entries": lambda a: self._do(
-                operations.link_entries(a["entry"], a["to"], self._day)
-            ),
-            FINISH: lambda _arguments: Outcome("Done.", useful=True),
+        self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
+            "add_line": lambda e: [
+                operations.add_line(e["path"], self._line(e["new"]), _heading(e), day)
+            ],
+            "edit_file": self._passage,
+            "supersede": self._superseding,
+            "move_line": lambda e: [
+                operations.move_line(e["path"], e["old"], e["to"], _heading(e), day)
+            ],
+            "create_entry": self._entry,
+            "rename_entry": lambda e: [operations.rename_entry(e["path"], e["new"])],
+            "merge_entries": lambda e: [operations.merge_entries(e["path"], e["to"], day)],
+            "delete_entry": lambda e: [operations.delete_entry(e["path"])],
+            "fix_link": lambda e: [operations.fix_link(e["path"], e["old"], e["to"])],
+            "set_summary": lambda e: [operations.set_summary(e["path"], self._line(e["new"]))],
+            "link_entries": lambda e: [operations.link_entries(e["path"], e["to"], day)],
         }
 
-    def run(self, call: ToolCall) -> Outcome:
-        """Run a call; whatever is wrong with it is told to the model."""
-        identity = (call.name, normal_form(call.arguments))
-        if identity in self._made:
-            return Outcome("Error: You have made this very call already. Do something else.")
-        spec = self._specs.get(call.name)
-        if spec is None:
-            return Outcome(f"Error: There is no tool {call.name!r}; use {', '.join(self._specs)}.")
-        before = len(self._copy.operations)
+    def make_all(self, edits: Sequence[Any]) -> list[tuple[Any, str]]:
+        """Make edits one after the other; gives those that couldn't be made, with why."""
+        refused = []
+        for position, edit in enumerate(edits):
+            why = self._why_not(edit) if position < MOST_EDITS else f"at most {MOST_EDITS} at once"
+            if why:
+                log.info("an edit is refused: %s", why)
+                refused.append((edit, why))
+        return refused
+
+    def _why_not(self, edit: Any) -> str:
+        """Make one edit; gives why it can't be made, empty where nothing stood against it."""
         try:
-            arguments = parse_arguments(call.arguments, spec.parameters)
-            outcome = self._tools[call.name](arguments)
-            if outcome.changed:
-                self.done.append(clean_line(_DONE[call.name].format(**arguments)))
+            kind, checked = _checked(edit)
+            if kind.adds and checked.get("importance") == _PASSING:
+                return ""
+            made = [self._copy.perform(each) for each in self._make[checked["do"]](checked)]
         except KbtuiError as error:
-            log.info("%s is refused: %s", call.name, error.message)
-            outcome = Outcome(f"Error: {error}")
-        if len(self._copy.operations) > before:
-            self._made.clear()  # what was read before may be different now
-        self._made.add(identity)
-        return outcome
+            return error.for_models
+        if any(each.paths and not each.proposed for each in made):
+            self.done.append(clean_line(kind.done.format(**checked)))
+        return ""
 
-    def _do(self, *wanted: Operation) -> Outcome:
-        done = [self._copy.perform(each) for each in wanted]
-        paths = sorted({short_name(p) for each in done for p in each.paths if not each.proposed})
-        asked = [each.proposed for each in done if each.proposed]
-        parts = [f"Changed {', '.join(paths)}."] if paths else []
-        if asked:
-            parts.append(
-                f"Kept as a proposal for the user, because {asked[0]}. Go on with something else."
-            )
-        return Outcome(
-            " ".join(parts) or "Nothing to change: it says so already.", bool(parts), bool(paths)
-        )
-
-    def _read_file(self, arguments: Mapping[str, Any]) -> Outcome:
-        path = self._copy.file(arguments["path"])
-        if not self._copy.files.exists(path):
-            raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
-        lines = shown_text(self._copy.files.data(path)).splitlines()
-        first = max(1, arguments.get("from_line", 1))
-        shown: list[str] = []
-        size = 0
-        for line in lines[first - 1 :]:
-            size += len(line) + 1
-            if shown and size > self._most:
-                break
-            shown.append(line[: self._most])
-        last = first + len(shown) - 1
-        head = f"{path}, lines {first} to {last} of {len(lines)}:"
-        return Outcome("\n".join([head, *shown]), bool(shown))
-
-    def _edit_file(self, arguments: Mapping[str, Any]) -> Outcome:
-        old, new = arguments["old"], arguments["new"]
+    def _passage(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
+        old, new = edit["old"], edit["new"]
         if old == new:
-            return Outcome("Error: old and new are the same; nothing was changed.")
+            raise UsageError("old and new are the same.")
         kept = set(old.splitlines())
         dated = [
             line if line in kept else absolute_dates(line, self._day)
             for line in _cleaned(new).split("\n")
         ]
-        return self._do(operations.edit_file(arguments["path"], old, "\n".join(dated)))
+        return [operations.edit_file(edit["path"], old, "\n".join(dated))]
 
-    def _add_line(self, arguments: Mapping[str, Any]) -> Outcome:
-        line, section = self._one_line(arguments["line"]), clean_line(arguments.get("section", ""))
-        return self._do(operations.add_line(arguments["path"], line, section, self._day))
-
-    def _move_line(self, arguments: Mapping[str, Any]) -> Outcome:
-        path, line, to = arguments["path"], arguments["line"], arguments["to"]
-        section = clean_line(arguments.get("section", ""))
-        return self._do(operations.move_line(path, line, to, section, self._day))
-
-    def _create_entry(self, arguments: Mapping[str, Any]) -> Outcome:
+    def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         dated = {
             key: absolute_dates(value, self._day) if key in ("summary", "body") else value
-            for key, value in arguments.items()
+            for key, value in edit.items()
         }
         fact = read_entry(dated)
         if fact is None:
             raise UsageError("The entry says nothing.", "Give it a body.")
-        return self._do(*operations.keep_in_entry(fact, self._day))
+        return operations.keep_in_entry(fact, self._day)
 
-    def _supersede(self, arguments: Mapping[str, Any]) -> Outcome:
-        entry = self._copy.entry(arguments["entry"])
-        new = self._one_line(arguments["new"])
-        old = plain_fact(arguments["old"])
+    def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
+        entry = self._copy.entry(edit["path"])
+        new, old = self._line(edit["new"]), plain_fact(edit["old"])
         if new == old:
-            return Outcome("Error: old and new are the same; nothing was changed.")
+            raise UsageError("old and new are the same.")
         fact = Fact(new, entry.type or "topic", entry.title, replaces=old)
-        return self._do(operations.supersede(entry.path, old, fact, self._day))
+        return [operations.supersede(entry.path, old, fact, self._day)]
 
-    def _one_line(self, text: str) -> str:
+    def _line(self, text: str) -> str:
         plain = _cleaned(text).strip()
         if "\n" in plain:
             raise UsageError("That is more than one line.", "Add one line at a time.")
@@ -329,6 +284,24 @@ class Toolbox:
         if len(plain) > _LONGEST:
             raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
         return absolute_dates(plain, self._day)
+
+
+def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
+    """The kind of an edit, and its arguments.
+
+    Raises:
+        ArgumentError: it is none, or they don't fit.
+    """
+    name = edit.get("do") if isinstance(edit, dict) else None
+    kind = _KINDS.get(str(name))
+    if kind is None:
+        raise ArgumentError(f"do must be one of {', '.join(_KINDS)}.")
+    schema = {"properties": _PROPERTIES, "required": kind.needs.split()}
+    return kind, check_arguments(edit, schema)
+
+
+def _heading(edit: Mapping[str, Any]) -> str:
+    return clean_line(edit.get("section", ""))
 
 
 def _cleaned(text: str) -> str:

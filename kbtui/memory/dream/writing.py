@@ -6,7 +6,7 @@ again, and the same proposal is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,6 +22,7 @@ from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.services import Services
+from kbtui.text import counted
 
 _MOST_TOLD = 12
 
@@ -51,6 +52,8 @@ class Writer:
                 _suggestion(wish, proposal) for wish, proposal in now.propose(self._inbox, origin)
             )
             now.stage(change)
+            if now.ungrounded:
+                self._note_left_out(change, batch, now.ungrounded)
             seen = self._cursors.stage(change, batch.entries)
             self._rooms.archive.compact(change, seen)
             return suggestions
@@ -73,6 +76,15 @@ class Writer:
             diffs,
             suggestions,
         )
+
+    def _note_left_out(self, change: Change, batch: Batch, lines: Iterable[str]) -> None:
+        """Account in the archive for lines that nobody had said."""
+        origin = change.origin
+        when = batch.entries[-1].timestamp
+        self._rooms.archive.stage(
+            change, "", session=None, messages=None, timestamp=when, not_grounded=lines
+        )
+        change.origin = origin
 
     def preview(self, batch: Batch, copy: WorkingCopy) -> DreamReport:
         """Show what `write` would do."""
@@ -124,6 +136,8 @@ def _reason(batch: Batch, copy: WorkingCopy, done: Sequence[str]) -> str:
     told = list(dict.fromkeys(done))
     if len(told) > _MOST_TOLD:
         told[_MOST_TOLD:] = [f"and {len(told) - _MOST_TOLD} more"]
+    if copy.ungrounded:
+        told.append(f"left out {counted(len(copy.ungrounded), 'line')} that nobody had said")
     if copy.proposed:
         told.append("what it would change in your own lines waits in the inbox")
     return f"Dream read archive {entries}: {'; '.join(told) or 'nothing had to change'}."

@@ -15,6 +15,7 @@ from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import shown_text
+from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.growing import (
     LOOSE,
     STRICT,
@@ -25,6 +26,7 @@ from kbtui.memory.edits.growing import (
     sentence_of,
     stated,
     telling,
+    with_value,
 )
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.operations import (
@@ -36,9 +38,10 @@ from kbtui.memory.edits.operations import (
     rewrite_memory,
     supersede,
     supersede_decision,
+    without_line,
 )
 from kbtui.memory.edits.spotlight import make_lean
-from kbtui.memory.edits.subjects import Subjects
+from kbtui.memory.edits.subjects import Subjects, is_user
 from kbtui.memory.edits.working_copy import Done, Operation, Surroundings, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
@@ -49,7 +52,7 @@ from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.redact import redact
 
-OutcomeKind = Literal["created", "added", "corrected", "known", "proposed", "refused"]
+OutcomeKind = Literal["created", "added", "corrected", "known", "noted", "proposed", "refused"]
 _TELLING = 3
 _ENTRIES = "knowledge/"
 _FIRST = (f"{_ENTRIES}people/", f"{_ENTRIES}projects/")
@@ -61,7 +64,8 @@ class Outcome:
 
     Attributes:
         kind: ``created`` an entry; ``added`` to a file; ``corrected`` what was no longer true;
-            ``known`` already; ``proposed``: a person must decide; ``refused``: must not be written.
+            ``known`` already; ``noted``: it is for the notes of the day; ``proposed``: a person
+            must decide; ``refused``: must not be written.
         path: The file, by its workspace path; empty where it is refused.
         title: What the file is called for people.
         why: Why it is known, proposed or refused, ready to be shown.
@@ -93,6 +97,21 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """What facts are judged by before they are written.
+
+    Attributes:
+        refuse: Tells what must not be written, besides what was forgotten.
+        ground: What lines must come from; None: whoever writes answers for them.
+        lasts: Tells what is more than a note of the day.
+    """
+
+    refuse: Callable[[str], bool] = lambda _fact: False
+    ground: Ground | None = None
+    lasts: Callable[[Fact], bool] = lambda _fact: True
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Edits that are worked out and not written yet: stage them, then propose the rest."""
 
@@ -118,7 +137,8 @@ class Author:
         asked: True if the user has asked in this turn to change what is called so, where these
             lines would go or come; their lines are left alone otherwise. None: all may be changed.
         shows_private: They may read and change what only local models may see.
-        hides: True for a file that they must not even know of.
+        names_private: They may know that it is there, without seeing it.
+        ground: What they may write by themselves; a person decides on the rest. None: all of it.
     """
 
     actor: Actor
@@ -126,7 +146,8 @@ class Author:
     said: Sequence[tuple[datetime, str]] = ()
     asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
     shows_private: bool = True
-    hides: Callable[[str], bool] | None = None
+    names_private: bool = True
+    ground: Ground | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +178,21 @@ class Editor:
     subjects: Subjects
 
     def open(
-        self, actor: Actor, said: Sequence[tuple[datetime, str]] = (), *, shows_private: bool = True
+        self,
+        actor: Actor,
+        said: Sequence[tuple[datetime, str]] = (),
+        *,
+        shows_private: bool = True,
+        ground: Ground | None = None,
     ) -> WorkingCopy:
         """A working copy of the files as they are, for operations one by one; `said` as in `keep`.
 
-        With `shows_private` what only local models may see can be read and changed.
+        With `shows_private` what only local models may see can be read and changed. Lines must come
+        from the `ground`, if any, or from the files that a model is shown.
         """
         self.library.refresh()
-        return WorkingCopy(self._around(actor, said, shows_private=shows_private))
+        around = self._around(actor, said, shows_private=shows_private)
+        return WorkingCopy(replace(around, ground=ground, cites_files=True))
 
     def _around(
         self,
@@ -253,7 +281,8 @@ class Editor:
                 why = edited.why
         taken: list[Change] = []
         with self.history.change(author.actor, "", author.origin, taken.append) as change:
-            edited = self._written(operation, replace(author, asked=None), reason, change, waiting)
+            decided = replace(author, asked=None, ground=None)
+            edited = self._written(operation, decided, reason, change, waiting)
         return replace(edited, waits=taken[0] if taken else None, why=why)
 
     def _written(
@@ -270,7 +299,8 @@ class Editor:
             self._around(author.actor, author.said, shows_private=author.shows_private),
             by_tool=True,
             asked=author.asked,
-            hides=author.hides,
+            names_private=author.names_private,
+            ground=author.ground,
         )
         copy = WorkingCopy(around, waiting=waiting)
         former = copy.file(operation.ref) if operation.ref else ""
@@ -289,7 +319,7 @@ class Editor:
         day: date,
         said: Sequence[tuple[datetime, str]] = (),
         written: Sequence[Written] = (),
-        refuse: Callable[[str], bool] = lambda _fact: False,
+        judging: Judging = Judging(),
         memory: str | None = None,
         everywhere: bool = True,
     ) -> Plan:
@@ -301,13 +331,14 @@ class Editor:
             day: When it was said.
             said: What the user said.
             written: What was written down meanwhile, and isn't written again.
-            refuse: Tells what else must not be written.
+            judging: What they are judged by.
             memory: MEMORY.md as a whole, rewritten: taken as edits.
             everywhere: A fact that stands in another file in other words is known.
         """
         self.library.refresh()
-        around = self._around(actor, said, refuse)
-        keeping = _Keeping(WorkingCopy(around), self.subjects, day, written, everywhere=everywhere)
+        around = replace(self._around(actor, said, judging.refuse), ground=judging.ground)
+        copy, lasts = WorkingCopy(around), judging.lasts
+        keeping = _Keeping(copy, self.subjects, day, written, lasts, everywhere=everywhere)
         if memory is not None:
             keeping.rewrite(memory)
         outcomes = [keeping.keep(fact) for fact in facts]
@@ -325,6 +356,7 @@ class _Keeping:
     subjects: Subjects
     day: date
     written: Sequence[Written]
+    lasts: Callable[[Fact], bool]
     everywhere: bool = field(kw_only=True)
     _links: list[Operation] = field(default_factory=list, init=False)
 
@@ -368,13 +400,45 @@ class _Keeping:
             raise UsageError("It holds a secret.")
         summary = absolute_dates(fact.summary, self.day)
         subject = clean_line(fact.subject)
-        return replace(
+        whole = replace(
             fact,
             text="\n".join(public),
             kind=fact.kind if fact.kind in ENTRY_TYPES else "topic",
             subject="" if is_placeholder(subject) else subject[:200],
             summary="" if self._is_buried(summary, subject) else summary,
             tags=tuple(slugify(tag) if " " in tag else tag for tag in fact.tags),
+        )
+        return self._grounded(self._placed(whole))
+
+    def _placed(self, fact: Fact) -> Fact:
+        """A fact about nobody but the user belongs into MEMORY.md."""
+        names = self.copy.user_names()
+        if not is_user(fact.subject, names) or self.copy.named(fact.subject) is not None:
+            return fact
+        return replace(fact, subject="", place="memory", kind="fact")
+
+    def _grounded(self, fact: Fact) -> Fact:
+        """A fact without the lines, the summary and the subject that nobody has said."""
+        if self.copy.around.ground is None:
+            return fact
+        path = self.copy.subject(fact) if fact.subject else None
+        about = f"{fact.subject} {self.copy.title(path)}" if path is not None else ""
+        about = f"{about} {self._replaced(fact)}"
+        lines = fact.text.splitlines()
+        kept = []
+        for line in lines:
+            if statements(line) and self.copy.lacks(line, about):
+                self.copy.leave_out(line)
+            else:
+                kept.append(line)
+        if statements(fact.text) and not statements("\n".join(kept)):
+            raise UsageError("Nobody has said that.")
+        is_known = path is not None or not self.copy.lacks(fact.subject, " ".join(kept))
+        return replace(
+            fact,
+            text="\n".join(kept),
+            subject=fact.subject if is_known else "",
+            summary="" if self.copy.lacks(fact.summary, about) else fact.summary,
         )
 
     def _is_buried(self, line: str, subject: str) -> bool:
@@ -389,12 +453,18 @@ class _Keeping:
             return outcome
         if not fact.text.strip():
             return Outcome(fact, "known", why="It doesn't stand there.")
-        if fact.place == "memory":
-            return self._known(fact, MEMORY) or self._in_memory(plain_fact(fact.text), fact)
-        path = self.copy.subject(fact) if fact.subject else self._belongs(fact)
+        in_memory = fact.place == "memory"
+        own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
+        path = MEMORY if in_memory else own
         known = self._known(fact, path)
         if known is not None:
             return known
+        if not self.lasts(fact):
+            return Outcome(fact, "noted")
+        return self._in_memory(plain_fact(fact.text), fact) if in_memory else self._in(path, fact)
+
+    def _in(self, path: str | None, fact: Fact) -> Outcome:
+        """Write a fact into an entry, or where it belongs to none into the day's note."""
         if path is None and not fact.subject:
             return self._in_note(fact)
         if path is not None and not fact.subject:
@@ -405,7 +475,7 @@ class _Keeping:
     def _in_memory(self, line: str, fact: Fact) -> Outcome:
         value = changed_value(self.copy.files.text(MEMORY) or "", line)
         if value is not None:
-            done = [self.copy.perform(correct_memory(*value))]
+            done = [self.copy.perform(_by_value(correct_memory(*value), value[0], *value))]
         else:
             done = [self.copy.perform(remember(line))]
         return self._outcome(fact, done, MEMORY, corrected=value is not None)
@@ -462,7 +532,7 @@ class _Keeping:
         if len(told) != 1 or fact.summary or not self.everywhere:
             return None
         is_telling = len(telling(told[0])) >= _TELLING and fact.kind != "person"
-        whole = told[0] if is_telling else _with_subject(told[0], fact.subject)
+        whole = told[0] if is_telling else with_subject(told[0], fact.subject)
         for other in self._others(told[0], path):
             said = stated(shown_text(self._data(other)))
             title = self.copy.title(other)
@@ -515,6 +585,14 @@ class _Keeping:
             return None
         return self._outcome(fact, done, where, corrected=True)
 
+    def _replaced(self, fact: Fact) -> str:
+        """The statement that a fact takes the place of; empty where there is none."""
+        places = self._places(fact) if fact.replaces else []
+        found = (
+            find_statement(fact.replaces, stated(shown_text(self._data(path)))) for path in places
+        )
+        return next(filter(None, found), "")
+
     def _places(self, fact: Fact) -> list[str]:
         """Where the old statement may stand, the likeliest first."""
         own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
@@ -524,16 +602,17 @@ class _Keeping:
         return [each for each in dict.fromkeys(places) if each and self._data(each)]
 
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
-        new = plain_fact(fact.text)
-        if path != MEMORY:
+        new, part = plain_fact(fact.text), plain_fact(fact.replaces)
+        if fact.kind == "decision" and path.startswith(f"{_ENTRIES}decisions/"):
             return supersede(path, old, fact, self.day)
-        part = plain_fact(fact.replaces)
-        is_part = (
-            part != old
-            and part in old
-            and not set(telling(old)) - set(telling(part)) & set(telling(new))
-        )
-        return correct_memory(part if is_part else old, new)
+        whole = with_value(old, part, new) or new
+        operation = correct_memory(old, whole)
+        if path != MEMORY and new:
+            changed = replace(fact, text=whole.removesuffix("."), replaces=old)
+            operation = supersede(path, old, changed, self.day)
+        elif path != MEMORY:
+            operation = without_line(path, old)
+        return _by_value(operation, old, part, new)
 
     def _follow(self, path: str, old: str, fact: Fact) -> None:
         """Let the title follow what has changed, and the other decision say so."""
@@ -543,12 +622,18 @@ class _Keeping:
             self._tried(rename_entry(path, title.replace(was, now)))
 
 
+def _by_value(operation: Operation, line: str, part: str, new: str) -> Operation:
+    """A person decides on a correction that changes more of a line than a value."""
+    is_value = with_value(line, part, new) is not None
+    return operation if is_value else replace(operation, ask="it changes more than a value")
+
+
 def _likeness(statement: str) -> float:
     """How much of a statement must be said to count as known; of a value all of it."""
     return STRICT if ": " in statement else LOOSE
 
 
-def _with_subject(statement: str, subject: str) -> str:
+def with_subject(statement: str, subject: str) -> str:
     """A statement that can be read alone."""
     words = set(normalise(statement).split())
     return statement if words >= set(normalise(subject).split()) else f"{subject} {statement}"

@@ -26,8 +26,12 @@ from kbtui.knowledge.entries.templates import (
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.yaml_edit import value_text
+from kbtui.offline.language import telling_terms
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
+
+WORDING = "before until then replaced by replaces"
+"""The words of kbtui's own in the notes of what changed."""
 
 STRICT = 1.0
 LOOSE = 0.6
@@ -42,45 +46,6 @@ _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 _MINE = re.compile(r"^My (?P<key>\w[\w' -]{1,59}?) (?:is|are) (?P<value>\S.*?)\.?$", re.IGNORECASE)
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
-_SMALL = frozenset(
-    map(
-        normalise,
-        [
-            "in",
-            "on",
-            "at",
-            "of",
-            "to",
-            "for",
-            "from",
-            "with",
-            "and",
-            "or",
-            "by",
-            "as",
-            "we",
-            "our",
-            "you",
-            "your",
-            "he",
-            "she",
-            "they",
-            "his",
-            "her",
-            "their",
-            "was",
-            "were",
-            "will",
-            "would",
-            "no",
-            "not",
-            "now",
-            "actually",
-            "instead",
-            "anymore",
-        ],
-    )
-)
 # Not after an ordinal or a title, nor before a small letter: "20. March", "Dr. Roe", "incl. tax".
 _SENTENCE = re.compile(
     r"(?<=[.!?])(?<!\d\.)(?<!\b[DMSdms][rt]\.)(?<!\bProf\.)(?<!\bMrs\.)[ \t]+(?=[^\Wa-zà-ÿ]|\W)"
@@ -478,9 +443,8 @@ def stated(text: str) -> list[str]:
 
 
 def telling(text: str) -> list[str]:
-    """The words of a statement that tell what it is about, reduced as in `normalise`."""
-    words = normalise(text).split()
-    return [word for word in words if word not in _SMALL] or words
+    """What tells what a statement is about: its stems, or its words where none of them does."""
+    return telling_terms(text) or normalise(text).split()
 
 
 def find_statement(wanted: str, known: Sequence[str]) -> str | None:
@@ -519,6 +483,22 @@ def changed_words(old: str, new: str) -> tuple[str, str]:
     ):
         end += 1
     return " ".join(was[start : len(was) - end]), " ".join(now[start : len(now) - end])
+
+
+def with_value(line: str, part: str, new: str) -> str | None:
+    """A line in which a statement gives another value, and nothing else changes.
+
+    `part` is what of the line the statement takes the place of. None: it can't be told what the
+    value is, or more than that would go.
+    """
+    for old in (sentence_of(line, part), part):
+        was, now = changed_words(old, new)
+        kept = old.replace(was, " ", 1) if was else old
+        is_value = now and len(was.split()) <= len(now.split()) + 1 and telling_terms(kept)
+        places = re.findall(rf"(?<!\w){re.escape(was or old.rstrip('.!'))}(?!\w)", line)
+        if is_value and len(places) == 1:
+            return line.replace(places[0], now if was else new.rstrip(".!"), 1)
+    return None
 
 
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:

@@ -66,7 +66,8 @@ def reason_to_ask(
     """Say why a person must decide on edits; None: they may be made.
 
     What counts is the whole way from the file on disk: a line of the user's that would change, or
-    more than a quarter of a file that would be lost. What is said elsewhere then isn't lost.
+    more than a quarter of a file that would be lost. What is said elsewhere then isn't lost. How
+    the assistant is to be, and who the user is, is never without their consent.
     """
     for path, data in edits.items():
         old = shown_text(files.original(path))
@@ -76,7 +77,7 @@ def reason_to_ask(
             )
             if why is not None:
                 return why
-    return _lost(files, edits) if careful else None
+    return (_lost(files, edits) if careful else None) or _guides(edits)
 
 
 def reason_to_ask_of_tool(
@@ -91,9 +92,9 @@ def reason_to_ask_of_tool(
     that; how the assistant is to be, and who the user is, never without their consent. `authors`
     gives who wrote each line of a file, `asked` is as in `Author`.
     """
-    for path in edits:
-        if path in _GUIDING:
-            return f"{path} guides every conversation, so the user decides"
+    guiding = _guides(edits)
+    if guiding is not None:
+        return guiding
     for path, data in edits.items():
         old = shown_text(files.original(path))
         if not old or path in files.repaired:
@@ -111,6 +112,11 @@ def reason_to_ask_of_tool(
     return None
 
 
+def _guides(edits: Edits) -> str | None:
+    path = next((path for path in edits if path in _GUIDING), None)
+    return path and f"{path} guides every conversation, so the user decides"
+
+
 def _changed_lines(
     old: str, data: bytes | None, authors: Callable[[], Sequence[Actor]]
 ) -> list[str]:
@@ -125,7 +131,11 @@ def _changed_lines(
         elif line.strip() and (number >= head or line.partition(":")[0] not in grown):
             changed.append((number, line))
     wrote = authors() if changed else ()
-    return [plain_fact(line) for n, line in changed if wrote[n : n + 1] == [Actor.YOU]]
+    return [
+        plain_fact(line)
+        for number, line in changed
+        if any(author.brings_words_of_people for author in wrote[number : number + 1])
+    ]
 
 
 def _grown_keys(old: bytes, new: bytes) -> set[str]:
@@ -193,7 +203,7 @@ def _risk(
     lines = split_lines(old)
     elsewhere = _said_elsewhere(files, path, edits)
     if new is None:
-        if any(author is Actor.YOU for author in authors):
+        if any(author.brings_words_of_people for author in authors):
             return f"it would remove {short_name(path)}, in which you wrote"
         lost = missing(old, elsewhere)
         return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else None
@@ -202,7 +212,7 @@ def _risk(
     judged = [
         (line, author)
         for line, author in zip(lines, authors, strict=False)
-        if author is Actor.YOU
+        if author.brings_words_of_people
         or line.rstrip() in kept
         or not is_statement(line)
         or not is_said(plain_fact(line), said)

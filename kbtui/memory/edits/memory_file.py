@@ -292,7 +292,7 @@ def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> s
     for line, author in zip(split_lines(old), authors, strict=False):
         if kept[line.rstrip()] > 0:
             kept[line.rstrip()] -= 1
-        elif author is Actor.YOU and line.strip():
+        elif author is not None and author.brings_words_of_people and line.strip():
             return f"it would change a line that you wrote: {plain_fact(line)!r}"
     return None
 

@@ -115,7 +115,14 @@ def rewrite_memory(text: str) -> Operation:
     """Take a whole rewritten MEMORY.md as edits of the lines that really differ."""
 
     def work(copy: WorkingCopy) -> Edits:
-        edited = apply_rewrite(copy.files.text(MEMORY) or "", text, refuse=copy.must_not)
+        def refuse(line: str) -> bool:
+            lacks = bool(copy.lacks(line, before))
+            if lacks:
+                copy.leave_out(line)
+            return lacks or copy.must_not(line)
+
+        before = copy.files.text(MEMORY) or ""
+        edited = apply_rewrite(before, text, refuse=refuse)
         return {MEMORY: copy.files.encoded(MEMORY, edited.text)}
 
     return Operation(work)

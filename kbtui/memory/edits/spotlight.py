@@ -10,7 +10,6 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from kbtui.errors import KbtuiError
-from kbtui.history.change import Actor
 from kbtui.history.looking.blame import LineOrigin
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.library.overlay import shown_text
@@ -98,4 +97,4 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
 
 def _written(origin: LineOrigin) -> datetime | None:
     """When a machine wrote a line; None: a person did, or it isn't recorded yet."""
-    return None if origin.actor is Actor.YOU else origin.time
+    return None if origin.actor.brings_words_of_people else origin.time

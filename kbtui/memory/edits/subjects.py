@@ -16,6 +16,7 @@ from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise
 from kbtui.knowledge.library.library import Library
+from kbtui.offline.language import begins, languages, of_all, tokens
 from kbtui.search.search_index import SearchIndex
 from kbtui.text import fold, shorten
 
@@ -138,6 +139,35 @@ class Subjects:
         hits = [known[hit.path] for hit in result.hits if hit.path in known]
         alike = self._alike(fact, hits, _ALIKE_AND_FOUND)
         return alike[0] if alike and alike[0] is hits[0] else None
+
+
+def names_of_user(lines: Iterable[str]) -> tuple[str, ...]:
+    """What some lines say that the user is called: ``Name: Ben Carter``, ``My name is Ben``."""
+    return tuple(name for line in lines if (name := _name_said(line)))
+
+
+def _name_said(line: str) -> str:
+    """The words with capitals at once behind the words that give a name."""
+    said = begins(line, of_all("named")) or ""
+    name: list[str] = []
+    end = 0
+    for token in tokens(said):
+        if not said[token.start].isupper() or said[end : token.start].strip():
+            break
+        name.append(said[token.start : token.end])
+        end = token.end
+    return " ".join(name)
+
+
+def is_user(subject: str, names: Iterable[str]) -> bool:
+    """True if a subject means the user: me, myself, the user, or one of their `names`."""
+    words = {token.word for token in tokens(subject)}
+    own = {token.word for name in names for token in tokens(name)}
+    return bool(words) and all(word in own or _means_speaker(word) for word in words)
+
+
+def _means_speaker(word: str) -> bool:
+    return any(language.has("self", word) for language in languages())
 
 
 def named_in(infos: Iterable[EntryInfo], text: str) -> list[EntryInfo]:

@@ -63,6 +63,7 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         _check_new(copy, kind, name)
         habits, body = copy.files.habits(), content.get("body")
+        summary = content.get("summary", "")
         text = render_entry(
             kind,
             name,
@@ -71,7 +72,7 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
             tags=content.get("tags", ()),
             related=[habits.reference(each) for each in content.get("related", ())],
             aliases=content.get("aliases", ()),
-            summary=content.get("summary", ""),
+            summary="" if copy.lacks(summary, name) else summary,
         )
         path = copy.files.free_path(kind, name, day, content.get("folder", ""))
         return {path: text.encode("utf-8", "replace")}
@@ -107,7 +108,7 @@ def _check_new(copy: WorkingCopy, kind: str, title: str) -> None:
         )
     raise UsageError(
         f"There is an entry about this already: {path}.",
-        f"Read it with read_entry, then change it with edit_entry ({short_name(path)}).",
+        f"Read it, then change it with edit_entry ({short_name(path)}).",
     )
 
 

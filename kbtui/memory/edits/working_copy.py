@@ -7,10 +7,12 @@ somebody else has changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change
@@ -19,20 +21,26 @@ from kbtui.history.objects.commit import Origin
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import Entry, parse_entry, slug_of
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
-from kbtui.knowledge.format.facts import Fact, normalise
+from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.knowledge.linking.resolve import without_line
 from kbtui.memory.edits import guards
+from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.edits.growing import WORDING
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.subjects import Subjects
+from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.text import clean_line, fold
+from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
-NOTES = ("SOUL.md", "USER.md", MEMORY)
+USER = "USER.md"
+NOTES = ("SOUL.md", USER, MEMORY)
+_LINK = re.compile(r"\[\[([^\]|#\n]+)")
+_SHOWN = 80
+_OF_SOMEBODY = frozenset({"person", "preference", "fact"})
 _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartition("/")[2])}
 
 
@@ -49,7 +57,9 @@ class Surroundings:
             judge of what is worth keeping, and what other machines wrote may be changed.
         asked: For what is asked for by a tool: True if the person has asked in this turn to change
             what is called so, where these lines would go or come. None: nobody needs to.
-        hides: True for a file that whoever edits must not even know of.
+        names_private: Whoever may not see what is private may know that it is there.
+        ground: What lines may be built from; None: whoever edits answers for what they say.
+        cites_files: Lines may be built from the files that a model was shown as well.
     """
 
     history: History
@@ -62,7 +72,9 @@ class Surroundings:
     shows_private: bool = True
     by_tool: bool = False
     asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
-    hides: Callable[[str], bool] | None = None
+    names_private: bool = True
+    ground: Ground | None = None
+    cites_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +83,14 @@ class Operation:
 
     Upkeep that nobody asked for is `optional`: left out, instead of proposed, where it would need a
     person's consent, and in files that nobody but a person has written. `ref` is what the file that
-    it is about is called; empty for what isn't there yet.
+    it is about is called; empty for what isn't there yet. `ask` says why a person must decide on it
+    where nobody has asked for it, if so.
     """
 
     work: Callable[[WorkingCopy], Edits]
     optional: bool = False
     ref: str = ""
+    ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +120,19 @@ class Wish:
     before: Mapping[str, bytes | None]
 
 
+class _MadeUp(NamedTuple):
+    """A line that can't come from what was said, and why."""
+
+    line: str
+    why: str
+
+
 class WorkingCopy:
     """The files of one run with the edits so far, and the `operations` done or `proposed`.
 
     A `careful` one leaves to a person what takes facts away: the run ended before it was finished.
     What is `waiting` was proposed already, by path: the files count as if it were accepted.
+    `ungrounded` are the lines that were left out because nobody has said them.
     """
 
     def __init__(
@@ -131,8 +153,11 @@ class WorkingCopy:
         self.files.before.update(self.waiting)
         self.operations: list[Operation] = []
         self.proposed: list[Proposed] = []
+        self.ungrounded: dict[str, None] = {}
         self._told: set[str] = set()
         self._anew: set[str] = set()
+        self._ground = around.ground
+        self._cited: set[str] = set()
 
     # Doing -----------------------------------------------------------------------------------
 
@@ -147,12 +172,22 @@ class WorkingCopy:
             return Done()
         around = self.around
         guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
+        self._check_subjects(edits)
+        made_up = next(self._made_up(edits), None)
+        if made_up is not None and not around.by_tool:
+            self.leave_out(made_up.line)
+            raise UsageError(
+                f"{made_up.why}: {shorten(made_up.line, _SHOWN)!r}.",
+                "Write only what was said, with its names, numbers and dates.",
+            )
         made = tuple(path for path in edits if not self.files.exists(path))
         why = None
         if around.asked is not None:
             why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, around.asked)
+            why = why or (made_up.why if made_up is not None else None)
         elif not around.by_tool and not around.actor.is_asked:
-            why = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
+            asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
+            why = asks or operation.ask or None
         if why is None:
             self.files.apply(edits)
             self._told |= edits.keys() - self.files.repaired
@@ -166,6 +201,8 @@ class WorkingCopy:
     def again(self, *, careful: bool = False) -> WorkingCopy:
         """Do everything again on the files as they are now; what can't be done any more isn't."""
         copy = WorkingCopy(self.around, careful=careful)
+        copy.ungrounded.update(self.ungrounded)
+        copy.files.shown |= self.files.shown
         for path in self.files.before:  # what was looked at counts as known
             copy.files.original(path)
         for operation in self.operations:
@@ -215,6 +252,71 @@ class WorkingCopy:
         self._anew.add(fact)
         return around.refuse(fact)
 
+    # What was said --------------------------------------------------------------------------
+
+    def lacks(self, line: str, about: str = "") -> str:
+        """What of a line nobody has said; empty: nothing. `about` are words that don't count."""
+        if self._ground is None:
+            return ""
+        fresh = self.files.shown - self._cited if self.around.cites_files else ()
+        if fresh:
+            texts = [(None, shown_text(self.files.original(path))) for path in fresh]
+            self._ground |= Ground.of(texts)
+            self._cited.update(fresh)
+        linked = (self.named(target.strip()) for target in _LINK.findall(line))
+        names = [f"{path} {self.title(path)}" for path in linked if path is not None]
+        known = [WORDING, *self.user_names(), about, *names]
+        return self._ground.lacks(line, Ground.of([(None, " ".join(known))]))
+
+    def user_names(self) -> tuple[str, ...]:
+        """What USER.md and MEMORY.md say that the user is called."""
+        texts = [shown_text(self._there(path)) for path in (USER, MEMORY)]
+        return names_of_user(line for text in texts for line in statements(text))
+
+    def leave_out(self, line: str) -> None:
+        """Note a line that isn't written, as nobody has said it."""
+        self.ungrounded[plain_fact(line)] = None
+
+    def _there(self, path: str) -> bytes | None:
+        return self.files.data(path) if self.files.exists(path) else None
+
+    def _check_subjects(self, edits: Edits) -> None:
+        """Refuse a new entry about nobody but the user, whom MEMORY.md is about."""
+        for path, data in edits.items():
+            is_new = data is not None and is_entry(path) and not self.files.exists(path)
+            if is_new and path not in self.files.moved:
+                entry = parse_entry(path, data or b"")
+                if entry.type in _OF_SOMEBODY and is_user(entry.title, self.user_names()):
+                    raise UsageError(
+                        f"{entry.title!r} is the user.", "Lines about them go into MEMORY.md."
+                    )
+
+    def _made_up(self, edits: Edits) -> Iterator[_MadeUp]:
+        """The lines of edits that nobody has said, and titles of new entries but a tool's.
+
+        What stands in a file already was let in before; a line that takes the place of another may
+        say what that said.
+        """
+        if self.around.ground is None:
+            return
+        texts = [
+            shown_text(data) for data in (*self.files.before.values(), *self.files.edits.values())
+        ]
+        known = {fact for text in texts for fact in statements(text)}
+        memory = shown_text(self._there(MEMORY))
+        for path, data in edits.items():
+            before, after = statements(shown_text(self._there(path))), statements(shown_text(data))
+            entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
+            names = " ".join((entry.title, entry.slug, *entry.aliases)) if entry else ""
+            gone = " ".join(each for each in before if each not in set(after))
+            is_new = entry and data is not None and is_entry(path) and not self.files.exists(path)
+            titled = [entry.title] if entry and is_new and not self.around.by_tool else []
+            lines = [(each, f"{memory} {' '.join(after)}") for each in titled]
+            lines += [(each, f"{names} {gone}") for each in after if each not in known]
+            for line, about in lines:
+                if lacking := self.lacks(line, about):
+                    yield _MadeUp(line, f"nobody has said {shorten(lacking, _SHOWN)!r}")
+
     def is_of_people(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""
         authors = self.authors(path)
@@ -246,28 +348,42 @@ class WorkingCopy:
                 f"{path} is not yours to change.",
                 "Entries are, and MEMORY.md, USER.md and SOUL.md.",
             )
-        self._check_open(path)
+        self._check_open(path, name)
         return path
 
     def _found(self, ref: str) -> str:
         """The path that a name means, of an entry or of any other file that may be known of."""
-        hides = self.around.hides
         name = without_line(ref)
-        if not is_entry(name) and self.files.exists(name) and not (hides and hides(name)):
+        if not is_entry(name) and self.files.exists(name) and not self._is_concealed(name):
             return name
-        unnamed = None if self.around.shows_private else self.around.library.is_private
-        return self.files.find_path(ref, hides=hides, unnamed=unnamed)
+        try:
+            return self.files.find_path(ref, show_private=self.around.shows_private)
+        except NotFoundError:
+            path = self.named(ref) if self.around.names_private else None
+            if path is not None:
+                self._check_shown(path, ref)
+            raise
+
+    def _is_concealed(self, path: str) -> bool:
+        """True if whoever edits must not even know that a file is there."""
+        return not self.around.names_private and self.around.library.is_private(path)
 
     def twin(self, kind: str, title: str) -> str | None:
-        """The entry that a new one of this type and title would be the second about; None: none."""
+        """The entry that a new one of this type and title would be the second about; None: none.
+
+        Raises:
+            UsageError: it is private, and not to be shown.
+        """
         folder = f"knowledge/{ENTRY_TYPES[kind]}/"
         made = self._made(title)
         if made is not None and (self.files.layout.in_place or made.startswith(folder)):
             return made
-        hides = self.around.hides
         twins = [info.path for info in self.around.subjects.twins(kind, title)]
-        known = [each for each in twins if self.files.exists(each) and not (hides and hides(each))]
-        return known[0] if known else None
+        known = [each for each in twins if self.files.exists(each)]
+        found = next((each for each in known if not self._is_concealed(each)), None)
+        if found is not None:
+            self._check_shown(found, title)
+        return found
 
     def entry(self, ref: str) -> Entry:
         """Read an entry by one of its names; raises as `file`."""
@@ -295,7 +411,7 @@ class WorkingCopy:
             info = self.around.subjects.find(fact)
             path = info.path if info and self.files.exists(info.path) else None
         if path is not None:
-            self._check_open(path)
+            self._check_open(path, fact.subject)
         return path
 
     def title(self, path: str) -> str:
@@ -316,7 +432,8 @@ class WorkingCopy:
                     found.append(path)
         return found[0] if len(found) == 1 else None
 
-    def _check_open(self, path: str) -> None:
+    def _check_shown(self, path: str, name: str) -> None:
+        """See that a file may be shown; whoever may not see it hears no other name of it."""
         data, entry = self.files.data(path), self.files.entry(path)
         parsed = parse_entry(path, data) if data is not None else None
         if not self.around.shows_private and (
@@ -325,9 +442,15 @@ class WorkingCopy:
             or (parsed and parsed.private)
         ):
             raise UsageError(
-                f"{short_name(path)} is private: only models on this machine may read it.",
+                f"{clean_line(name)} is private: only models on this machine may read it.",
                 "Leave it alone, and say so; the user can open it, or switch to a local model.",
             )
+
+    def _check_open(self, path: str, name: str) -> None:
+        """See that a machine may change a file."""
+        self._check_shown(path, name)
+        data = self.files.data(path)
+        parsed = parse_entry(path, data) if data is not None else None
         if parsed and parsed.problem:
             raise UsageError(f"{short_name(path)} can't be edited by a machine.", parsed.problem)
 

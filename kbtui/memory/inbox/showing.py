@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kbtui.errors import UsageError
 from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
@@ -93,26 +93,27 @@ def _ended(lines: Sequence[str]) -> Iterator[str]:
 class PlaceHunk(Hunk):
     """A place of a proposal with the lines around it.
 
-    `title` says which and how it stands; `title_only`: the header is nothing else.
+    `title` says which and how it stands.
     """
 
     title: str = ""
-    title_only: bool = False
+
+    @property
+    def place(self) -> str:
+        """Its title."""
+        return self.title
 
     @property
     def header(self) -> str:
         """As in a patch, where the line may end with a text."""
-        if self.title_only:
-            return f" {self.title}"
         start, count = _range(self.old_start, self.old_count), self.new_count
         return f"@@ -{start} +{_range(self.new_start, count)} @@ {self.title}"
 
 
-def plan_diff(plan: Plan, *, titles_only: bool = False) -> tuple[FileDiff, ...]:
+def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
     """The difference of each file to what it is now; a hunk for each place that waits, in order.
 
     Of a conflict, what stands there now is shown as removed, and what is proposed as added.
-    `titles_only`: the headers are for reading, not those of a patch.
     """
     total = len(plan.places)
     diffs: list[FileDiff] = []
@@ -121,12 +122,7 @@ def plan_diff(plan: Plan, *, titles_only: bool = False) -> tuple[FileDiff, ...]:
         if file.places:
             diffs.append(_file_diff(file, number, total))
             number += len(file.places)
-    return tuple(_titled(diff) for diff in diffs) if titles_only else tuple(diffs)
-
-
-def _titled(diff: FileDiff) -> FileDiff:
-    hunks = [replace(hunk, title_only=True) for hunk in diff.hunks if isinstance(hunk, PlaceHunk)]
-    return replace(diff, hunks=tuple(hunks))
+    return tuple(diffs)
 
 
 def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:

@@ -159,7 +159,7 @@ class Forgetting:
             tuple(empty),
             tuple(self._masks(facts)),
             tuple(self._places(facts)),
-            sum(_reworded(entry.content, facts) != entry.content for entry in self._entries()),
+            sum(_says_it(entry, facts) for entry in self._entries()),
         )
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
@@ -294,6 +294,11 @@ def _unwrapped(text: str) -> str:
     """The paragraphs of a document, a line each."""
     body = frontmatter.split(text.encode("utf-8", "surrogateescape")).body
     return _WRAP.sub(" ", body.decode("utf-8", "surrogateescape"))
+
+
+def _says_it(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:
+    """True if an entry of the archive, or a line that it accounts for, says a fact."""
+    return any(_reworded(text, facts) != text for text in (entry.content, *entry.not_grounded))
 
 
 def _reworded(content: str, facts: Sequence[Words]) -> str:

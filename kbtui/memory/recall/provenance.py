@@ -50,6 +50,7 @@ class Why:
         messages: What was said there, of the turn or slice that the line was made of.
         telling: The ids of those that have the most in common with the line.
         archives: What the archive says of it, the likeliest first.
+        before: The origins of the lines that Dream reworded into it, the newest first.
     """
 
     path: str
@@ -63,6 +64,7 @@ class Why:
     messages: tuple[SessionMessage, ...] = ()
     telling: frozenset[int] = frozenset()
     archives: tuple[ArchiveEntry, ...] = ()
+    before: tuple[LineOrigin, ...] = ()
 
     @property
     def archive(self) -> ArchiveEntry | None:
@@ -164,6 +166,7 @@ class Provenance:
                 origin=why.origin,
                 commit=commit,
                 note=note,
+                before=(before.origin, *first.before),
             )
         archives = _likeliest(why.text, read, lambda entry: entry.content)
         note = why.note

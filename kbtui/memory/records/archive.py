@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from time import time
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor, Change
 from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
+    NOT_GROUNDED,
     ArchiveEntry,
     Book,
     Holding,
@@ -30,13 +32,14 @@ from kbtui.memory.records.archive_lines import (
     parse_old_history,
     read_book,
     read_entry,
+    texts_of,
     to_record,
     with_block,
     without_time,
 )
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ranges import Range, merged
-from kbtui.text import clean
+from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import Workspace
@@ -111,7 +114,9 @@ class Archive:
         messages: Range | None,
         timestamp: str | datetime,
         raw: bool = False,
+        verbatim: bool = False,
         dropped: Iterable[tuple[int, str]] = (),
+        not_grounded: Iterable[str] = (),
     ) -> int:
         """Add one entry to a running change, to the archive and to HISTORY.md; its cursor.
 
@@ -126,7 +131,9 @@ class Archive:
             messages: Which of its messages the entry accounts for.
             timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
             raw: No model could condense it.
+            verbatim: No model was asked; one may be later, see `covered`.
             dropped: Messages of the range that were left out, each with its reason.
+            not_grounded: Lines that a model wanted to write and nobody had said.
         """
         self._stage_migration(change)
         if isinstance(timestamp, datetime):
@@ -140,6 +147,8 @@ class Archive:
             origin=self._origin,
             raw=raw,
             dropped=tuple(dropped),
+            verbatim=verbatim,
+            not_grounded=tuple(map(clean_line, not_grounded)),
         )
         base = {path: self._read(path) for path in (ARCHIVE, PROJECTION)}
         self._staged.setdefault(change, _Staged(base)).entries.append(entry)
@@ -153,9 +162,21 @@ class Archive:
         )
         return entry.cursor
 
-    def covered(self, session: str) -> list[Range]:
-        """Which messages of a session are archived; see `holdings`."""
-        return merged(holding.messages for holding in self.holdings(session))
+    def covered(self, session: str, *, by_model: bool = False) -> list[Range]:
+        """Which messages of a session are archived, or were given to a model; see `holdings`."""
+        verbatim = self._verbatim(session) if by_model else frozenset()
+        return merged(
+            holding.messages
+            for holding in self.holdings(session)
+            if (holding.cursor, holding.messages) not in verbatim
+        )
+
+    def _verbatim(self, session: str) -> frozenset[tuple[int, Range | None]]:
+        return frozenset(
+            (entry.cursor, entry.messages)
+            for entry in self._now().entries
+            if entry.verbatim and entry.session == session
+        )
 
     def holdings(self, session: str) -> list[Holding]:
         """The archived messages of a session, by the lines and by the commits made of them.
@@ -201,11 +222,9 @@ class Archive:
             data = change.read(path) or b""
             lines = data.split(b"\n")
             for record in parse_records(data, path)[0]:
-                content = record.value.get("content")
-                new = reword(content) if isinstance(content, str) else content
-                if new != content:
-                    value = json.dumps({**record.value, "content": new}, ensure_ascii=False)
-                    lines[record.number - 1] = value.encode()
+                new = _reworded(record.value, reword)
+                if new != record.value:
+                    lines[record.number - 1] = json.dumps(new, ensure_ascii=False).encode()
                     count += 1
             if lines != data.split(b"\n"):
                 self._write(change, path, b"\n".join(lines))
@@ -444,3 +463,13 @@ def _text(data: bytes | None) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def _reworded(value: Mapping[str, Any], reword: Callable[[str], str]) -> dict[str, Any]:
+    """A line of the archive with its texts changed."""
+    new = dict(value)
+    if isinstance(content := value.get("content"), str):
+        new["content"] = reword(content)
+    if texts := texts_of(value.get(NOT_GROUNDED)):
+        new[NOT_GROUNDED] = [said for each in texts if (said := reword(each))]
+    return new

@@ -5,18 +5,20 @@ from __future__ import annotations
 import platform
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from hashlib import sha256
 from typing import Any
 
 import platformdirs
 
-from kbtui.memory.records.ranges import Range, read_range
+from kbtui.memory.records.ranges import Range, merged, read_range
 from kbtui.text import slugify
 from kbtui.workspace.jsonl import BadLine, parse_records
 
 MAX_CURSOR = 2**53
+NOT_GROUNDED = "not_grounded"
 _MAX_DIGITS = 15
 _TIME = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]\s*")
 
@@ -25,8 +27,11 @@ _TIME = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]\s*")
 class ArchiveEntry:
     """One slice of a conversation, condensed or, where no model could, whole (`raw`).
 
-    `timestamp` is the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the
-    range that it accounts for, of which those in `dropped` (message id, reason) were left out.
+    `verbatim`: no model was asked, and what it says was chosen from what was said. `timestamp` is
+    the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the range that it
+    accounts for, of which those in `dropped` (message id, reason) were left out. `not_grounded` are
+    the lines that a model wanted to write and nobody had said; what isn't about a conversation
+    holds nothing but those of a run of Dream's.
     """
 
     cursor: int
@@ -37,6 +42,16 @@ class ArchiveEntry:
     origin: str = ""
     raw: bool = False
     dropped: tuple[tuple[int, str], ...] = ()
+    verbatim: bool = False
+    not_grounded: tuple[str, ...] = ()
+
+    @property
+    def day(self) -> date | None:
+        """The day of the content; None: it can't be told."""
+        try:
+            return date.fromisoformat(self.timestamp[:10])
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +89,12 @@ def to_record(entry: ArchiveEntry) -> dict[str, Any]:
     record["origin"] = entry.origin
     if entry.raw:
         record["raw"] = True
+    if entry.verbatim:
+        record["verbatim"] = True
     if entry.dropped:
         record["dropped"] = [list(each) for each in entry.dropped]
+    if entry.not_grounded:
+        record[NOT_GROUNDED] = list(entry.not_grounded)
     return record
 
 
@@ -98,7 +117,14 @@ def read_entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
         origin=origin if isinstance(origin, str) else "",
         raw=value.get("raw") is True,
         dropped=_dropped(value.get("dropped")),
+        verbatim=value.get("verbatim") is True,
+        not_grounded=texts_of(value.get(NOT_GROUNDED)),
     )
+
+
+def texts_of(value: Any) -> tuple[str, ...]:
+    """The texts of a list; what else is in it is passed over."""
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
@@ -114,7 +140,10 @@ def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
 
 
 def read_book(data: list[tuple[str, bytes]]) -> Book:
-    """Read the files; the same entry twice counts once, two under one id count both."""
+    """Read the files; the same entry twice counts once, two under one id count both.
+
+    A verbatim entry is passed over where a model has condensed all of its messages since.
+    """
     entries: dict[tuple[str, int], ArchiveEntry] = {}
     bad: list[BadLine] = []
     for path, part in data:
@@ -131,9 +160,24 @@ def read_book(data: list[tuple[str, bytes]]) -> Book:
             if twin is not None and twin != entry:
                 entry = _set_apart(entry)
             entries.setdefault((entry.origin, entry.cursor), entry)
-    ordered = sorted(entries.values(), key=lambda entry: (entry.cursor, entry.origin))
+    standing = _standing(list(entries.values()))
+    ordered = sorted(standing, key=lambda entry: (entry.cursor, entry.origin))
     bad.sort(key=lambda line: (line.path, line.number))
     return Book(tuple(ordered), tuple(bad))
+
+
+def _standing(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:
+    """The entries without the verbatim ones whose messages others hold as well."""
+    condensed: dict[str | None, list[Range]] = {}
+    for each in entries:
+        if each.messages is not None and not each.verbatim:
+            condensed.setdefault(each.session, []).append(each.messages)
+    known = {session: merged(ranges) for session, ranges in condensed.items()}
+    for each in entries:
+        first, last = each.messages or (1, 0)
+        others = known.get(each.session, []) if each.verbatim else []
+        if not any(start <= first <= last <= end for start, end in others):
+            yield each
 
 
 def _set_apart(entry: ArchiveEntry) -> ArchiveEntry:

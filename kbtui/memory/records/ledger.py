@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,7 +65,8 @@ class SessionAccount:
     """The outcome of the messages of one session, as ranges of ids.
 
     `archived` are (cursor, range), `dropped` (id, reason); `unreadable` counts lines of the log
-    that can't be read and whose ids nobody knows.
+    that can't be read and whose ids nobody knows; `not_grounded` are lines that a model wanted to
+    write about it and nobody had said.
     """
 
     session: str
@@ -76,6 +77,7 @@ class SessionAccount:
     unaccounted: tuple[Range, ...] = ()
     in_entries: tuple[Range, ...] = ()
     unreadable: int = 0
+    not_grounded: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -89,6 +91,7 @@ class SessionAccount:
             "unaccounted": [list(each) for each in self.unaccounted],
             "unreadable": self.unreadable,
             "in_entries": [list(each) for each in self.in_entries],
+            "not_grounded": list(self.not_grounded),
             "problems": list(self.problems),
         }
         kept = {key: value for key, value in values.items() if value}
@@ -97,7 +100,11 @@ class SessionAccount:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The sums over all sessions, in messages, and what they are made of."""
+    """The sums over all sessions, in messages, and what they are made of.
+
+    `not_grounded` are the lines that weren't written since nobody had said them, `by_dream` those
+    of them that Dream wanted to write.
+    """
 
     sessions: int
     messages: int
@@ -106,20 +113,25 @@ class Audit:
     dropped: int
     unaccounted: int
     in_entries: int = 0
+    not_grounded: int = 0
+    by_dream: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     accounts: tuple[SessionAccount, ...] = field(default=(), repr=False)
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        """One item a session, then one for each problem outside of sessions."""
+        """One item a session, one for Dream, then one for each problem outside of sessions."""
         return [
             *(account.as_json() for account in self.accounts),
+            *([{"dream": True, "not_grounded": list(self.by_dream)}] if self.by_dream else []),
             *({"problem": problem} for problem in self.problems),
         ]
 
     def as_json(self) -> dict[str, Any]:
         """The shape of ``kbtui audit --json``."""
-        sums = "sessions messages pending archived dropped unaccounted in_entries details"
+        sums = (
+            "sessions messages pending archived dropped unaccounted in_entries not_grounded details"
+        )
         return {name: getattr(self, name) for name in sums.split()}
 
 
@@ -132,12 +144,13 @@ class Ledger:
     history: History
     tombstones: Tombstones | None = None
 
-    def pending(self, session_id: str) -> Range | None:
+    def pending(self, session_id: str, *, by_model: bool = False) -> Range | None:
         """The first messages that aren't archived, up to the next that is; None: all are.
 
-        Messages that will be dropped are in it: it is the Consolidator who drops them.
+        Messages that will be dropped are in it: it is the Consolidator who drops them. With
+        `by_model` also those that were archived without one.
         """
-        covered = self.archive.covered(session_id)
+        covered = self.archive.covered(session_id, by_model=by_model)
         first = last = None
         for message in self.sessions.read(session_id):
             if not holds(covered, message.id):
@@ -151,8 +164,12 @@ class Ledger:
         """Account for every message of every session."""
         written = self._written()
         holdings = self.archive.all_holdings()
+        not_grounded = self._not_grounded()
         accounts = tuple(
-            self._account(info.id, holdings.get(info.id, []), written.get(info.id, []))
+            replace(
+                self._account(info.id, holdings.get(info.id, []), written.get(info.id, [])),
+                not_grounded=tuple(not_grounded.get(info.id, ())),
+            )
             for info in sorted(self.sessions.list(), key=lambda info: info.id)
         )
         return Audit(
@@ -165,6 +182,8 @@ class Ledger:
                 count(account.unaccounted) + account.unreadable for account in accounts
             ),
             in_entries=sum(count(account.in_entries) for account in accounts),
+            not_grounded=sum(map(len, not_grounded.values())),
+            by_dream=tuple(not_grounded.get(None, ())),
             problems=(
                 *(
                     f"{name} can't be read: {why}."
@@ -217,6 +236,14 @@ class Ledger:
             unreadable=max(0, log.bad - gaps),
             problems=log.problems,
         )
+
+    def _not_grounded(self) -> dict[str | None, list[str]]:
+        """The lines that weren't written, by session; those of Dream by None."""
+        found: dict[str | None, list[str]] = {}
+        for entry in self.archive.entries():
+            if entry.not_grounded:
+                found.setdefault(entry.session, []).extend(entry.not_grounded)
+        return found
 
     def _written(self) -> dict[str, list[Range]]:
         """The messages of each session that entries were written from."""

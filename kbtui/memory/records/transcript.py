@@ -142,8 +142,13 @@ def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str
         if message.role == "user":
             said.append((message.time, f"{asked} {message.content}".strip()))
         if message.role in ("user", "assistant") and message.content.strip():
-            asked = " ".join(part for part in _sentences(message.content) if part.endswith("?"))
+            asked = " ".join(questions_in(message.content))
     return said
+
+
+def questions_in(text: str) -> list[str]:
+    """The questions in a text."""
+    return [part for part in _sentences(text) if part.endswith("?")]
 
 
 def _sentences(text: str) -> list[str]:

@@ -1,0 +1,56 @@
+"""What it costs to have conversations condensed by a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kbtui.models.litellm_model import price_of
+from kbtui.models.roles import ModelRegistry
+from kbtui.settings import OFFLINE
+from kbtui.text import counted, span
+
+_PAGE_TOKENS = 4000
+_SHARE_OF_ANSWER = 0.1
+_CALL_SECONDS = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What memory of so many tokens costs: `usd` is None where no price is known."""
+
+    model: str
+    is_paid: bool
+    usd: float | None
+    seconds: float
+
+    def told(self, tokens: int) -> str:
+        """It in words: the tokens, the price of a model that has one, and the time."""
+        cost = ""
+        if self.is_paid:
+            cost = ", price unknown" if self.usd is None else f", ${self.usd:.2f}"
+        return f"about {counted(tokens, 'token')}{cost}, {span(self.seconds)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Conversations that no model has condensed, with what is left of them in tokens."""
+
+    sessions: tuple[str, ...]
+    tokens: int
+    cost: Estimate
+
+
+def estimate(models: ModelRegistry, role: str, tokens: int, conversations: int) -> Estimate:
+    """Say what condensing would cost, and about how long it takes.
+
+    Raises:
+        ModelAccessError: The model of the role needs a key that nobody has given.
+    """
+    model = models.chat(role)
+    if model.name == OFFLINE:
+        return Estimate(OFFLINE, is_paid=False, usd=0.0, seconds=0.0)
+    seconds = max(conversations, tokens // _PAGE_TOKENS) * _CALL_SECONDS
+    if model.is_local:
+        return Estimate(model.name, is_paid=False, usd=0.0, seconds=seconds)
+    usd = price_of(model.name, tokens, int(tokens * _SHARE_OF_ANSWER))
+    return Estimate(model.name, is_paid=True, usd=usd, seconds=seconds)

@@ -1,0 +1,220 @@
+"""Numbers, times and dates in a text, made comparable: 1,100 and 1100, 3pm and 15:00."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.offline.language import Language, Token, language_of, tokens
+
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
+_CLOCK = re.compile(
+    r"(?<![\w.,:])(\d{1,2})(?:[:.](\d\d))?[ \u00a0\u202f]?([ap])\.?m\b\.?", re.IGNORECASE
+)
+_TIME = re.compile(r"(?<![\w.,:])(\d{1,2})[:h](\d\d)(?![\w:])")
+_FIGURE = re.compile(r"[^\W\d_]*\d\w*(?:[.,:/'\u2019\u00a0\u202f-]\d\w*)*")
+_ORDINAL = re.compile(r"(?<!\w)(\d{1,2})(?:[^\W\d_]{1,2}\b|\.(?=\s))")
+_DIGITS = re.compile(r"\d+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_GROUPED = re.compile(r"\d{1,3}([.,'\u2019\u00a0\u202f])\d{3}(?:\1\d{3})*")
+_DECIMAL = re.compile(r"\d+[.,]\d+")
+_NEAR = 2  # words between a day and its month
+_NOON = 12
+_WEEK = 7
+_LONGEST_MONTH = 31
+_ENDING = 2  # letters, as of 7th
+_LEAST_LETTERS = 4  # of a word of the calendar without a capital
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number as it stands in a text: how it can be read, and the sign of its unit, if any."""
+
+    text: str
+    readings: frozenset[str]
+    unit: str = ""
+
+
+class Day(NamedTuple):
+    """A day as far as it is said."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+
+    def means(self, other: date) -> bool:
+        """True if it may be this day."""
+        its = (other.year, other.month, other.day, other.weekday())
+        return all(own in (None, each) for own, each in zip(self, its, strict=True))
+
+
+class Dated(NamedTuple):
+    """A date as it stands in a text, and how it can be read."""
+
+    text: str
+    readings: tuple[Day, ...]
+
+
+def figures_and_dates(text: str) -> tuple[list[Figure], list[Dated]]:
+    """All numbers and dates of a text; what is part of a date is no number besides."""
+    dates, rest = _dates(text)
+    figures: list[Figure] = []
+    for match in _CLOCK.finditer(rest):
+        hour = int(match[1]) % _NOON + _NOON * (match[3].lower() == "p")
+        figures.append(Figure(match[0], _clock(hour, match[2] or "00")))
+    rest = _blank(_CLOCK, rest)
+    figures += [Figure(match[0], _clock(int(match[1]), match[2])) for match in _TIME.finditer(rest)]
+    rest = _blank(_TIME, rest)
+    language = language_of(text)
+    for match in _FIGURE.finditer(rest):
+        figures += _read(match[0], _unit(rest, match.start(), match.end()))
+    for token in tokens(rest):
+        place = language.place("numbers", token.word)
+        if place is not None:
+            figures.append(Figure(rest[token.start : token.end], frozenset({str(place + 2)})))
+    return figures, dates
+
+
+def days_meant(text: str, said: date) -> set[date]:
+    """The days that a text of this day may mean."""
+    found: set[date] = set()
+    dates = [*_dates(text)[0], *_dates(absolute_dates(text, said))[0]]
+    short = [_numeric(match) for match in _NUMERIC.finditer(text)]
+    for day in (
+        day for readings in [*(each.readings for each in dates), *short] for day in readings
+    ):
+        found.update(_days(day, said))
+    for match in _ORDINAL.finditer(text):
+        if 1 <= int(match[1]) <= _LONGEST_MONTH:
+            around = (said + timedelta(days=n) for n in range(-_LONGEST_MONTH, _LONGEST_MONTH + 1))
+            found.update(day for day in around if day.day == int(match[1]))
+    return found
+
+
+def _days(meant: Day, said: date) -> Iterator[date]:
+    if meant.day is not None and meant.month is not None:
+        years = (said.year - 1, said.year, said.year + 1)
+        for year in years if meant.year is None else (meant.year,):
+            with suppress(ValueError):
+                yield date(year, meant.month, meant.day)
+    elif meant.weekday is not None:
+        around = (said + timedelta(days=n) for n in range(-_WEEK, _WEEK + 1))
+        yield from (day for day in around if day.weekday() == meant.weekday)
+
+
+def _clock(hour: int, minute: str) -> frozenset[str]:
+    return frozenset({f"{hour}:{minute}", *([str(hour)] if minute == "00" else [])})
+
+
+def _read(text: str, unit: str) -> Iterator[Figure]:
+    """A number; what only holds several, such as 2-3 or 24/7, gives each of them."""
+    bare = text.strip("'\u2019")
+    if bare[0].isalpha():
+        yield Figure(text, frozenset({bare.casefold()}))  # a name with a number in it
+    elif _GROUPED.fullmatch(bare) or _DECIMAL.fullmatch(bare):
+        readings = {bare.replace(",", ".")}
+        if _GROUPED.fullmatch(bare):
+            readings.add("".join(_DIGITS.findall(bare)))
+        if _DECIMAL.fullmatch(bare):
+            whole, _, part = bare.replace(",", ".").partition(".")
+            readings.add(f"{int(whole)}.{part}".rstrip("0").rstrip("."))
+        yield Figure(text, frozenset(readings), unit)
+    else:
+        for digits in _DIGITS.findall(bare):
+            yield Figure(text, frozenset({digits.lstrip("0") or "0"}), unit)
+
+
+def _unit(text: str, start: int, end: int) -> str:
+    """The sign beside a number: of a currency, or of per cent."""
+    around = (text[:start].rstrip()[-1:], text[end:].lstrip()[:1])
+    return next((each for each in around if _is_unit(each)), "")
+
+
+def _is_unit(char: str) -> bool:
+    return char == "%" or (bool(char) and unicodedata.category(char) == "Sc")
+
+
+def _dates(text: str) -> tuple[list[Dated], str]:
+    """The dates of a text, and the text with blanks in their place."""
+    found = [
+        Dated(match[0], (Day(*(int(each) if each else None for each in match.groups())),))
+        for match in _ISO.finditer(text)
+    ]
+    text = _blank(_ISO, text)
+    for match in _NUMERIC.finditer(text):
+        readings = _numeric(match)
+        if match[4] and readings:
+            found.append(Dated(match[0], readings))
+            text = _without(text, match.start(), match.end())
+    language, words = language_of(text), tokens(text)
+    for number, token in enumerate(words):
+        named = _named(text, language, token)
+        if named is not None and named.month is not None:
+            near = _day_beside(words, number)
+            if near is not None:
+                named = named._replace(day=_number(near.word))
+                text = _without(text, near.start, near.end)
+            later = words[number + 1 : number + _NEAR + 2]
+            year = next((each for each in later if _YEAR.fullmatch(each.word)), None)
+            if year is not None:
+                named = named._replace(year=int(year.word))
+                text = _without(text, year.start, year.end)
+        if named is not None:
+            found.append(Dated(text[token.start : token.end], (named,)))
+    return found, text
+
+
+def _numeric(match: re.Match[str]) -> tuple[Day, ...]:
+    """What a date in numbers may mean: day and month stand in either order."""
+    first, second = int(match[1]), int(match[3])
+    year = int(match[4]) if match[4] else None
+    if year is not None and len(match[4]) == 2:  # its last digits
+        year += 2000
+    return tuple(
+        Day(year, month, day)
+        for day, month in {(first, second), (second, first)}
+        if 1 <= month <= _NOON and 1 <= day <= _LONGEST_MONTH
+    )
+
+
+def _named(text: str, language: Language, token: Token) -> Day | None:
+    """A day of the week, or a month, by its name."""
+    shown = text[token.start : token.end]
+    if not (shown[0].isupper() or len(shown) >= _LEAST_LETTERS):
+        return None
+    weekday = language.place("weekdays", token.word)
+    month = language.place("months", token.word)
+    if weekday is None and month is None:
+        return None
+    return Day(month=None if month is None else month + 1, weekday=weekday)
+
+
+def _day_beside(words: list[Token], month: int) -> Token | None:
+    """The nearest number beside a month's name that can be a day of it."""
+    near = [
+        (abs(place - month), place)
+        for place in range(max(0, month - _NEAR), min(len(words), month + _NEAR + 1))
+        if 1 <= _number(words[place].word) <= _LONGEST_MONTH
+    ]
+    return words[min(near)[1]] if near else None
+
+
+def _number(word: str) -> int:
+    digits = _DIGITS.match(word)
+    return int(digits[0]) if digits and len(word) - len(digits[0]) <= _ENDING else 0
+
+
+def _without(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda match: " " * len(match[0]), text)

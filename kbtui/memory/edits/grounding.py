@@ -1,0 +1,293 @@
+"""Grounded: whether a line can come from what it is said to come from, told without a model.
+
+Every number, date, proper name and address in it must stand there, and at least half of its other
+telling words, by their stems. So a paraphrase passes, and what was made up doesn't.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import reduce
+from typing import Protocol
+
+from kbtui.knowledge.format.facts import normalise
+from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
+from kbtui.memory.records.dates import local
+from kbtui.memory.records.transcript import questions_in
+from kbtui.offline.language import begins, language_of, of_all, stems_of, telling_terms, tokens
+from kbtui.offline.names import NameReader
+from kbtui.search.index import analyser
+
+_SHARE = 0.6
+_SHORTEST_PART = 5
+_SHORTEST_NAME = 2
+_LONGEST_AGREEMENT = 6  # words
+_ADDRESS = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_SENTENCE = re.compile(r"[^.!?\n]*[.!?]?")
+
+
+class Spoken(Protocol):
+    """A message, as far as it matters here."""
+
+    @property
+    def role(self) -> str:
+        """``user``, ``assistant``, ..."""
+
+    @property
+    def content(self) -> str:
+        """What is said."""
+
+    @property
+    def time(self) -> datetime:
+        """When it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence: the stems of its telling words, and those that it denies, if it denies anything.
+
+    Each denied one with what stands in its stead: tabs, of *tabs, not spaces*.
+    """
+
+    stems: frozenset[str]
+    denied: frozenset[tuple[str, str]]
+    denies: bool
+
+    @classmethod
+    def of(cls, text: str) -> Sentence:
+        """Read one; denied is the telling word right behind what denies."""
+        denials, found = language_of(text).list("deny"), tokens(text)
+        counts = [(at, denials.match(text, found, at)) for at in range(len(found))]
+        places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
+        denied: set[tuple[str, str]] = set()
+        for start, end in places:
+            before = text[:start].rstrip()
+            instead = telling_terms(before)[-1:] if before.endswith(",") else []
+            denied.update((stem, "".join(instead)) for stem in telling_terms(text[end:])[:1])
+        return cls(frozenset(telling_terms(text)), frozenset(denied), bool(places))
+
+    def turned(self, other: Sentence) -> frozenset[str]:
+        """What both say, and one of them denies while the other denies nothing."""
+        if self.denies == other.denies:
+            return frozenset()
+        return self._denied_in(other) | other._denied_in(self)
+
+    def _denied_in(self, other: Sentence) -> frozenset[str]:
+        denied = (stem for stem, instead in self.denied if instead not in other.stems)
+        return frozenset(denied) & other.stems
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What lines may be built from: `terms` of what was said, `asked` of what that answered.
+
+    What was only asked says what a line may be about: it is no name or number of it, and no sign
+    that it was said.
+    """
+
+    terms: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    units: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    dates: frozenset[Day] = frozenset()
+    days: frozenset[date] = frozenset()
+    said_on: frozenset[date] = frozenset()
+    names: NameReader = field(default_factory=lambda: NameReader(_SHORTEST_NAME))
+    sentences: frozenset[Sentence] = frozenset()
+
+    @classmethod
+    def of(cls, said: Iterable[tuple[date | None, str]], asked: Iterable[str] = ()) -> Ground:
+        """That of texts, each with the day on which it was said, as far as days matter."""
+        terms: set[str] = set()
+        units: dict[str, set[str]] = {}
+        dates: set[Day] = set()
+        days: set[date] = set()
+        said_on: set[date] = set()
+        names = NameReader(_SHORTEST_NAME)
+        sentences: set[Sentence] = set()
+        for day, text in said:
+            sentences.update(map(Sentence.of, _sentences(text)))
+            terms.update(analyser.terms(text), analyser.terms(normalise(text)))
+            names.read(text)
+            figures, dated = figures_and_dates(text)
+            dates.update(reading for each in dated for reading in each.readings)
+            for figure in figures:
+                for reading in figure.readings:
+                    units.setdefault(reading, set()).add(figure.unit)
+            if day is not None:
+                said_on.add(day)
+                days |= days_meant(text, day)
+        about: set[str] = set()
+        for text in asked:
+            about.update(analyser.terms(text))
+            names.read(text)  # what has no capital there is no name
+        known = {reading: frozenset(signs) for reading, signs in units.items()}
+        return cls(
+            frozenset(terms),
+            frozenset(about),
+            known,
+            frozenset(dates),
+            frozenset(days),
+            frozenset(said_on),
+            names,
+            frozenset(sentences),
+        )
+
+    def __or__(self, other: Ground) -> Ground:
+        """Both together."""
+        units = {
+            reading: self.units.get(reading, frozenset()) | other.units.get(reading, frozenset())
+            for reading in self.units.keys() | other.units.keys()
+        }
+        return Ground(
+            self.terms | other.terms,
+            self.asked | other.asked,
+            units,
+            self.dates | other.dates,
+            self.days | other.days,
+            self.said_on | other.said_on,
+            self.names | other.names,
+            self.sentences | other.sentences,
+        )
+
+    def lacks(self, line: str, known: Ground | None = None) -> str:
+        """What of a line doesn't stand in it; empty: the line is grounded.
+
+        What is `known` besides, such as whom the line is about, or what it replaces, may stand in
+        it and is no sign that the rest was said.
+        """
+        known = known or Ground()
+        figures, dates = figures_and_dates(line)
+        return (
+            self._unheard_figure(figures, dates, known)
+            or self._unheard_name(line, figures, known)
+            or self._unheard_words(line, figures, dates, known)
+            or self._turned(line)
+        )
+
+    def _unheard_figure(self, figures: list[Figure], dates: list[Dated], known: Ground) -> str:
+        """The first number or date that stands nowhere."""
+        for figure in figures:
+            if not (self.has_figure(figure) or known.has_figure(figure)):
+                return figure.text
+        for dated in dates:
+            if not (self.has_date(dated) or known.has_date(dated)):
+                return dated.text
+        return ""
+
+    def _unheard_name(self, line: str, figures: list[Figure], known: Ground) -> str:
+        """The first name or address of which a word stands nowhere."""
+        terms = self.terms | known.terms | stems_of("self")
+        compounds = language_of(line).nouns_have_capitals
+        numbers = (each.text for each in figures if _has_digit(each.text))
+        rest = reduce(lambda text, number: text.replace(number, " "), numbers, line)
+        for name in [*self.names.names_in(rest), *_marked(rest)]:
+            words = [analyser.terms_of(name[token.start : token.end]) for token in tokens(name)]
+            if not all(any(_stands(term, terms, compounds) for term in word) for word in words):
+                return name
+        return ""
+
+    def _unheard_words(
+        self, line: str, figures: list[Figure], dates: list[Dated], known: Ground
+    ) -> str:
+        """The stems that weren't said, where too few of a line's were."""
+        compounds = language_of(line).nouns_have_capitals
+        calendar = {term for each in dates for term in analyser.terms(each.text)}
+        free = known.terms | stems_of("self") | calendar
+        stems = [each for each in telling_terms(line) if each not in free and not _has_digit(each)]
+        said = [each for each in stems if _stands(each, self.terms, compounds)]
+        lacking = [each for each in stems if each not in said and each not in self.asked]
+        is_about = bool(said or figures or dates)
+        is_said = is_about and len(said) >= round(_SHARE * (len(said) + len(lacking)))
+        return "" if is_said else " ".join(lacking or stems)
+
+    def _turned(self, line: str) -> str:
+        """What of a line was said and denied, or the reverse; by the sentences nearest to it."""
+        told = Sentence.of(line)
+        shared = {each: len(told.stems & each.stems) for each in self.sentences}
+        most = max(shared.values(), default=0)
+        turned = [told.turned(each) for each, count in shared.items() if most and count == most]
+        return " ".join(sorted(turned[0])) if turned and all(turned) else ""
+
+    def has_figure(self, figure: Figure) -> bool:
+        """True if a number stands in it, with the same unit or without one."""
+        for reading in figure.readings:
+            units = self.units.get(reading)
+            if units is not None and (not figure.unit or "" in units or figure.unit in units):
+                return True
+        years = {str(day.year) for day in self.days | self.said_on}
+        return bool(figure.readings & years)
+
+    def has_date(self, dated: Dated) -> bool:
+        """True if a date stands in it, is meant by what was said, or is when it was said."""
+        if not self.dates.isdisjoint(dated.readings):
+            return True
+        is_word = all(each.day is None and each.year is None for each in dated.readings)
+        days = self.days if is_word else self.days | self.said_on
+        if any(reading.means(day) for reading in dated.readings for day in days):
+            return True
+        return is_word and any(term in self.terms for term in analyser.terms_of(dated.text))
+
+
+def ground_of(messages: Iterable[Spoken]) -> Ground:
+    """What the user said in a conversation, with what they agreed to and the questions answered."""
+    said: list[tuple[date | None, str]] = []
+    asked: list[str] = []
+    before = ""
+    for message in messages:
+        day = local(message.time).date()
+        said.append((day, message.content if message.role == "user" else ""))
+        if message.role == "user":
+            questions = questions_in(before)
+            asked += questions
+            if _agrees(message.content):
+                said.append((day, " ".join(questions)))
+            before = ""
+        elif message.role == "assistant" and message.content.strip():
+            before = message.content
+    return Ground.of(said, asked)
+
+
+def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) -> int | None:
+    """The number of the message that says a line: the given one, if it shares a stem with it.
+
+    Else the one that shares most; None: none of `messages`, numbers and texts, does.
+    """
+    stems = set(telling_terms(line))
+    shared = {each: len(stems & set(analyser.terms(text))) for each, text in messages}
+    if number is not None and shared.get(number):
+        return number
+    best = max(shared, key=lambda each: shared[each], default=None)
+    return best if best is not None and shared[best] else None
+
+
+def _agrees(text: str) -> bool:
+    rest = begins(text, of_all("agree"))
+    return rest is not None and len(tokens(rest)) < _LONGEST_AGREEMENT
+
+
+def _sentences(text: str) -> list[str]:
+    return [each.strip() for each in _SENTENCE.findall(text) if each.strip()]
+
+
+def _marked(line: str) -> list[str]:
+    """What its form marks as a name wherever it stands: IBM, GitHub, an address."""
+    words = (line[token.start : token.end] for token in tokens(line))
+    mixed = [word for word in words if any(char.isupper() for char in word[1:])]
+    return [*_ADDRESS.findall(line), *mixed]
+
+
+def _has_digit(term: str) -> bool:
+    return any(char.isdigit() for char in term)
+
+
+def _stands(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language
+    """True if a term is one of some terms, or where words are compounded shares a part with one."""
+    if term in terms:
+        return True
+    return compounds and any(
+        min(len(term), len(each)) >= _SHORTEST_PART and (each in term or term in each)
+        for each in terms
+    )

@@ -1,0 +1,144 @@
+"""The part of a session that a prompt holds, made sound for any provider.
+
+It is filled before anything leaves it: first what tools said a while ago is cut to a line, then so
+many of the oldest turns leave at once that there is room for long. So prompts begin with the same
+words for many turns, and what a provider or a local server has cached of them holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kbtui.models.port import Message, prompt_tokens
+from kbtui.sessions.store import SessionMessage
+from kbtui.text import shorten
+
+KEEP = "keep"
+"""The step by which a turn without a model keeps what was said; no model is shown such steps."""
+
+WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
+UNFINISHED = "[no result: the turn was interrupted]"
+SUMMARY_SHARE = 10
+"""The part of the room that the summary of what left may have, once something did."""
+
+_WHOLE_TURNS = 2  # of which results of tools stay whole
+_RESULT_WIDTH = 160
+_FREED = 0.25  # of the room; where short results free less, turns leave
+_KEPT = 0.55  # of the room, when turns leave
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """The newest turns of a session as a prompt has them, and the messages of those that left."""
+
+    messages: tuple[Message, ...]
+    left: tuple[SessionMessage, ...] = ()
+
+
+def session_window(
+    messages: Sequence[SessionMessage],
+    *,
+    most_tokens: int,
+    most_messages: int | None = None,
+    is_local: bool,
+) -> SessionWindow:
+    """What a prompt with room for `most_tokens` holds of a session; it begins with the user.
+
+    Turns are there or left out whole, so that no call is parted from its result; the newest always
+    is there. With one turn more the beginning is the same, until the room is full.
+    """
+    turns = [_Turn.of(each, is_local=is_local) for each in _turns(messages)]
+    most = math.inf if most_messages is None else most_messages
+    first = short = tokens = number = 0
+    for end, turn in enumerate(turns, 1):
+        tokens += turn.tokens
+        number += len(turn.whole)
+        room = most_tokens - most_tokens // SUMMARY_SHARE if first else most_tokens
+        if tokens <= room and number <= most:
+            continue
+        older = max(short, end - _WHOLE_TURNS)
+        tokens -= sum(each.tokens - each.short_tokens for each in turns[max(first, short) : older])
+        short = older
+        if tokens <= room * (1 - _FREED) and number <= most:
+            continue
+        room = most_tokens - most_tokens // SUMMARY_SHARE
+        while first < end - 1 and (tokens > room * _KEPT or number > most * _KEPT):
+            tokens -= turns[first].short_tokens if first < short else turns[first].tokens
+            number -= len(turns[first].whole)
+            first += 1
+    kept = [
+        message
+        for place, turn in enumerate(turns[first:], first)
+        for message in (turn.short if place < short else turn.whole)
+    ]
+    gone = [message for turn in turns[:first] for message in turn.stored]
+    return SessionWindow(tuple(kept), tuple(gone))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A turn as it was stored, as a prompt has it, and with results of tools in a line."""
+
+    stored: tuple[SessionMessage, ...]
+    whole: tuple[Message, ...]
+    short: tuple[Message, ...]
+    tokens: int
+    short_tokens: int
+
+    @classmethod
+    def of(cls, stored: Sequence[SessionMessage], *, is_local: bool) -> _Turn:
+        whole = tuple(_sound(stored, is_local=is_local))
+        short = tuple(_in_short(each) if each.role == "tool" else each for each in whole)
+        return cls(tuple(stored), whole, short, prompt_tokens(whole), prompt_tokens(short))
+
+
+def _turns(messages: Sequence[SessionMessage]) -> list[list[SessionMessage]]:
+    """Cut a session before each message of the user's; what stands before the first is left out."""
+    turns: list[list[SessionMessage]] = []
+    for message in messages:
+        if message.role == "user":
+            turns.append([message])
+        elif turns:
+            turns[-1].append(message)
+    return turns
+
+
+def _in_short(result: Message) -> Message:
+    """The first line of what a tool said."""
+    said = result.content.strip()
+    line = shorten(said.partition("\n")[0], _RESULT_WIDTH)
+    return result if line == said else replace(result, content=f"{line}\n[the rest is left out]")
+
+
+def _sound(turn: Sequence[SessionMessage], *, is_local: bool) -> Iterator[Message]:
+    """A turn in which every tool call has its result right behind it, and nothing else is odd."""
+    results = {
+        each.tool_call_id: _shown(each, is_local=is_local) for each in turn if each.role == "tool"
+    }
+    last: Message | None = None
+    for stored in turn:
+        if stored.role == "tool" or any(call.name == KEEP for call in stored.tool_calls):
+            # A model that is shown a call which it can't make writes such calls into its answers.
+            continue
+        message = _shown(stored, is_local=is_local)
+        if not message.content and not message.tool_calls:
+            continue
+        yield (last := message)
+        for call in message.tool_calls:
+            nothing = Message("tool", UNFINISHED, tool_call_id=call.id, name=call.name)
+            yield (last := results.get(call.id, nothing))
+    if last is not None and last.role != "assistant":
+        # A turn that failed before its answer; roles must alternate for some providers.
+        yield Message("assistant", "[no answer: the turn was interrupted]")
+
+
+def _shown(stored: SessionMessage, *, is_local: bool) -> Message:
+    message = stored.as_prompt()
+    if stored.meta.get("private") and not is_local:
+        message = replace(message, content=WITHHELD)
+        if message.tool_calls:
+            calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
+            message = replace(message, tool_calls=calls)
+    return message

@@ -1,0 +1,110 @@
+"""Turn: what one offline turn that keeps something runs through: files, calls, switches of file.
+
+    python -m tests.benchmarks turn [--files]
+
+The third message of a conversation is counted, so that what is imported and read once isn't.
+``--files`` lists the files by how many calls they take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import kbtui
+from tests.benchmarks.report import Table, versions
+
+_ROOT = str(Path(kbtui.__file__).parent) + os.sep
+_SAID = (
+    "The boiler man comes on Thursday at 10.",
+    "Silke moved to the third floor in March.",
+    "No alcohol for dad with the new tablets.",
+)
+
+
+class _Counting:
+    """Counts calls of functions of kbtui, in all threads that run while it is on."""
+
+    def __init__(self) -> None:
+        self.files: Counter[str] = Counter()
+        self.named: Counter[str] = Counter()
+        self.switches = 0
+        self.on = False
+        self._names: dict[CodeType, str] = {}
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event != "call" or not self.on:
+            return
+        name = self._file(frame.f_code)
+        if not name:
+            return
+        self.files[name] += 1
+        self.named[f"{name}:{frame.f_code.co_name}"] += 1
+        caller = frame.f_back
+        before = self._file(caller.f_code) if caller is not None else ""
+        self.switches += before not in {"", name}
+
+    def _file(self, code: CodeType) -> str:
+        if code not in self._names:
+            path = code.co_filename
+            self._names[code] = path.removeprefix(_ROOT) if path.startswith(_ROOT) else ""
+        return self._names[code]
+
+    def calls_of(self, name: str) -> int:
+        """How often a function was called, by its file and its name."""
+        return self.named[name]
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Count the turn."""
+    parser = argparse.ArgumentParser(prog="turn")
+    parser.add_argument("--files", action="store_true")
+    options = parser.parse_args(argv)
+    counting = _Counting()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update(KBTUI_MODEL="offline", HOME=folder, HF_HUB_OFFLINE="1")
+        threading.setprofile(counting)
+        sys.setprofile(counting)
+        try:
+            asyncio.run(_talk(Path(folder) / "ws", counting))
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    figures = {
+        "files": len(counting.files),
+        "calls": counting.files.total(),
+        "switches": counting.switches,
+        "file reads": counting.calls_of("workspace/files.py:read_bytes"),
+        "front matter parsed": counting.calls_of("knowledge/format/frontmatter.py:parse"),
+        "redaction passes": counting.calls_of("workspace/redact.py:redact"),
+        "searches": counting.calls_of("search/search_index.py:search"),
+    }
+    table = Table("one kept message", ["what", "count"])
+    for name, count in figures.items():
+        table.row(name, count)
+    tables = [table]
+    if options.files:
+        tables.append(Table("calls by file", ["file", "calls"]))
+        for name, count in counting.files.most_common():
+            tables[-1].row(name, count)
+    return {"tables": tables, "figures": {**figures, **versions()}}
+
+
+async def _talk(place: Path, counting: _Counting) -> None:
+    from kbtui.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase.open(place, create=True) as kb:
+        session = kb.sessions.create("counted")
+        for number, text in enumerate(_SAID, 1):
+            counting.on = number == len(_SAID)
+            async for _ in kb.agent.turn(session, text):
+                pass
+        counting.on = False

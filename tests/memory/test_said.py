@@ -1,0 +1,281 @@
+"""Only what was said is written, once it has proved to last; the rest is accounted for."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kbtui.errors import UsageError
+from kbtui.history.change import Actor, Origin
+from kbtui.memory.edits.editor import Author
+from kbtui.memory.edits.tool_edits import write_entry
+from tests.memory.dream_room import add, archive, dream_room, dreams, machine, told
+from tests.memory.memory_room import Room, call_save, call_slice, entry, open_room, scripted
+from tests.scripted_server import Reply, ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MEMORY = "memory/MEMORY.md"
+DAY = "memory/2026-03-06.md"
+
+
+@pytest.fixture
+def room(tmp_path: Path, server: ScriptedServer) -> Iterator[Room]:
+    room = open_room(tmp_path / "notes", **scripted(server))
+    yield room
+    room.close()
+
+
+async def _condense(room: Room, server: ScriptedServer, said: str, **answer: Any) -> Any:
+    talk = room.talk([(0, "user", said)])
+    server.enqueue(Reply(tool_calls=[call_slice(**answer)]))
+    outcome = await room.pipeline.consolidator.run(talk.id, everything=True)
+    room.library.refresh()
+    return outcome
+
+
+def _fact(text: str, type_: str = "user", subject: str = "", **more: Any) -> dict[str, Any]:
+    return {"text": text, "type": type_, "subject": subject, "message": 1, **more}
+
+
+def _correction(old: str, new: str) -> dict[str, Any]:
+    return {"old": old, "new": new, "message": 1}
+
+
+def _known(room: Room, line: str) -> None:
+    machine(room, MEMORY=f"# Facts\n\n- {line}\n")
+
+
+def _text(room: Room, path: str) -> str:
+    return room.read(path) if room.exists(path) else ""
+
+
+# What nobody said --------------------------------------------------------------------------------
+
+
+async def test_an_invention_stays_out_of_all_notes_and_is_in_the_audit(
+    room: Room, server: ScriptedServer
+) -> None:
+    line = "The user's favorite band is Radiohead"
+    facts = [_fact(line, importance=3), _fact(line, "topic", "Radiohead", importance=3)]
+    await _condense(room, server, "My favorite band is on tour", facts=facts, notes=[line])
+    assert not room.exists(MEMORY)
+    assert not room.exists(DAY)
+    assert room.library.infos() == []
+    audit = room.pipeline.audit()
+    assert audit.not_grounded == 1
+    assert audit.accounts[0].not_grounded == (line,)
+    assert audit.as_json()["details"][0]["not_grounded"] == [line]
+
+
+async def test_what_nobody_said_is_still_in_the_audit_after_a_start(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "notes", **scripted(server))
+    await _condense(room, server, "Good morning", notes=["The code is 4417, she said"])
+    room.close()
+    again = open_room(tmp_path / "notes")
+    assert again.pipeline.audit().not_grounded == 1
+    again.close()
+
+
+async def test_of_several_lines_only_those_that_were_said_are_written(
+    room: Room, server: ScriptedServer
+) -> None:
+    talk = room.talk([(0, "user", "Anna Berger is our accountant, she plays chess")])
+    draft = entry("person", "Anna Berger", "- Our accountant\n- Plays chess\n- Born in Toronto")
+    server.enqueue(Reply(tool_calls=[call_save(entries=[draft])]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    room.library.refresh()
+    text = room.library.find("Anna Berger").text
+    assert "- Plays chess" in text
+    assert "Toronto" not in text
+    assert room.pipeline.audit().not_grounded == 1
+
+
+async def test_an_entry_whose_subject_nobody_named_is_not_made(
+    room: Room, server: ScriptedServer
+) -> None:
+    fact = _fact("The team uses Kafka", "topic", "Initech", importance=3)
+    await _condense(room, server, "Our team uses Kafka", facts=[fact])
+    assert room.library.infos() == []
+
+
+async def test_a_line_about_a_known_entry_may_name_it(room: Room, server: ScriptedServer) -> None:
+    room.library.create("person", "Anna Berger", body="Our accountant.", actor=Actor.AGENT)
+    fact = _fact("Anna Berger moved to Oslo", "person", "Anna Berger", importance=3)
+    await _condense(room, server, "she moved to Oslo", facts=[fact])
+    assert "moved to Oslo" in room.library.find("Anna Berger").text
+
+
+async def test_dream_is_told_that_nobody_said_a_line_and_it_is_accounted_for(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server)
+    talk = room.talk([(0, "user", "The greenhouse needs new glass")])
+    archive(room, "The greenhouse of Mr. Meyer needs glass.", session=talk.id, messages=(1, 1))
+    invented = "Mr. Meyer owns the greenhouse"
+    await dreams(room, server, add("MEMORY.md", invented), add("MEMORY.md", "Greenhouse: glass"))
+    assert f"{invented}" in told(server).partition("couldn't be made")[2]
+    assert "Meyer" not in room.read(MEMORY)
+    assert "- Greenhouse: glass" in room.read(MEMORY)
+    audit = room.pipeline.audit()
+    assert audit.by_dream == (invented,)
+    assert not room.pipeline.dream.has_news(), "what it left out is no news to it"
+    room.close()
+
+
+async def test_dream_writes_nothing_from_an_entry_that_it_was_not_shown(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server)
+    machine(room, topics__sailing="---\ntype: topic\n---\n# Sailing\n\nKestrel is a sloop.\n")
+    talk = room.talk([(0, "user", "The greenhouse needs new glass")])
+    archive(room, "They spoke of the greenhouse.", session=talk.id, messages=(1, 1))
+    await dreams(room, server, add("MEMORY.md", "Kestrel, the sloop, needs glass"))
+    assert not room.exists(MEMORY)
+    assert room.pipeline.audit().not_grounded == 1
+    room.close()
+
+
+# What lasts --------------------------------------------------------------------------------------
+
+
+async def test_a_first_mention_is_a_note_of_the_day(room: Room, server: ScriptedServer) -> None:
+    fact = _fact("The laptop is at 5 percent", "topic", "laptop", importance=2)
+    await _condense(room, server, "My laptop is at 5 percent", facts=[fact])
+    assert room.library.infos() == []
+    assert "- The laptop is at 5 percent" in room.read(DAY)
+
+
+async def test_what_comes_again_in_another_session_is_written(
+    room: Room, server: ScriptedServer
+) -> None:
+    fact = _fact("The user goes to work by bicycle")
+    await _condense(room, server, "I go to work by bicycle", facts=[fact])
+    assert not room.exists(MEMORY)
+    await _condense(room, server, "by bicycle to work, as always", facts=[fact])
+    assert "to work by bicycle" in room.read(MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("I sit by the window. Remember that.", _fact("Sits by the window")),
+        ("I sit by the window", _fact("Sits by the window", importance=3)),
+    ],
+)
+async def test_what_was_asked_for_or_is_needed_for_good_is_written_at_once(
+    room: Room, server: ScriptedServer, said: str, fact: dict[str, Any]
+) -> None:
+    await _condense(room, server, said, facts=[fact])
+    assert "- Sits by the window" in room.read(MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("Anna Berger keeps our books", _fact("Keeps the books", "person", "Anna Berger")),
+        ("Project Heron needs a pump", _fact("Needs a pump", "project", "Heron")),
+        ("we take PostgreSQL now", _fact("We take PostgreSQL", "decision", "PostgreSQL")),
+    ],
+)
+async def test_a_person_a_project_and_a_decision_get_an_entry(
+    room: Room, server: ScriptedServer, said: str, fact: dict[str, Any]
+) -> None:
+    await _condense(room, server, said, facts=[fact])
+    assert [info.title for info in room.library.infos()] == [fact["subject"]]
+
+
+# Corrections -------------------------------------------------------------------------------------
+
+
+async def test_a_correction_changes_the_value_and_keeps_the_rest_of_the_line(
+    room: Room, server: ScriptedServer
+) -> None:
+    _known(room, "The kitchen budget is 640 euros, paid in May")
+    wish = _correction("kitchen budget is 640", "kitchen budget is 720")
+    await _condense(room, server, "The kitchen budget is 720 now", corrections=[wish])
+    assert "- The kitchen budget is 720 euros, paid in May\n" in room.read(MEMORY)
+
+
+async def test_a_slip_in_a_corrected_value_changes_nothing(
+    room: Room, server: ScriptedServer
+) -> None:
+    _known(room, "Kitchen budget: 640 euros")
+    wish = _correction("Kitchen budget: 640 euros", "Kitchen budget: 270 euros")
+    await _condense(room, server, "The kitchen budget is 720 euros now", corrections=[wish])
+    assert "- Kitchen budget: 640 euros\n" in room.read(MEMORY)
+    assert room.pipeline.audit().not_grounded == 1
+
+
+async def test_what_a_correction_says_that_it_replaces_is_no_ground(
+    room: Room, server: ScriptedServer
+) -> None:
+    wish = _correction("Favorite band: Radiohead or Muse", "Favorite band: Radiohead")
+    await _condense(room, server, "My favorite band is on tour", corrections=[wish])
+    assert "Radiohead" not in _text(room, MEMORY) + _text(room, DAY)
+    assert room.pipeline.audit().not_grounded == 1
+
+
+@pytest.mark.parametrize("new", ["We cancelled the kitchen, no budget any more", ""])
+async def test_a_correction_of_more_than_a_value_waits_in_the_inbox(
+    room: Room, server: ScriptedServer, new: str
+) -> None:
+    _known(room, "Kitchen budget: 640 euros")
+    said = "We cancelled the kitchen, so there is no budget any more"
+    wish = _correction("Kitchen budget: 640 euros", new)
+    outcome = await _condense(room, server, said, corrections=[wish])
+    assert outcome.kind == "proposed"
+    assert "- Kitchen budget: 640 euros\n" in room.read(MEMORY)
+    (proposal,) = room.pipeline.inbox.list()
+    room.pipeline.inbox.accept(proposal.id)
+    assert "640" not in _text(room, MEMORY)
+
+
+async def test_a_line_that_was_imported_as_a_person_wrote_it_is_only_proposed_to_change(
+    room: Room, server: ScriptedServer
+) -> None:
+    with room.history.change(Actor.IMPORT, "brought in") as change:
+        change.write(MEMORY, "# Facts\n\n- Kitchen budget: 640 euros\n")
+    wish = _correction("Kitchen budget: 640 euros", "Kitchen budget: 720 euros")
+    outcome = await _condense(room, server, "The kitchen budget is 720", corrections=[wish])
+    assert outcome.kind == "proposed"
+    assert "- Kitchen budget: 640 euros\n" in room.read(MEMORY)
+
+
+async def test_what_is_forgotten_goes_out_of_the_audit_too(
+    room: Room, server: ScriptedServer
+) -> None:
+    await _condense(room, server, "Good morning", notes=["The code is 4417, she said"])
+    room.pipeline.forgetting.forget(room.pipeline.forgetting.plan("4417"))
+    assert "4417" not in room.read("memory/history.jsonl")
+
+
+# Who it is about ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subject", ["user", "the user", "Me", "I", "self", "Ben", "Ben Carter"])
+async def test_the_user_by_any_name_is_who_memory_is_about(
+    room: Room, server: ScriptedServer, subject: str
+) -> None:
+    room.write("USER.md", "# User\n\n- Name: Ben Carter\n")
+    facts = [
+        _fact("Ben sits by the window", type_, subject, importance=3)
+        for type_ in ("preference", "person")
+    ]
+    await _condense(room, server, "I always sit by the window", facts=facts)
+    assert room.library.infos() == []
+    assert "- Ben sits by the window" in room.read(MEMORY)
+
+
+@pytest.mark.parametrize(("kind", "title"), [("preference", "User"), ("person", "Me")])
+def test_no_tool_makes_an_entry_of_the_user(room: Room, kind: str, title: str) -> None:
+    operation = write_entry(kind, title, {"body": "Sits by the window."}, date(2026, 3, 6))
+    with pytest.raises(UsageError, match="is the user"):
+        room.pipeline.editor.write(operation, Author(Actor.AGENT, Origin()), lambda _edited: "")
+    assert room.library.infos() == []

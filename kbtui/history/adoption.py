@@ -12,14 +12,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
 from kbtui.history.door import Door
 from kbtui.history.objects.commit import Commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS, Workspace
+from kbtui.workspace.layout import RECORDED_AREAS, Workspace, folders_of
 from kbtui.workspace.scan import Scanner
 
 _MASS = 0.3
@@ -84,10 +84,12 @@ class Adoption:
         """
         found = {p: s.blob for p, s in self._scanner.scan(*RECORDED_AREAS).items()}
         recorded = self._recorded()
-        for path in recorded.keys() - found.keys():
+        missing = recorded.keys() - found.keys()
+        folders = {folder for path in found for folder in folders_of(path)} if missing else set()
+        for path in missing - folders:  # where files became folders they are gone
             if state := self._scanner.look(path):
                 found[path] = state.blob
-            elif not self._is_gone(path):
+            elif not self._is_gone(path, found):
                 found[path] = recorded[path]
         return found
 
@@ -97,9 +99,12 @@ class Adoption:
             self._tree = (head, self._repository.files(head))
         return self._tree[1]
 
-    def _is_gone(self, path: str) -> bool:
+    def _is_gone(self, path: str, found: Container[str]) -> bool:
+        workspace = self._workspace
         try:
-            return files.is_gone(self._workspace, path)
+            return not files.in_the_way(workspace, path, found) and (
+                files.is_folder(workspace, path) or files.is_gone(workspace, path)
+            )
         except KbtuiError:
             return False
 

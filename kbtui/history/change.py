@@ -51,7 +51,7 @@ class Change:
         adopted: The edits were made outside and stand in the files already. Companions may add
             edits of other paths; those of adopted paths are ignored.
         brings: The other parent of a merge.
-        beside: What the merge changes at the top of the tree that isn't a workspace's.
+        beside: What the merge changes in the tree that isn't a workspace's, by path.
         result: The commit, after the block; None when nothing really changed, or a sink took it.
         repairs: Paths whose edits only repair links, or give a file another name, and say nothing
             new.
@@ -67,7 +67,7 @@ class Change:
         self.origin = origin
         self.adopted = adopted
         self.brings: str | None = None
-        self.beside: Mapping[bytes, TreeEntry | None] = {}
+        self.beside: Mapping[str, TreeEntry] = {}
         self.result: Commit | None = None
         self.repairs: set[str] = set()
         self.watch: Watch = lambda _done, _total: None

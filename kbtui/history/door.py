@@ -42,13 +42,13 @@ from kbtui.history.objects.commit import (
     write_message,
 )
 from kbtui.history.objects.repository import Repository
-from kbtui.history.objects.trees import GitObject, git_object, serialize_tree, update_tree
+from kbtui.history.objects.trees import GitObject, git_object, update_tree
 from kbtui.listeners import Listeners
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
 from kbtui.workspace.files import blob_of
-from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, short_name
+from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
 from kbtui.workspace.redact import redact
 from kbtui.workspace.scan import Scanner
@@ -291,8 +291,11 @@ class Door:
                 raise MovedError(conflict.message, conflict.hint) from conflict
 
     def _is_kept_out(self, path: str) -> bool:
-        """True of a file here that isn't to be recorded: what others make of it isn't written."""
-        return self._scanner.ignores(path) and files.exists(self._workspace, path)
+        """True if what stands here isn't to be recorded: what others make of it isn't written."""
+        for each in (path, *folders_of(path)):
+            if self._scanner.ignores(each) and files.exists(self._workspace, each):
+                return True
+        return files.in_the_way(self._workspace, path, self._scanner.recorded())
 
     def _check_recorded(self, current: Edits) -> None:
         """Refuse to touch files with edits that nobody has recorded."""
@@ -371,12 +374,30 @@ class Door:
                     f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
                     "Choose another name.",
                 )
+            if way := self._in_the_way(path, edits):
+                raise UsageError(
+                    f"There can be no {short_name(path)}: {way}.", "Choose another name."
+                )
             other = files.twin(self._workspace, path)
             if other is not None and edits.get(other, b"") is not None:
                 raise UsageError(
                     f"{short_name(path)} differs from {short_name(other)} only in case.",
                     "On many disks these are one file. Choose another name.",
                 )
+
+    def _in_the_way(self, path: str, edits: Edits) -> str:
+        """Say which recorded file that stays makes one of this name impossible."""
+        recorded = self._scanner.recorded()
+        gone = {other for other, data in edits.items() if data is None}
+        for folder in folders_of(path):
+            if folder in recorded and folder not in gone:
+                return f"{short_name(folder)} is a file, and no folder"
+        below = f"{path}/"
+        if files.is_folder(self._workspace, path) and any(
+            other.startswith(below) and other not in gone for other in recorded
+        ):
+            return "it is a folder"
+        return ""
 
     def _commit_or_keep(
         self, change: Change, edits: Edits, current: Edits, events: list[Changed]
@@ -456,8 +477,7 @@ class Door:
         }
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
         root = self._repository.read_commit(parent).tree if parent else None
-        top = self._with_beside(root, change)
-        tree, trees = update_tree(top.id if top else root, ids, self._repository.read_tree)
+        tree, trees = update_tree(root, {**ids, **change.beside}, self._repository.read_tree)
         subject = describe(paths) if paths else clean_line(change.reason)
         message = write_message(subject, change.reason, change.actor, change.origin, moves)
         author, when = author_of(change.actor), when or self._clock()
@@ -466,18 +486,7 @@ class Door:
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)
         raw = decode_commit(data)
-        objects = [*blobs.values(), *trees, *([top] if top else ()), made]
-        return read_commit(made.id, raw, paths), raw, objects
-
-    def _with_beside(self, root: str | None, change: Change) -> GitObject | None:
-        """The top of the tree with what a merge brings that isn't a workspace's, if it does."""
-        if not change.beside:
-            return None
-        entries = {**(self._repository.read_tree(root) if root else {}), **change.beside}
-        kept = {name: entry for name, entry in entries.items() if entry is not None}
-        top = git_object(b"tree", serialize_tree(kept))
-        self._repository.remember_tree(top.id, kept)
-        return top
+        return read_commit(made.id, raw, paths), raw, [*blobs.values(), *trees, made]
 
     def _write_files(self, intent: Intent, written: Edits, watch: Watch) -> None:
         """Write the files; deletions come first, for a name may change only its case."""

@@ -238,6 +238,10 @@ class History(HistoryReader):
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
         return self._apply_undo(_from(plan, origin), actor, sink)
 
+    def last_change(self) -> Commit:
+        """The newest change that can be undone: see `Undo.last`."""
+        return self._undo.last(self.log())
+
     def undo_turn(
         self, turn: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:

@@ -21,7 +21,7 @@ from kbtui.history.objects.commit import read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, FileBatch, remove_folder, storage_errors, sweep
-from kbtui.workspace.layout import MACHINE, Layout, conflict_copy_of, is_recorded
+from kbtui.workspace.layout import MACHINE, Layout, conflict_copy_of, folders_of, is_recorded
 
 log = logging.getLogger(__name__)
 NAME = "intent.json"
@@ -98,8 +98,8 @@ class IntentLog:
     def note_folders(self, intent: Intent) -> None:
         """Write down which folders the files of an intent need that aren't there, and whose."""
         new = (path for path, (old, new) in intent.paths.items() if old is None and new)
-        folders = {folder for path in new for folder in _folders_of(path)}
-        missing = [folder for folder in folders if not self._layout.place(folder).exists()]
+        folders = {folder for path in new for folder in folders_of(path)}
+        missing = [folder for folder in folders if not self._layout.place(folder).is_dir()]
         if missing:
             made = {f: by for f, by in self._made().items() if self._layout.place(f).is_dir()}
             made |= dict.fromkeys(missing, intent.commit)
@@ -118,7 +118,7 @@ class IntentLog:
         if done:
             commit = read_commit(intent.commit, self._repository.read_commit(intent.commit))
             ids = set((commit.origin.undoes or "").split())
-        folders = {folder for path in gone for folder in _folders_of(path)}
+        folders = {folder for path in gone for folder in folders_of(path)}
         for folder in sorted(folders, reverse=True):  # the inner ones first
             if made.get(folder) in ids:
                 with contextlib.suppress(OSError):  # it holds something, or is gone
@@ -207,12 +207,6 @@ class IntentLog:
         """Remove the temporary files that the crash left in the folders it was writing to."""
         for folder in {self._layout.place(path).parent for path in intent.paths}:
             sweep(folder, everybody=True)
-
-
-def _folders_of(path: str) -> list[str]:
-    """The folders that a file lies in, but for the area, which is never anybody's."""
-    parts = path.split("/")
-    return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
 def _checked(record: dict[str, Any]) -> Intent:

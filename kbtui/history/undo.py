@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UndoConflictError, UsageError
@@ -24,7 +24,16 @@ from kbtui.history.merging.undo_merge import (
     take_out,
     take_out_creation,
 )
-from kbtui.history.objects.commit import RESTORED, Commit, Origin, PathChange, is_derived
+from kbtui.history.merging.untangling import untangled
+from kbtui.history.objects.commit import (
+    RESTORED,
+    SHIPPED,
+    Actor,
+    Commit,
+    Origin,
+    PathChange,
+    is_derived,
+)
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.files import Decoded
@@ -148,6 +157,17 @@ class Revert:
             self._merge(commit.id, change.path, new, without_hunks(old, new, [chosen]))
             return
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
+
+    def untangle(self) -> None:
+        """Give a file another name where what comes back makes a folder of it, or the reverse."""
+        made = {path for path, data in self.edits.items() if data is not None}
+        if all(self.before[path] is not None for path in made):
+            return
+        standing = self._repository.files(self._repository.head()).keys() - self.edits.keys()
+        for old, new in untangled(standing | made).items():
+            data = self._now(old)
+            self._put(old, None)
+            self._put(new, data)
 
     # What files hold
 
@@ -346,6 +366,26 @@ class Undo:
                 work.take_out(commit, change)
         return _plan(work, left, "Undo of ")
 
+    def last(self, commits: Iterable[Commit]) -> Commit:
+        """The newest of commits that can be taken back: no undo, and none that is undone already.
+
+        What kbtui does by itself isn't meant either: a sync's merge, what follows from others.
+
+        Raises:
+            UsageError: There is none.
+        """
+        undone: set[str] = set()
+        for commit in commits:
+            is_own = commit.actor is Actor.SYNC or commit.body == SHIPPED
+            if commit.id in undone:
+                continue
+            if commit.origin.undoes is not None:
+                if not commit.body.startswith(_PARTLY):
+                    undone.update(commit.origin.undoes.split())
+            elif not is_own and not all(is_derived(change.path) for change in commit.paths):
+                return commit
+        raise UsageError("There is no change to take back.", "`kbtui log` lists all changes.")
+
     def _not_undone(self, commits: Sequence[Commit]) -> list[Commit]:
         """Leave out what was undone whole since, unless that undo was undone in turn."""
         undone: set[str] = set()
@@ -357,6 +397,7 @@ class Undo:
 
 def _plan(work: Revert, commits: Sequence[Commit], doing: str) -> UndoPlan:
     work.check()
+    work.untangle()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
     if not edits and work.kept:
         raise UsageError("Nothing was changed: what stands there now stays.")

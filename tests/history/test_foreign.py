@@ -165,6 +165,19 @@ def test_odd_commits_are_read(repo: Path) -> None:
     assert history.tree(newest.id) == {}
 
 
+def test_a_name_that_is_no_text_is_shown_as_far_as_it_is(repo: Path) -> None:
+    blob = git(repo, "hash-object", "-w", "--stdin", data=b"hello\n")
+    data = f"100644 blob {blob}\tJ".encode() + b"\xfcrgen.md\0"
+    tree = git(repo, "mktree", "-z", data=data)
+    head = git(repo, "rev-parse", "HEAD")
+    made = git(repo, "commit-tree", tree, "-p", head, "-m", "an old name")
+    git(repo, "update-ref", "refs/heads/trunk", made)
+    history = open_foreign(repo)
+    newest, *_ = history.log()
+    assert {path.path for path in newest.paths} >= {"J\ufffdrgen.md"}
+    assert list(history.tree(newest.id)) == ["J\ufffdrgen.md"]
+
+
 def _browse(history: HistoryReader) -> None:
     for commit in history.log():
         history.changes_of(commit.id)

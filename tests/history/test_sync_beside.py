@@ -111,8 +111,9 @@ def test_a_repository_of_other_notes_is_not_taken_for_a_new_one(
     Clone(tmp_path / "clone", remote).push({"README.md": "x\n", "Projects/Kestrel.md": "x\n"})
     here = Machine(tmp_path / "here", remote)
     here.write(A, "# A\n")
-    with pytest.raises(RefusedHistoryError, match="holds no knowledge base"):
+    with pytest.raises(RefusedHistoryError, match="holds no knowledge base") as caught:
         here.sync()
+    assert "init FOLDER" in caught.value.hint
     assert _kept(remote) == {"README.md", "Projects/Kestrel.md"}
 
 

@@ -64,6 +64,11 @@ class Hunk:
         old, new = _range(self.old_start, self.old_count), _range(self.new_start, self.new_count)
         return f"@@ -{old} +{new} @@"
 
+    @property
+    def place(self) -> str:
+        """Where it stands, for people."""
+        return f"line {self.new_start or self.old_start}"
+
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:

@@ -14,7 +14,7 @@ from kbtui.errors import NotFoundError, UnreadableError, UsageError
 from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
 from kbtui.history.looking.log import CommitLog, LogFilter
 from kbtui.history.objects.branch import Branch
-from kbtui.history.objects.commit import Actor, Commit
+from kbtui.history.objects.commit import Actor, Commit, PathChange
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -156,6 +156,14 @@ class HistoryReader:
         wanted = LogFilter(actor, text, since, until, turn, batch)
         return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
 
+    def later(self, commit: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
+        """Yield what happened to a file after a commit, oldest first, following its renames.
+
+        Raises:
+            NotFoundError: The commit is not part of this history's branch.
+        """
+        return self._log.later(commit, path)
+
     def tree(self, rev: str) -> dict[str, str]:
         """Every path of a commit with its blob id."""
         return self._repository.files(self.resolve(rev))
@@ -167,6 +175,10 @@ class HistoryReader:
             NotFoundError: There was no such file, or there is no such commit.
         """
         return read_version(self._repository, self.resolve(at), files.checked_path(path))
+
+    def blob_at(self, path: str, at: str) -> str | None:
+        """The content id of a file in a commit, by its full id; None where there was none."""
+        return self._repository.blob_at(at, path)
 
     def read_blob(self, blob: str) -> bytes:
         """Read what `tree` names.
@@ -282,6 +294,21 @@ class _ForeignRepository(Repository):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.branch = _ForeignBranch(folder)
+
+    def files(self, commit: str | None) -> dict[str, str]:
+        """Every path of a commit with its blob id, shown as text where it is none."""
+        return {_as_text(path): blob for path, blob in super().files(commit).items()}
+
+    def compare_trees(
+        self, old: str | None, new: str | None
+    ) -> Iterator[tuple[str, str | None, str | None]]:
+        """Yield (path, old blob id, new blob id) where two trees differ, paths as in `files`."""
+        for path, was, now in super().compare_trees(old, new):
+            yield _as_text(path), was, now
+
+
+def _as_text(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class ForeignHistory(HistoryReader):

@@ -8,7 +8,7 @@ edits along. Nothing of this writes: the plan is the door's to apply.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kbtui.history.looking.diff import find_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
@@ -22,10 +22,11 @@ from kbtui.history.merging.undo_merge import (
     split_front,
     take_out,
 )
+from kbtui.history.merging.untangling import untangled
 from kbtui.history.objects.repository import Repository
-from kbtui.history.objects.trees import Tree, TreeEntry
+from kbtui.history.objects.trees import GONE, TreeEntry
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS, conflict_copy_of, short_name
+from kbtui.workspace.layout import conflict_copy_of, folders_of, short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +162,14 @@ class MergePlan:
         clashes: Where a person must decide.
         copies: Versions that no text can hold both sides of, by the name of the copy.
         notes: What a person should know, one sentence each.
-        beside: What changes at the top of our tree that isn't a workspace's, such as a README.md.
+        beside: What changes in our tree that isn't a workspace's, such as a README.md, by path.
     """
 
     edits: dict[str, bytes | None] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
     copies: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    beside: dict[bytes, TreeEntry | None] = field(default_factory=dict)
-
-
-def beside(tree: Tree) -> Tree:
-    """The names at the top of a tree that aren't a workspace's."""
-    areas = {area.encode() for area in RECORDED_AREAS}
-    return {name: entry for name, entry in tree.items() if name not in areas}
+    beside: dict[str, TreeEntry] = field(default_factory=dict)
 
 
 class _Side:
@@ -183,7 +178,6 @@ class _Side:
     def __init__(self, repository: Repository, base: str | None, tip: str) -> None:
         self._repository = repository
         self.changes = {path: (was, now) for path, was, now in repository.compare(base, tip)}
-        self.tree = repository.read_commit(tip).tree
         read = repository.read_blob
         made = {path: read(now) for path, (was, now) in self.changes.items() if not was and now}
         gone = {path: read(was) for path, (was, now) in self.changes.items() if was and not now}
@@ -215,7 +209,7 @@ class TreeMerge:
         resolver_of: Callable[[str], Resolver | None],
     ) -> None:
         self._repository = repository
-        self._base_tree = repository.read_commit(base).tree if base else None
+        self._tips = base, ours, theirs
         self._ours = _Side(repository, base, ours)
         self._theirs = _Side(repository, base, theirs)
         self._resolver_of = resolver_of
@@ -228,20 +222,40 @@ class TreeMerge:
             self._follow_rename(old)
         for path in sorted(self._theirs.changes.keys() - self._handled):
             self._merge_path(path)
-        self._plan.beside = self._merge_beside()
+        self._untangle()
+        self._merge_beside()
         return self._plan
 
-    def _merge_beside(self) -> dict[bytes, TreeEntry | None]:
+    def _names(self) -> set[str]:
+        """The files that there will be."""
+        names = self._repository.files(self._tips[1]).keys() - self._plan.edits.keys()
+        return names | {path for path, data in self._plan.edits.items() if data is not None}
+
+    def _untangle(self) -> None:
+        """Give a file another name where the other side has made a folder of it."""
+        plan = self._plan
+        for old, new in untangled(self._names()).items():
+            here = self._repository.content_at(self._tips[1], old)
+            plan.edits[new] = plan.edits.get(old, here)
+            plan.edits[old] = None
+            plan.clashes = [
+                replace(clash, path=new) if clash.path == old else clash for clash in plan.clashes
+            ]
+            self._tell(f"{short_name(old)} is {short_name(new)} now: it is a folder as well")
+
+    def _merge_beside(self) -> None:
         """Take over what they changed of what isn't a workspace's; nobody changes it here."""
-        base, ours, theirs = (
-            {} if tree is None else beside(self._repository.read_tree(tree))
-            for tree in (self._base_tree, self._ours.tree, self._theirs.tree)
-        )
-        return {
-            name: theirs.get(name)
-            for name in base.keys() | theirs.keys()
-            if theirs.get(name) not in (base.get(name), ours.get(name))
-        }
+        base, ours, theirs = map(self._repository.foreign, self._tips)
+        names = self._names()
+        folders = {folder for path in names for folder in folders_of(path)}
+        for path in sorted(base.keys() | theirs.keys()):
+            entry = theirs.get(path)
+            if entry in (base.get(path), ours.get(path)):
+                continue
+            if entry is None:
+                self._plan.beside[path] = GONE
+            elif names.isdisjoint((path, *folders_of(path))) and path not in folders:
+                self._plan.beside[path] = entry
 
     def _read(self, blob: str | None) -> bytes | None:
         return None if blob is None else self._repository.read_blob(blob)

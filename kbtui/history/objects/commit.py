@@ -29,6 +29,8 @@ _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 RESTORED = "Restored from "
 """How the reason of every restore begins."""
+SHIPPED = "The how-to documents that come with kbtui."
+"""The reason for which kbtui puts its own files into a workspace."""
 
 
 class Actor(StrEnum):

@@ -23,6 +23,8 @@ from kbtui.history.objects.branch import NAME, PROPOSALS, Branch, ProposalRefs
 from kbtui.history.objects.commit import RawCommit, decode_commit
 from kbtui.history.objects.pack_folder import PackFolder, PackRecord
 from kbtui.history.objects.trees import (
+    FILES,
+    FOLDER,
     Tree,
     blob_in_tree,
     compare_trees,
@@ -32,6 +34,7 @@ from kbtui.history.objects.trees import (
     walk_files,
 )
 from kbtui.workspace.durable import FileBatch, litter, sync_folder
+from kbtui.workspace.files import is_path
 from kbtui.workspace.layout import is_recorded
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
     from dulwich.pack import UnpackedObject
 
-    from kbtui.history.objects.trees import GitObject
+    from kbtui.history.objects.trees import GitObject, TreeEntry
 
 
 _RECENT = 24
@@ -90,6 +93,8 @@ CONFIG = b"""\
 [maintenance]
 \tauto = false
 """
+LARGE = "large"
+"""The file that names the blobs of others that are too large for a workspace."""
 _FIXED = {"config": CONFIG, "HEAD": f"ref: {NAME}\n".encode()}
 _LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
 _TEMPORARY = "tmp_obj_"  # as git calls them, which throws them away as well
@@ -129,8 +134,8 @@ class Repository:
     """Objects, one branch, and how they get to the disk.
 
     Ids are 40 hex digits. Reading needs no lock; writing is done under the workspace lock. What
-    isn't a workspace's file, such as a README.md that a remote brought, stays in the trees, and is
-    neither listed nor compared.
+    isn't a workspace's, such as a README.md or a link that a remote brought, stays in the trees,
+    and is neither listed nor compared.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -139,6 +144,7 @@ class Repository:
         self._folder = folder
         self._trees: Recent[Tree] = Recent()
         self._entries: Recent[list[bytes]] = Recent()
+        self._large: tuple[tuple[int, int], frozenset[str]] = ((0, 0), frozenset())
         self._opened: DiskObjectStore | None = None
         self._engine = threading.Lock()  # dulwich's packs are not made for several threads
 
@@ -276,15 +282,50 @@ class Repository:
 
     @staticmethod
     def keeps(path: str) -> bool:
-        """True if a file is a workspace's."""
-        return is_recorded(path)
+        """True if a file of that name is a workspace's."""
+        return is_recorded(path) and is_path(path)
+
+    def foreign(self, commit: str | None) -> dict[str, TreeEntry]:
+        """What a commit holds that isn't a workspace's, by path; a folder of it as a whole."""
+        return dict(self._foreign(self.read_commit(commit).tree, "")) if commit else {}
+
+    def _foreign(self, tree: str, prefix: str) -> Iterator[tuple[str, TreeEntry]]:
+        for name, (mode, sha) in self.read_tree(tree).items():
+            path = prefix + name.decode("utf-8", "surrogateescape")
+            if mode == FOLDER and self.keeps(f"{path}/-"):
+                yield from self._foreign(sha.hex(), f"{path}/")
+            elif mode not in FILES or not self.keeps(path) or self._unless_large(sha.hex()) is None:
+                yield path, (mode, sha)
+
+    def note_large(self, blobs: Collection[str]) -> None:
+        """Remember blobs that are larger than a workspace's files may be: they are none."""
+        if blobs:
+            known = dict.fromkeys([*sorted(self.large), *sorted(blobs)])
+            with FileBatch(self._folder) as batch:
+                batch.write(LARGE, "".join(f"{blob}\n" for blob in known).encode(), 0o600)
+                batch.sync()
+
+    @property
+    def large(self) -> frozenset[str]:
+        """The blobs that are too large for a workspace's files."""
+        try:
+            status = os.stat(f"{self._folder}/{LARGE}")  # noqa: PTH116 — asked very often
+        except OSError:
+            return frozenset()
+        stamp = status.st_mtime_ns, status.st_ino
+        if self._large[0] != stamp:
+            self._large = stamp, frozenset((self._folder / LARGE).read_text("ascii").split())
+        return self._large[1]
+
+    def _unless_large(self, blob: str | None) -> str | None:
+        return None if blob in self.large else blob
 
     def files(self, commit: str | None) -> dict[str, str]:
         """Every path of a commit with its blob id."""
         if commit is None:
             return {}
-        found = walk_files(self.read_commit(commit).tree, self.read_tree)
-        return {path: blob for path, blob in found if self.keeps(path)}
+        found, large = walk_files(self.read_commit(commit).tree, self.read_tree), self.large
+        return {path: blob for path, blob in found if blob not in large and self.keeps(path)}
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """The blob id of a path in a commit, None where it isn't."""
@@ -305,7 +346,10 @@ class Repository:
             return dict.fromkeys(paths)
         tree = self.read_commit(commit).tree
         read = self.read_tree
-        return {p: blob_in_tree(tree, p, read) if self.keeps(p) else None for p in paths}
+        return {
+            path: self._unless_large(blob_in_tree(tree, path, read)) if self.keeps(path) else None
+            for path in paths
+        }
 
     def compare(
         self, old: str | None, new: str | None
@@ -318,7 +362,11 @@ class Repository:
         self, old: str | None, new: str | None
     ) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield (path, old blob id, new blob id) where two trees differ."""
-        return (each for each in compare_trees(old, new, self.read_entries) if self.keeps(each[0]))
+        large = self.large
+        for path, was, now in compare_trees(old, new, self.read_entries):
+            was, now = (None if blob in large else blob for blob in (was, now))  # noqa: PLW2901
+            if was != now and self.keeps(path):
+                yield path, was, now
 
     def with_prefix(self, prefix: str) -> list[str]:
         """The ids of commits that begin with `prefix`."""

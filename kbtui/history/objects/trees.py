@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 FOLDER = b"40000"
 FILE = b"100644"
+FILES = frozenset({FILE, b"100755"})
+LINK = b"120000"
 MODULE = b"160000"
 """A commit of another repository, which this one doesn't hold."""
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
@@ -23,6 +25,8 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Name -> (git's mode, raw hash). Plain tuples: a folder of thousands of entries is read often.
 TreeEntry = tuple[bytes, bytes]
 Tree = dict[bytes, TreeEntry]
+GONE: TreeEntry = (b"", b"")
+"""As an edit: what is there is taken out, a folder as well."""
 
 
 class GitObject(NamedTuple):
@@ -57,13 +61,13 @@ def serialize_tree(tree: Tree) -> bytes:
 
 
 def update_tree(
-    root: str | None, edits: Mapping[str, str | None], read: Callable[[str], Tree]
+    root: str | None, edits: Mapping[str, str | TreeEntry | None], read: Callable[[str], Tree]
 ) -> tuple[str, dict[GitObject, Tree]]:
     """Apply edits to a tree and return the new tree's id and the trees that it needs.
 
     Args:
         root: The id of the tree to start from; None is the empty one.
-        edits: The blob id that each path gets; None removes the path.
+        edits: The blob id that each path gets; None removes the file. An entry is taken as it is.
         read: Reads a tree by its id.
     """
     new: dict[GitObject, Tree] = {}
@@ -73,17 +77,18 @@ def update_tree(
     return identifier, new
 
 
-_Nested = dict[bytes, "str | _Nested | None"]
+_Nested = dict[bytes, "str | TreeEntry | _Nested | None"]
 
 
-def _nest(edits: Mapping[str, str | None]) -> _Nested:
+def _nest(edits: Mapping[str, str | TreeEntry | None]) -> _Nested:
     top: _Nested = {}
-    for path, blob in edits.items():
-        *folders, name = path.encode().split(b"/")
+    # Deletions first: a file may become a folder within one change, and a folder a file.
+    for path, blob in sorted(edits.items(), key=lambda edit: edit[1] is not None):
+        *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
         level = top
         for folder in folders:
             below = level.get(folder)
-            if not isinstance(below, dict):  # a file may become a folder within one change
+            if not isinstance(below, dict):
                 below = level[folder] = {}
             level = below
         if blob is not None or name not in level:
@@ -100,17 +105,16 @@ def _update(
     """Rewrite one tree; None when nothing is left in it."""
     tree = dict(read(identifier)) if identifier else {}
     for name, edit in edits.items():
-        mode, sha = tree.get(name, (b"", b""))
-        is_folder = mode == FOLDER
+        was = mode, sha = tree.get(name, GONE)
         if isinstance(edit, dict):
-            below = _update(sha.hex() if is_folder else None, edit, read, new)
-            if below is not None:
-                tree[name] = FOLDER, bytes.fromhex(below)
-            elif is_folder:
-                del tree[name]
-        elif edit is not None:
-            tree[name] = FILE if is_folder else mode or FILE, bytes.fromhex(edit)
-        elif mode and not is_folder:
+            below = _update(sha.hex() if mode == FOLDER else None, edit, read, new)
+            now = (FOLDER, bytes.fromhex(below)) if below else GONE if mode == FOLDER else was
+        elif isinstance(edit, str):
+            now = mode if mode in FILES else FILE, bytes.fromhex(edit)
+        else:
+            now = edit or (GONE if mode in FILES else was)
+        tree[name] = now
+        if now == GONE:
             del tree[name]
     if not tree:
         return None
@@ -123,12 +127,12 @@ def _update(
 def walk_files(
     identifier: str, read: Callable[[str], Tree], prefix: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (path, blob id) of every file below a tree."""
+    """Yield (path, blob id) of every file below a tree; what is no text in a name is escaped."""
     for name, (mode, sha) in read(identifier).items():
-        path = prefix + name.decode("utf-8", "replace")
+        path = prefix + name.decode("utf-8", "surrogateescape")
         if mode == FOLDER:
             yield from walk_files(sha.hex(), read, f"{path}/")
-        elif mode != MODULE:
+        elif mode in FILES:
             yield path, sha.hex()
 
 
@@ -148,7 +152,7 @@ def compare_trees(
         return
     gone, made = _different_entries(read(old) if old else [], read(new) if new else [])
     for name in gone.keys() | made.keys():
-        path = prefix + name.decode("utf-8", "replace")
+        path = prefix + name.decode("utf-8", "surrogateescape")
         was_folder, was = _ids(gone.get(name))
         now_folder, now = _ids(made.get(name))
         if was_folder or now_folder:
@@ -160,18 +164,21 @@ def compare_trees(
 def changed_objects(
     old: str | None, new: str, read: Callable[[str], list[bytes]], path: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (path, id) of every tree and blob that is new, a tree's path ending in ``/``."""
+    """Yield (path, id) of every tree and blob that is new, a tree's path ending in ``/``.
+
+    A link is a blob as well; a submodule is nothing that is kept here.
+    """
     if old == new:
         return
     yield f"{path}/", new
     gone, made = _different_entries(read(old) if old else [], read(new))
     for name, entry in made.items():
         below = f"{path}/{name.decode('utf-8', 'replace')}"
-        folder, blob = _ids(entry)
-        if folder is not None:
-            yield from changed_objects(_ids(gone.get(name))[0], folder, read, below)
-        elif blob is not None:
-            yield below, blob
+        mode, sha = entry
+        if mode == FOLDER:
+            yield from changed_objects(_ids(gone.get(name))[0], sha.hex(), read, below)
+        elif mode != MODULE:
+            yield below, sha.hex()
 
 
 def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
@@ -186,12 +193,8 @@ def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
 
 def _ids(entry: TreeEntry | None) -> tuple[str | None, str | None]:
     """The ids of (folder, file) that an entry names: at most one of them."""
-    if entry is None:
-        return None, None
-    mode, sha = entry
-    if mode == MODULE:
-        return None, None
-    return (sha.hex(), None) if mode == FOLDER else (None, sha.hex())
+    mode, sha = entry or GONE
+    return sha.hex() if mode == FOLDER else None, sha.hex() if mode in FILES else None
 
 
 def blob_in_tree(identifier: str, path: str, read: Callable[[str], Tree]) -> str | None:

@@ -1,9 +1,9 @@
 """All that comes from elsewhere is looked through before it is let in.
 
-A remote may be anybody's: names that lead out of the workspace or into a machine's own files,
-links, submodules, objects that unpack to gigabytes. Whatever isn't a plain history of notes is
-refused whole, and nothing of it is applied. What a remote has beside the notes, such as a README.md
-or .github, is let in as well but only kept: no file of it is ever written here.
+A remote may be anybody's: names that lead into git's own files, objects that unpack to gigabytes
+or aren't what they say. What no git program would make is refused whole, and nothing of it is
+applied. Whatever else isn't a workspace's, such as a README.md, .obsidian, a link or a film, is let
+in but only kept: no file of it is ever written here.
 """
 
 from __future__ import annotations
@@ -16,22 +16,29 @@ import zlib
 from collections.abc import Callable, Container, Iterable
 from typing import BinaryIO
 
-from kbtui.errors import KbtuiError, RefusedHistoryError, UnsafePathError
+from kbtui.errors import KbtuiError, RefusedHistoryError
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.repository import Repository
-from kbtui.history.objects.trees import FOLDER, TreeEntry, parse_tree, serialize_tree
+from kbtui.history.objects.trees import (
+    FILES,
+    FOLDER,
+    LINK,
+    MODULE,
+    TreeEntry,
+    parse_tree,
+    serialize_tree,
+)
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS, is_recorded, with_end
+from kbtui.workspace.layout import with_end
 
-MAX_OBJECT = files.READ_LIMIT
+MAX_OBJECT = 4 * files.READ_LIMIT
+"""Bytes that are taken of one object; a file of more than `files.READ_LIMIT` is only kept."""
 MAX_OBJECTS = 20_000_000
 _MAX_DEPTH = 200
-_MODES = {FOLDER, b"100644", b"100755"}
+_MODES = {FOLDER, LINK, MODULE, *FILES}
 _PIECE = 1 << 16
-# A workspace's own, and for its machine alone.
-_PRIVATE = re.compile(r"\.?kbtui.*|sessions", re.IGNORECASE)
 # What other systems take for ".git".
 _DISGUISED = re.compile(r"git~\d+", re.IGNORECASE)
 # What names another stream of a file (git's CVE-2019-1352).
@@ -150,15 +157,17 @@ class Inspection:
         self._incoming = incoming
         self._known = known
         self._purged = purged
-        self._trees: set[tuple[str, bool | None]] = set()
-        self._names: set[tuple[bytes, bool]] = set()
+        self._trees: set[str] = set()
+        self._names: set[bytes] = set()
         self._blobs: set[bytes] = set()
+        self.large: set[str] = set()
+        """The blobs that were found to be too large for a workspace's files."""
 
     def check(self, tip: str) -> None:
         """Check everything up to a commit.
 
         Raises:
-            RefusedHistoryError: Something is no note, or is missing.
+            RefusedHistoryError: Something is none of git's, or is missing.
             PurgedTipError: It is built on a purged commit.
         """
         try:
@@ -170,19 +179,14 @@ class Inspection:
                     raise _refused(f"commit {identifier[:10]} is malformed")
                 before = self._incoming.read_commit(raw.parents[0]).tree if raw.parents else None
                 self._check_tree(raw.tree, before, "")
-            for path in self._incoming.files(tip):
-                files.checked_path(path)
         except RefusedHistoryError:
             raise
-        except UnsafePathError as error:
-            raise _refused(f"it holds a name too long: {error.message[:120]}") from error
         except (KbtuiError, ValueError, OverflowError) as error:
             raise _refused("a part of it is missing or damaged") from error
 
     def _check_tree(self, identifier: str, before: str | None, path: str, depth: int = 0) -> None:
         """Check a folder, leaving out what stood in its first parent, which was checked."""
-        mark = (identifier, _lies_beside(path) if path else None)
-        if identifier == before or mark in self._trees:
+        if identifier == before or identifier in self._trees:
             return
         if depth > _MAX_DEPTH:
             raise _refused("its folders are nested too deeply")
@@ -192,7 +196,7 @@ class Inspection:
         tree = parse_tree(data)
         if serialize_tree(tree) != data:
             raise _refused(f"the folder {path or 'at the top'} is malformed")
-        self._trees.add(mark)
+        self._trees.add(identifier)
         old = self._incoming.read_tree(before) if before else {}
         for name, entry in tree.items():
             if old.get(name) != entry:
@@ -202,22 +206,22 @@ class Inspection:
         self, folder: str, name: bytes, entry: TreeEntry, was: TreeEntry | None, depth: int
     ) -> None:
         mode, sha = entry
-        is_beside = _lies_beside(folder + name.decode("utf-8", "replace"))
-        if (name, is_beside) not in self._names:
-            _check_name(folder, name, is_beside=is_beside)
-            self._names.add((name, is_beside))
-        path = folder + name.decode()
-        if not folder:
-            _check_top_name(path, is_folder=mode == FOLDER)
+        path = folder + name.decode("utf-8", "replace")
+        if name not in self._names:
+            if _is_gits(name):
+                raise _refused(f"it holds the name {_shown(path)}")
+            self._names.add(name)
         if mode not in _MODES:
-            what = {b"120000": "a link", b"160000": "a submodule"}.get(mode, "no plain file")
-            raise _refused(f"{_shown(path)} is {what}")
+            raise _refused(f"{_shown(path)} is no plain file")
         if mode == FOLDER:
             below = was[1].hex() if was is not None and was[0] == FOLDER else None
             self._check_tree(sha.hex(), below, path, depth + 1)
-        elif sha not in self._blobs:
-            if self._incoming.read_object(sha.hex())[0] != b"blob":
+        elif mode != MODULE and sha not in self._blobs:
+            kind, data = self._incoming.read_object(sha.hex())
+            if kind != b"blob":
                 raise _refused(f"{_shown(path)} is no file")
+            if len(data) > files.READ_LIMIT:
+                self.large.add(sha.hex())
             self._blobs.add(sha)
 
 
@@ -260,31 +264,12 @@ def _plain(name: str) -> str:
     return plain or "unnamed"
 
 
-def _lies_beside(path: str) -> bool:
-    """True if a file or folder isn't a workspace's: it is kept, and never written."""
-    return not is_recorded(path) and not is_recorded(f"{path}/-")
-
-
-def _check_top_name(name: str, *, is_folder: bool) -> None:
-    """Check what is at the top: our own areas are what they are called, and nothing looks so."""
-    twin = next((each for each in RECORDED_AREAS if each.casefold() == name.casefold()), name)
-    if twin != name:
-        raise _refused(f"{_shown(name)} and {_shown(twin)} differ only in case")
-    is_ours = not _lies_beside(name)
-    if _PRIVATE.fullmatch(name) or (is_ours and is_folder == is_recorded(name)):
-        raise _refused(f"{_shown(name)} is not a file that a workspace keeps")
-
-
-def _check_name(folder: str, raw: bytes, *, is_beside: bool) -> None:
-    try:
-        name = raw.decode()
-        seen = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold()
-        plain = name.removeprefix(".") if is_beside and seen != ".git" else name
-        is_fine = "/" not in name and bool(files.checked_path(plain))
-    except (UnicodeDecodeError, KbtuiError):
-        is_fine, name = False, raw.decode("utf-8", "replace")
-    if not is_fine or _DISGUISED.fullmatch(name):
-        raise _refused(f"it holds the name {_shown(folder + name)}")
+def _is_gits(raw: bytes) -> bool:
+    """True of a name that leads elsewhere, or that some system takes for git's own folder."""
+    name = raw.decode("utf-8", "replace")
+    seen = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold()
+    is_own = seen.rstrip(" .") == ".git" or _DISGUISED.fullmatch(name) is not None
+    return is_own or name in {".", ".."} or "/" in name
 
 
 def _shown(path: str) -> str:
@@ -298,6 +283,5 @@ def _too_large(size: int) -> RefusedHistoryError:
 def _refused(why: str) -> RefusedHistoryError:
     return RefusedHistoryError(
         f"The other history is refused: {why}.",
-        "Nothing was taken over. Look at that place with git, and take out what doesn't belong"
-        " into a workspace.",
+        "Nothing was taken over. Look at that place with git: `git fsck --strict` there says more.",
     )

@@ -29,7 +29,7 @@ from kbtui.history.objects.commit import (
 from kbtui.history.objects.lineage import everything, newer
 from kbtui.history.objects.pack_folder import INCOMING
 from kbtui.history.objects.packing import pack_of
-from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.repository import LARGE, Repository
 from kbtui.history.objects.trees import (
     FOLDER,
     GitObject,
@@ -231,7 +231,7 @@ def _free_name(name: bytes, taken: dict[bytes, TreeEntry]) -> bytes:
 
 
 SUBJECT = "A secret was removed from the whole history"
-_KEPT = {"HEAD", "config", "packed-refs"}
+_KEPT = {"HEAD", "config", "packed-refs", LARGE}
 _REASON = (
     "Every version of every file was written anew without it. Other machines that had the history"
     " from before can't sync with this one; they start from a new workspace."

@@ -15,13 +15,13 @@ from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
 from kbtui.history.adoption import Adoption
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.door import Door, MovedError
-from kbtui.history.merging.tree_merge import Clash, MergePlan, Resolver, TreeMerge, beside
+from kbtui.history.merging.tree_merge import Clash, MergePlan, Resolver, TreeMerge
 from kbtui.history.objects.commit import Commit, is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.pack_folder import PackRecord
 from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.repository import Repository
-from kbtui.history.objects.trees import walk_files
+from kbtui.history.objects.trees import LINK, MODULE, TreeEntry, walk_files
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.remote import Address, Watcher
@@ -245,26 +245,35 @@ class Sync:
         return made.id, replace(report, notes=(*report.notes, *notes))
 
     def _note_beside(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
-        """Tell of what the other history has beside its notes, when it is met first.
+        """Tell of what the other history has that isn't a workspace's, when it is met first.
 
         Raises:
             RefusedHistoryError: It has notes, but none where a workspace has them.
         """
-        read = self._repository.read_commit
-        here = beside(self._repository.read_tree(read(head).tree)) if head else {}
-        there = beside(self._repository.read_tree(read(theirs).tree))
-        new = sorted(name.decode("utf-8", "replace") for name in there.keys() - here.keys())
+        here, there = self._repository.foreign(head), self._repository.foreign(theirs)
+        new = [f"{path}{self._kind(there[path])}" for path in sorted(there.keys() - here.keys())]
         if not new:
             return report
-        every = walk_files(read(theirs).tree, self._repository.read_tree)
+        tree = self._repository.read_commit(theirs).tree
+        every = walk_files(tree, self._repository.read_tree)
         if not self._repository.files(theirs) and any(_is_note(path) for path, _ in every):
             raise RefusedHistoryError(
                 f"{report.remote} holds no knowledge base, but other files: {_listed(new)}.",
-                "Nothing was taken over. Sync with an empty place, or with a workspace's.",
+                "Nothing was taken over. For its notes: `git clone` it to a FOLDER, then `kbtui"
+                " init FOLDER` uses them where they are, and `kbtui import FOLDER` takes them in."
+                " To sync, name an empty place, or a workspace's.",
             )
         verb = "is" if len(new) == 1 else "are"
         note = f"{_listed(new)} {verb} no part of a workspace: kept there, and not written here."
         return replace(report, notes=(*report.notes, note))
+
+    def _kind(self, entry: TreeEntry) -> str:
+        """Say in brackets why something is no part of a workspace, where its name doesn't."""
+        mode, sha = entry
+        kind = {LINK: "a link", MODULE: "a submodule"}.get(mode, "")
+        if sha.hex() in self._repository.large:
+            kind = f"larger than {files.READ_LIMIT >> 20} MB"
+        return f" ({kind})" if kind else ""
 
     def _merge(
         self, base: str | None, head: str, theirs: str, watcher: Watcher, report: SyncReport
@@ -345,7 +354,7 @@ def _is_note(path: str) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [clean_line(name) for name in names[:_MOST_NAMES]]
+    shown = [clean_line(name.encode("utf-8", "replace").decode()) for name in names[:_MOST_NAMES]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 

@@ -85,7 +85,7 @@ class Incoming:
         """Look everything through, then let it in.
 
         Raises:
-            RefusedHistoryError: Something in it doesn't belong into a workspace.
+            RefusedHistoryError: Something in it is none of git's.
             RemoteError: What came is no pack.
             PurgedTipError: It is built on a purged commit.
         """
@@ -96,7 +96,9 @@ class Incoming:
                 self._commit()
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
-        Inspection(self.repository, _Admitted(self._home), purged).check(tip)
+        inspection = Inspection(self.repository, _Admitted(self._home), purged)
+        inspection.check(tip)
+        self._home.note_large(inspection.large)
         PackFolder(self._home.folder).let_in(self._folder / "objects")
 
     def close(self) -> None:

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from kbtui.agent.sources import Sources, quoted
-from kbtui.agent.tools.base import ToolContext, cap, text
+from kbtui.agent.tools.base import Tool, ToolContext, cap, text
 from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
 from kbtui.agent.turn import new_turn_id
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
-from kbtui.mcp_server.public_history import PublicHistory
+from kbtui.mcp_server.lookup_tools import LOOKUP_TOOLS
 from kbtui.mcp_server.resources import Page, Resources
 from kbtui.memory.edits.editor import Editor
 from kbtui.models.port import ToolCall, ToolSpec
@@ -40,9 +40,14 @@ _MANY = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
 _CHANGES_WHAT_WAS_READ = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
 _BASE = "base_hash"
+_OF_CHAT = frozenset({"search", "read"})  # whose parts other agents know by names of their own
 # What is known of every tool without a workspace.
+_SHARED: tuple[Tool, ...] = (
+    *LOOKUP_TOOLS,
+    *(tool for tool in TOOLS if tool.spec.name not in _OF_CHAT),
+)
 _KNOWN: tuple[tuple[ToolSpec, bool], ...] = (
-    *((tool.spec, tool.writes) for tool in (*TOOLS, *CLIENT_TOOLS)),
+    *((tool.spec, tool.writes) for tool in (*_SHARED, *CLIENT_TOOLS)),
     *((tool.spec, tool.writes) for tool in HISTORY_TOOLS),
 )
 
@@ -173,10 +178,9 @@ class _Opened:
         self._asks = kb.settings.model_copy(
             update={"memory": kb.settings.memory.model_copy(update={"review": "ask"})}
         )
-        history = PublicHistory(kb.history, kb.library)
         self.keeping_up = KeepingUp(kb, kb.settings.search.sync_interval_seconds)
         self.resources = Resources(kb.workspace, kb.library, kb.settings.search.roots)
-        tools = (*TOOLS, *history_tools(history, provenance), *CLIENT_TOOLS)
+        tools = (*_SHARED, *history_tools(kb.public_history, provenance), *CLIENT_TOOLS)
         self.toolbox = Toolbox(tools)
 
     def close(self) -> None:
@@ -215,8 +219,9 @@ class _Opened:
         if self.kb.workspace.writable and (writes or name in _OF_HISTORY):
             try:
                 self.kb.history.adopt()
-            except ConflictError as problem:
-                # What a person must decide, such as about the loss of most entries.
+            except (ConflictError, StorageError) as problem:
+                # What a person must decide, such as about the loss of most entries; or a full disk,
+                # which keeps nobody from reading.
                 log.warning("%s", problem)
         paths = self.keeping_up.catch_up()
         if name in _SEARCHES:
@@ -259,14 +264,14 @@ def _checked_base(context: ToolContext, arguments: str) -> tuple[str, Outcome | 
     rest = json.dumps(given)
     try:
         path = context.find_path("memory/MEMORY.md" if ref.lower() == "memory.md" else ref)
-        if not base or context.is_hidden(path):
+        if not base:
             return rest, None
-        entry = context.library.get(path)
+        entry = context.shown.get(path)
     except KbtuiError:
         return rest, None
     if entry.blob == base.lower():
         return rest, None
-    shown = quoted(cap(context.shown_text(path, entry.text)))
+    shown = quoted(cap(entry.text))
     told = (
         f"Error: {path} was changed since you read it; nothing was written. Its hash is now"
         f" {entry.blob}, and it says:\n{shown}\nSee whether your change still fits, and send it"

@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
-from kbtui.agent.tools.searching import MemorySearch, VectorSearch
+from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
 from kbtui.agent.tools.writing import RenameEntry, write
 from kbtui.knowledge.entries.entry import parse_entry
 from kbtui.mcp_server.resources import address_of
 from kbtui.memory.edits.operations import delete_entry
 from kbtui.text import clean_line, counted
-from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 _MOST_FOUND = 10
@@ -44,8 +43,8 @@ class Search:
         silent = replace(context, recalls=False)
         hits = [
             hit
-            for tool in (MemorySearch(), VectorSearch())
-            for hit in tool.run(silent, wanted).data["hits"]
+            for scope in (what_was_told(silent), scope_of_project(silent, ""))
+            for hit in search_in(silent, wanted, scope).data["hits"]
         ]
         hits.sort(key=lambda hit: -hit["relevance"])
         titles: dict[str, str] = {}
@@ -72,7 +71,7 @@ class Fetch:
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Read it."""
         path = checked_area(context.find_path(arguments["id"]), context.settings.search.roots)
-        entry = parse_entry(path, files.read_bytes(context.workspace, path))
+        entry = parse_entry(path, context.shown.read(path))
         known = {
             "type": entry.type or "",
             "tags": ", ".join(entry.tags),
@@ -83,7 +82,7 @@ class Fetch:
         data = {
             "id": path,
             "title": entry.title,
-            "text": context.shown_text(path, entry.text),
+            "text": entry.text,
             "url": address_of(path),
             "metadata": {name: value for name, value in known.items() if value},
         }
@@ -180,14 +179,14 @@ def _exactly(data: dict[str, Any], summary: str) -> ToolResult:
 
 def _neighbours(context: ToolContext, path: str) -> dict[str, str]:
     """The links of a file, out and in: by path, with the direction."""
-    links = {link.path: "to" for link in context.library.outgoing(path) if link.path}
-    for back in context.library.backlinks(path):
+    links = {link.path: "to" for link in context.shown.outgoing(path) if link.path}
+    for back in context.shown.backlinks(path):
         links[back.path] = "both" if back.path in links else "from"
-    return {each: way for each, way in links.items() if not context.conceals(each)}
+    return links
 
 
 def _title(context: ToolContext, path: str) -> str:
-    info = context.library.info(path)
+    info = context.shown.info(path)
     return info.title if info is not None else short_name(path)
 
 

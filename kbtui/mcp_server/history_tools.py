@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,14 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
-    from kbtui.mcp_server.public_history import PublicCommit, PublicHistory
+    from kbtui.knowledge.library.public_history import PublicCommit, PublicHistory
     from kbtui.memory.recall.provenance import Provenance, Why
 
 _LIMIT = 20
 _MOST = 200
 _SHORT = 10
+_ALL = 1 << 62  # messages
+_WAS_PRIVATE = "The entry was private when it was written, so no more is told of it."
 
 
 class EntryHistory:
@@ -131,29 +134,33 @@ class ExplainLine:
         why = self._provenance.why(path, arguments["line"])
         if not _may_tell(context, path, why.text):
             raise NotFoundError(f"{short_name(path)} has no line {arguments['line']}.")
-        shown = self._commit(why.commit)
+        may_tell = all(map(self._history.may_tell_of, (why.origin, *why.before)))
         is_private = any(message.meta.get("private") for message in why.messages)
-        said = [] if is_private else _said(why)
+        title = "" if context.drew_on_private(why.session, (0, _ALL)) else why.title
+        if not may_tell:
+            title = ""
+            why = replace(why, commit=None, messages=(), archives=(), note=_WAS_PRIVATE)
+        elif is_private:
+            note = why.note + " What was said there drew on a private entry, so it isn't shown."
+            why = replace(why, messages=(), archives=(), note=note)
+        shown = self._commit(why.commit)
         archives = [
             each
-            for each in (() if is_private else why.archives)
+            for each in why.archives
             if not context.drew_on_private(each.session, each.messages)
         ]
-        note = why.note
-        if is_private:
-            note += " What was said there drew on a private entry, so it isn't shown."
         data = {
             "path": path,
             "line": why.line,
             "text": why.text,
             "actor": why.origin.actor.value,
-            "note": note,
+            "note": why.note,
             "commit": _described(shown, context) if shown else None,
-            "session": why.title or None if not is_private else None,
-            "messages": said,
+            "session": title or None,
+            "messages": _said(why),
             "archive": [clean_line(entry.content) for entry in archives[:3]],
         }
-        return ToolResult(_in_words(data, shown, context), note, data=data)
+        return ToolResult(_in_words(data, shown, context), why.note, data=data)
 
     def _commit(self, commit: Commit | None) -> PublicCommit | None:
         if commit is None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 PATH = "/mcp"
 _NAMES = (HOST, "localhost")
+_IDLE = 300.0
+_SESSIONS = 100
 _LEAST_CHARACTERS = 16  # of a token
 
 
@@ -85,10 +87,15 @@ def read_token() -> str:
 
 
 class HttpTransport:
-    """Serves any number of clients that show the token, until it is cancelled."""
+    """Serves any number of clients that show the token, until it is cancelled.
 
-    def __init__(self, listener: socket.socket, token: str) -> None:
+    A session that nobody has used for `idle` seconds ends, as most clients never say that they
+    leave; there can be no more than a hundred.
+    """
+
+    def __init__(self, listener: socket.socket, token: str, *, idle: float = _IDLE) -> None:
         self._listener = listener
+        self._idle = idle
         self._expected = f"Bearer {token}".encode()
 
     async def run(self, server: Server[Any]) -> None:
@@ -102,7 +109,8 @@ class HttpTransport:
             json_response=True,
             security_settings=allowed,
             max_request_body_size=MOST_BYTES,
-            max_sessions=100,
+            max_sessions=_SESSIONS,
+            session_idle_timeout=self._idle,
         )
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ from kbtui.knowledge.catalog.catalog import ROOT_INDEX
 from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.knowledge.library.library import EntryInfo, Library
 from kbtui.text import clean_line, fold, shorten
-from kbtui.workspace import files
+from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import Workspace
 
 INDEX = "kb://index"
@@ -55,7 +55,8 @@ class Resources:
 
     def __init__(self, workspace: Workspace, library: Library, roots: Sequence[str] = ()) -> None:
         self._workspace = workspace
-        self._library = library
+        self._library = library.public
+        self._catalog = library.catalog
         self._roots = roots
 
     def page(self, cursor: str | None) -> Page:
@@ -65,7 +66,7 @@ class Resources:
             UsageError: the cursor isn't one of ours.
         """
         after = _name_in(cursor) if cursor is not None else None
-        entries = sorted(self._public(), key=lambda info: info.path)
+        entries = sorted(self._library.infos(), key=lambda info: info.path)
         left = [info for info in entries if after is None or info.path > after]
         shown = left[:PAGE]
         first = self._above() if after is None else ()
@@ -79,8 +80,9 @@ class Resources:
             NotFoundError: there is none of that name.
         """
         if uri == INDEX:
-            text = "" if self._workspace.in_place else self._text(uri, ROOT_INDEX)
-            return self._library.catalog.public_text(ROOT_INDEX, text)
+            if self._workspace.in_place:  # where it is no file
+                return self._catalog.public_text(ROOT_INDEX, "")
+            return self._text(uri, ROOT_INDEX)
         if uri == MEMORY:
             return self._text(uri, _MEMORY_FILE)
         if uri.startswith(FILE):
@@ -88,7 +90,7 @@ class Resources:
         if not uri.startswith(ENTRY):
             raise _no_such(uri)
         name = unquote(uri.removeprefix(ENTRY))
-        path = self._library.find_path(f"knowledge/{name}.md", show_private=False)
+        path = self._library.find_path(f"knowledge/{name}.md")
         if not path.startswith("knowledge/") or is_catalogue(path):
             raise _no_such(uri)
         return self._library.get(path).text
@@ -96,13 +98,10 @@ class Resources:
     def suggest(self, typed: str) -> list[str]:
         """The names of entries that begin with, or hold, what was typed of one."""
         wanted = fold(clean_line(typed))
-        names = sorted(quote(info.name) for info in self._public())
+        names = sorted(quote(info.name) for info in self._library.infos())
         found = [name for name in names if wanted in fold(unquote(name))]
         found.sort(key=lambda name: not fold(unquote(name)).startswith(wanted))
         return found[:100]
-
-    def _public(self) -> list[EntryInfo]:
-        return [info for info in self._library.infos() if not info.private]
 
     def _above(self) -> tuple[Listed, ...]:
         known = (
@@ -112,15 +111,12 @@ class Resources:
         return tuple(
             Listed(uri, name, title, description)
             for uri, name, title, description, path in known
-            if (self._workspace.in_place and uri == INDEX)
-            or (files.exists(self._workspace, path) and not self._library.is_private(path))
+            if (self._workspace.in_place and uri == INDEX) or self._library.exists(path)
         )
 
     def _text(self, uri: str, path: str) -> str:
-        if self._library.is_private(path):
-            raise _no_such(uri)
         try:
-            return files.read_text(self._workspace, path)
+            return text_of(self._library.read(path))
         except NotFoundError:
             raise _no_such(uri) from None
 

@@ -255,7 +255,7 @@ def test_the_prompt_keeps_to_its_budget_and_ranks_by_the_conversation(large: Roo
     for budget in (20, 60, 120):
         text = large.library.prompt_index("what was said in entry 7?", budget, _count)
         assert 0 < _count(text) <= budget
-        assert "memory_search" in text
+        assert "A search finds them." in text
     assert "- e07: hub Says 7." in large.library.prompt_index("e07 what was that?", 60, _count)
     left = sum(int(n) for n in re.findall(r"(\d+) in \w+", text))
     assert left + text.count("\n- ") == 25

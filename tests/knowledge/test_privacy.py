@@ -68,6 +68,37 @@ SPELLINGS = {
     "YAML's comment above": "# mine\n---\nprivate: true\n---\n",
     "Org": "#+TITLE: x\n#+PRIVATE: t\n",
     "below": "---\nkbtui:\n  private: true\n---\n",
+    "text right below": "private:: true\n",
+    "text right below the last of several": "Title: x\nprivate: yes\n",
+    "Dataview's": "# Mine\n\nprivate:: yes\n",
+    "Dataview's in a list": "- **private**:: yes\n",
+    "Dataview's in brackets": "It rained. [private:: true]\n\n",
+    "blank lines above": "\n \nprivate:: true\n\n",
+    "old Mac's": "---\rtitle: x\rprivate: true\r---\r",
+    "other line breaks": "---\u2028private: true\u2028---\u2028",
+    "smart dashes": "\u2014\nprivate: true\n\u2014\n",
+    "two dashes": "--\nprivate: true\n--\n\n",
+    "code fence": "```yaml\nprivate: true\n```\n",
+}
+# What a slip of a disk, of a sync or of an editor makes of a file that says so.
+SLIPS = {
+    "a NUL in front": lambda data: b"\0" + data,
+    "a NUL behind": lambda data: data + b"\0",
+    "a NUL in the text": lambda data: data.replace(b"sleeps", b"sle\0eps"),
+    "NULs in its key": lambda data: data.replace(b"true", b"tr\0ue").replace(b"riv", b"r\0iv"),
+    "a control sign in front": lambda data: b"\x1b" + data,
+    "a byte that is no text in front": lambda data: b"\xff" + data,
+    "a byte that is no text in its key": lambda data: data.replace(b"riv", b"r\xfeiv"),
+    "a mark twice": lambda data: b"\xef\xbb\xbf" * 2 + data,
+    "a mark of UTF-16": lambda data: b"\xff\xfe" + data,
+    "Latin-1": lambda data: data.replace(b"sleeps", b"schl\xe4ft"),
+    "UTF-16 with a byte lost": lambda data: (
+        data.decode().encode("utf-16")[:7] + data.decode().encode("utf-16")[8:]
+    ),
+    "UTF-16 behind UTF-8": lambda data: b"a\n" + data.decode().encode("utf-16"),
+    "CR": lambda data: data.replace(b"\n", b"\r"),
+    "CR CR LF": lambda data: data.replace(b"\n", b"\r\r\n"),
+    "spaces that are none": lambda data: data.replace(b": ", ":\u00a0".encode()),
 }
 COPIES = ["{}.md.bak", "{}.md.orig", "{}.md~", "{}.txt", "{}.markdown", "{}.mdx", "{} (1).md"]
 COPIES += ["Copy of {}.md", "{}.md.2", ".{}.md.swp", "{}.bak.md", "{} copy.md"]
@@ -80,6 +111,9 @@ PUBLIC = [
     "---\ntitle: private: yes\n---\n",
 ]
 PUBLIC += [
+    "private:: no\n",
+    "Use `private::` for it.\n",
+    "---\ntitle: x\n---\nimpl private::Sealed for Walrus {}\n",
     "---\nprivate:\n---\n",
     "---\ntitle: x\n---\nprivate: true\n",
     "# Private\n\nprivate: true\n",
@@ -92,6 +126,19 @@ def test_a_file_that_says_so_is_private(spelling: str, encoding: str) -> None:
     text = SPELLINGS[spelling] + "# Walrus\n\nIt sleeps.\n"
     assert says_private(text.encode(encoding))
     assert read_properties("docs/x.md", text).private
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+@pytest.mark.parametrize("spelling", ["true", "TOML", "no fence", "Dataview's", "unclosed"])
+def test_one_odd_byte_makes_no_file_public(spelling: str, slip: str) -> None:
+    data = f"{SPELLINGS[spelling]}# Walrus\n\nIt sleeps.\n".encode()
+    assert says_private(data)
+    assert says_private(SLIPS[slip](data))
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_odd_bytes_alone_make_no_file_private(slip: str) -> None:
+    assert not says_private(SLIPS[slip](b"---\ntitle: x\n---\n# Private\n\nIt sleeps.\n"))
 
 
 @pytest.mark.parametrize("head", PUBLIC)
@@ -193,23 +240,23 @@ def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shel
     kb, ways = shelf.kb, Ways(shelf)
     assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
     for path, word in shelf.paths.items():
-        ways.ask("read_file", path=path)
-        ways.ask("read_entry", entry=path)
+        ways.ask("read", path=path)
+        ways.ask("read", path=path)
         ways.ask("grep", pattern=word)
         ways.ask("edit_entry", entry=path, old=word[:5], new="x")
         found = attachments_of(f'@"{path}"', kb.workspace, kb.library, is_local=False)
         ways.check("attachment", path, "".join(each.text for each in found))
         ways.mcp("fetch", id=path)
         if path.endswith("00.md"):
-            ways.ask("memory_search", query=word)
-            ways.ask("vector_search", query=word)
-            ways.ask("read_entry", entry=path[17:-4])
+            ways.ask("search", query=word)
+            ways.ask("search", query=word)
+            ways.ask("read", path=path[17:-4])
     ways.ask("list_entries")
     ways.ask("grep", pattern="sleeps at")
-    ways.ask("memory_search", query="walrus sleeps")
-    ways.ask("read_file", path="knowledge/INDEX.md")
-    ways.ask("read_entry", entry="slugthattell")
-    ways.ask("read_entry", entry="zoo")  # all of them link to it
+    ways.ask("search", query="walrus sleeps")
+    ways.ask("read", path="knowledge/INDEX.md")
+    ways.ask("read", path="slugthattell")
+    ways.ask("read", path="zoo")  # all of them link to it
     ways.ask("rename_entry", entry="zoo", new_name="Park")
     index = kb.library.prompt_index("walrus sleeps", 4000, len, show_private=False)
     ways.check("prompt", "index", index)
@@ -336,6 +383,6 @@ def test_an_embedding_model_elsewhere_is_sent_nothing_private(
     assert shelf.leaks(sent) == []
     # What a model here asks may come of what it has read.
     local = replace(shelf.context(), is_local=True)
-    Toolbox().run(ToolCall("c", "memory_search", '{"query": "walrus0001 noon"}'), local)
+    Toolbox().run(ToolCall("c", "search", '{"query": "walrus0001 noon"}'), local)
     assert shelf.leaks("\n".join(model.sent)) == []
     assert not kb.search.search("penguin", sendable=False).semantic

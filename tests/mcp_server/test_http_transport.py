@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from mcp.server import lowlevel
 
 from kbtui.cli.root import run
 from kbtui.errors import KbtuiError
-from kbtui.mcp_server.http_transport import read_token, token_file
+from kbtui.mcp_server import http_transport
+from kbtui.mcp_server.http_transport import HttpTransport, listen, read_token, token_file
 from tests.mcp_server.conftest import HELLO, connected_over_http, served, tool_call
 from tests.patience import PATIENCE
 
@@ -136,3 +139,22 @@ def test_a_token_that_is_no_secret_is_not_used(
     token_file().write_text("short\n")
     with pytest.raises(KbtuiError, match="is no secret"):
         read_token()
+
+
+async def test_a_session_that_nobody_uses_ends_and_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_transport, "_SESSIONS", 2)
+    listener, token = listen(0), "t" * 20
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", token
+    transport = HttpTransport(listener, token, idle=1.0)
+    serving = asyncio.create_task(transport.run(lowlevel.Server("idle")))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while (await asyncio.to_thread(_post, address))[0] == 200:
+                pass  # until there is no room
+            while (await asyncio.to_thread(_post, address))[0] != 200:
+                pass  # until one has ended
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])

@@ -293,3 +293,125 @@ def test_a_commit_of_very_many_files_is_shown_in_part_and_soon(
     assert len(shown["paths"]) == 50
     assert shown["subject"].endswith("and 250 more")
     assert "+Fact 3." in call("show_change", commit=shown["commit"], entry="facts/f003").output
+
+
+class Moved:
+    """A note that lay in a private folder, and what a client is told of its history since."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.folder = kb.workspace.knowledge
+        self._backend = Backend(lambda: kb, "mcp-test")
+
+    def write(self, name: str, text: str, *, instead: str = "") -> None:
+        """Have a person write a note, and take another one away."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        if instead:
+            (self.folder / instead).unlink()
+        self.kb.history.adopt(settle=0)
+        self.kb.library.refresh()
+
+    def call(self, name: str, **arguments: Any) -> Outcome:
+        return self._backend.call(name, json.dumps(arguments), "tester")
+
+    def told(self) -> str:
+        """All that the tools of the history tell, of every commit and every line."""
+        kb = self.kb
+        paths = [info.path for info in kb.library.infos() if not info.private]
+        asked: list[tuple[str, dict[str, Any]]] = [("entry_history", {"limit": 200})]
+        asked += [("show_change", {"commit": commit.id}) for commit in kb.history.log()]
+        asked += [("entry_history", {"entry": path, "limit": 200}) for path in paths]
+        asked += [
+            ("explain_line", {"entry": path, "line": number + 1})
+            for path in paths
+            for number, _ in enumerate(kb.library.get(path).text.splitlines())
+        ]
+        return json.dumps([asdict(self.call(name, **arguments)) for name, arguments in asked])
+
+
+_TEXT = "# Note\n\nThe first line of it stays.\nThe second one too.\nAnd a third.\n"
+_FULL = f"{_TEXT}The walrus is ill.\n"
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Iterator[Moved]:
+    overrides = {
+        "search": {"semantic": False},
+        "privacy": {"private_paths": ["knowledge/mine/", "knowledge/*-own.md"]},
+    }
+    with KnowledgeBase.open(tmp_path / "notes", create=True, overrides=overrides) as opened:
+        yield Moved(opened)
+
+
+def test_what_was_scrubbed_before_a_note_left_a_private_folder_is_told_by_no_history(
+    moved: Moved,
+) -> None:
+    moved.write("mine/note.md", _FULL)
+    moved.write("mine/note.md", _TEXT)
+    moved.write("topics/note.md", _TEXT, instead="mine/note.md")
+    told = moved.told()
+    assert "The second one too" in moved.call("read_entry", entry="topics/note").output
+    assert SECRET not in told
+    assert "mine" not in told
+    assert not moved.call("entry_history", entry="knowledge/mine/note.md").ok
+
+
+def test_what_is_scrubbed_after_a_note_left_a_private_folder_is_told_by_no_history(
+    moved: Moved,
+) -> None:
+    moved.write("mine/note.md", _FULL)
+    moved.write("topics/note.md", _FULL, instead="mine/note.md")
+    moved.write("topics/note.md", f"{_TEXT}It is well.\n")
+    told = moved.told()
+    assert "+It is well." in told
+    assert SECRET not in told
+    assert "mine" not in told
+
+
+def test_a_line_of_a_private_version_stays_out_of_later_differences(moved: Moved) -> None:
+    moved.write("topics/note.md", f"---\nprivate: true\n---\n{_FULL}")
+    moved.write("topics/note.md", _FULL)
+    moved.write("topics/note.md", f"{_TEXT}It is well.\n")
+    moved.write("topics/note.md", f"{_TEXT}- The  walrus is ill.\nIt is very well.\n")
+    told = moved.told()
+    assert "-It is well." in told
+    assert "+It is very well." in told
+    assert "\\n-The walrus is ill." not in told
+
+
+def test_a_line_written_in_a_private_note_is_explained_by_no_conversation(moved: Moved) -> None:
+    kb = moved.kb
+    session = kb.sessions.create("About the sealion")
+    session.append("user", "Note that the sealion sings.", turn="t1")
+    with kb.history.change(Actor.AGENT, "as asked", Origin(session.id, (1, 1), "t1")) as change:
+        change.write("knowledge/mine/note.md", _TEXT)
+    moved.write("topics/note.md", _TEXT, instead="mine/note.md")
+    why = moved.call("explain_line", entry="topics/note", line=3)
+    assert "was private when it was written" in why.output
+    assert "sealion" not in json.dumps(asdict(why))
+    assert "The first line" in why.output
+
+
+def test_a_note_that_is_private_under_a_new_name_was_so_under_the_name_that_is_taken_again(
+    moved: Moved,
+) -> None:
+    moved.write("topics/note.md", _FULL)
+    moved.write("topics/log.md", _FULL, instead="topics/note.md")
+    moved.write("topics/note.md", "# Another\n\nNothing to hide.\n")
+    assert SECRET in moved.told()
+    moved.write("topics/log.md", f"---\nprivate: true\n---\n{_FULL}")
+    told = moved.told()
+    assert "Nothing to hide." in told
+    assert SECRET not in told
+    assert "/log" not in told
+
+
+def test_a_copy_of_a_note_that_was_private_then_stays_out_of_the_history(moved: Moved) -> None:
+    moved.write("note-own.md", _TEXT)
+    moved.write("note-own.md.bak.md", _FULL)
+    moved.write("topics/note.md", _TEXT, instead="note-own.md.bak.md")
+    told = moved.told()
+    assert SECRET not in told
+    assert "-own" not in told

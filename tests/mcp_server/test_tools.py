@@ -33,14 +33,16 @@ def opened(place: Path) -> Iterator[KnowledgeBase]:
 
 def test_the_tools_are_the_agents_own_and_those_of_the_history(client: Client) -> None:
     tools = {tool.name: tool for tool in client.ask("list_tools").tools}
-    for spec in Toolbox().specs:
+    shared = [spec for spec in Toolbox().specs if spec.name not in ("search", "read")]
+    for spec in shared:
         assert tools[spec.name].description == spec.description
         shown = tools[spec.name].input_schema["properties"]
         assert {name: shown[name] for name in shown if name != "base_hash"} == (
             spec.parameters["properties"]
         )
-    rest = set(tools) - {spec.name for spec in Toolbox().specs}
+    rest = set(tools) - {spec.name for spec in shared}
     assert rest == {
+        *("memory_search", "vector_search", "read_entry", "read_file"),
         *("entry_history", "show_change", "explain_line", "undo_change"),
         *("search", "fetch", "entry_links", "move_entry", "delete_entry"),
     }
@@ -142,7 +144,7 @@ def test_what_the_user_changed_is_theirs_to_undo(client: Client, place: Path) ->
     (commit,) = client.ok("entry_history", entry="gardening")["commits"]
     told = client.error("undo_change", commit=commit["commit"])
     assert "isn't yours: the user made it" in told
-    assert f"kbtui undo {commit['commit'][:10]}" in told
+    assert "kbtui undo" not in told, "what a model can't do is no way out"
     assert (place / "notes/knowledge/topics/gardening.md").is_file()
 
 

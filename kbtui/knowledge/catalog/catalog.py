@@ -359,7 +359,7 @@ def prompt_text(
     ]
     if left_out:
         counts = ", ".join(f"{count:,} in {name or 'other'}" for name, count in left_out.items())
-        sections.append(f"Not listed here: {counts}. Find them with `memory_search`.")
+        sections.append(f"Not listed here: {counts}. A search finds them.")
     return "\n\n".join(sections)
 
 

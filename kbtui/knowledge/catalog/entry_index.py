@@ -210,9 +210,20 @@ class EntryIndex:
         if info is not None:
             return info.private
         return any(
-            _is_private(self.get(each)) or self._is_named_private(each) or self._says(each)
+            _is_private(self.get(each)) or self.is_named_private(each) or self._says(each)
             for each in (path, *originals(path))
         )
+
+    def is_named_private(self, path: str) -> bool:
+        """True if the settings name a path as private, whether there is such a file or not."""
+        if not self._private_paths:
+            return False
+        if self._private is None:
+            from pathspec import GitIgnoreSpec
+
+            self._private = GitIgnoreSpec.from_lines(self._private_paths)
+        below = path.removeprefix("knowledge/")
+        return self._private.match_file(path) or self._private.match_file(below)
 
     def graph(self) -> LinkGraph:
         """Who links to whom."""
@@ -333,7 +344,7 @@ class EntryIndex:
 
     def _guarded(self, info: EntryInfo) -> EntryInfo:
         """Mark as private what the settings name, in ``.gitignore`` syntax."""
-        return replace(info, private=True) if self._is_named_private(info.path) else info
+        return replace(info, private=True) if self.is_named_private(info.path) else info
 
     def _guard_copies(self, known: dict[str, EntryInfo]) -> None:
         """Mark as private what is a copy of a private entry, by its name."""
@@ -359,16 +370,6 @@ class EntryIndex:
             return self._said[path][1]
         except KbtuiError:
             return False
-
-    def _is_named_private(self, path: str) -> bool:
-        if not self._private_paths:
-            return False
-        if self._private is None:
-            from pathspec import GitIgnoreSpec
-
-            self._private = GitIgnoreSpec.from_lines(self._private_paths)
-        below = path.removeprefix("knowledge/")
-        return self._private.match_file(path) or self._private.match_file(below)
 
     def _all_links(self) -> dict[str, tuple[Link, ...]]:
         if self._links is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from kbtui.knowledge.entries.privacy import says_private
+from kbtui.knowledge.entries.privacy import says_private, says_private_inline
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER, section_text
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import heading_of, summary_of, tags_in_body
@@ -102,9 +102,8 @@ def parse_entry(path: str, data: bytes) -> Entry:
     category = category_of(path)
     slug = slug_of(path)
     private = says_private(data)
-    problem = matter.problem or (
-        _UNREAD if private and "private" not in map(str.lower, values) else None
-    )
+    is_said = "private" in map(str.lower, values) or says_private_inline(decoded.text)
+    problem = matter.problem or (_UNREAD if private and not is_said else None)
     type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,

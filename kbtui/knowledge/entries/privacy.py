@@ -1,12 +1,12 @@
 """Which files only local models may read: one function for every way out.
 
 A file is private if it says so in any spelling, if the settings name it, or if it is a copy of one
-that is. In doubt it is: a head that can't be read and names `private` counts.
+that is. In doubt it is: a head that can't be read and names `private` counts, and so does what is
+read in one of several ways that the bytes can be read in.
 """
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import re
 import unicodedata
@@ -21,16 +21,28 @@ _OPENING = re.compile(
     r"(?:\s*(?:<!--[^>]*-->|#[^\n]*(?=\n-{3,}\s*\n)))*\s*(?:-{3,}|\+{3,}|;{3,}|(?=\{))"
 )
 _CLOSING = re.compile(r"^(?:-{3,}|\.{3}|\+{3,}|;{3,}|\})\s*$", re.MULTILINE)
-_PROPERTY = re.compile(r"\s*(?:#\+)?[\w\"' -]{1,40}\s*[:=]")
+_PROPERTY = re.compile(r"\s*(?:- )?(?:#\+)?[\w\"' -]{1,40}\s*[:=]")
 _NAMED = re.compile(
-    r"""(?:^[\s>?,-]*(?:#\+)?|[{,]\s*)(?:[!&]\S*\s+)*["']?private["']?\s*[:=][ \t]*"""
-    r"""(?:\r?\n[ \t]+)?(?P<value>[^\r\n]*)""",
+    r"""(?:^[\s>?,-]*(?:#\+)?|[{,]\s*)(?:[!&]\S*\s+)*["']?private["']?\s*(?::{1,2}|=)[ \t]*"""
+    r"""(?:\n[ \t]+)?(?P<value>[^\n]*)""",
     re.IGNORECASE | re.MULTILINE,
 )
-_HIDDEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+# A property in the text, of Dataview and Logseq: ``private:: yes``, ``(private:: yes)``.
+_INLINE = re.compile(
+    r"(?:^[ \t>*_+-]*(?:(?:\d+[.)]|\[.\]) +)*|[\[(] *[*_]*)private[*_]*[ \t]*::(?!:)"
+    r"(?P<value>[^\n\])]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BREAKS = re.compile("\r\r\n|\r\n?|[\v\f\x85\u2028\u2029]")
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r"})
+_HIDDEN = re.compile(
+    "[\0-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
+    "\ufeff\ufffd]"
+)
 _MARKS = re.compile(r"^(?:[!&]\S*\s+)+")  # tags and anchors of YAML
 _UNCLOSED_LINES = 60
 _ESCAPES_WITHIN = 4096
+_WIDE_WITHIN = 2**20
 _COPIES = re.compile(
     r"(?i)(?P<stem>.+?)(?:\.(?:bak|backup|orig|old|save|saved|te?mp|sw[op]|copy|rej|txt|text|markdown|mdx|mdown"
     r"|mkd|rst|org|docx?|odt|rtf|html?|json|csv|xml|ya?ml|pdf|gpg|asc|enc|gz|zip|\d{1,8}|~\d+~|\d{4}-\d\d-\d\d"
@@ -40,7 +52,7 @@ _COPIES = re.compile(
 )
 _BEFORE = re.compile(r"(?i)(?:copy of |kopie von |copia de |copie de |[#~._]+)(?P<stem>.+)")
 _MOST_SUFFIXES = 4
-_RULES = (_OPENING, _CLOSING, _PROPERTY, _NAMED, _HIDDEN, _MARKS)
+_RULES = (_OPENING, _CLOSING, _PROPERTY, _NAMED, _INLINE, _BREAKS, _HIDDEN, _MARKS)
 # Of these rules: what was remembered of files by others is worked out again.
 VERSION = hashlib.sha256(
     repr([*(rule.pattern for rule in _RULES), *sorted(_PUBLIC)]).encode()
@@ -48,44 +60,65 @@ VERSION = hashlib.sha256(
 
 
 def says_private(data: bytes) -> bool:
-    """True if a document says itself, in its head, that it is private."""
+    """True if a document says that it is private, in whichever way its bytes may be read."""
     begin = data[:_ESCAPES_WITHIN]
-    if b"\0" not in begin and b"\\" not in begin and b"private" not in data.lower():
-        if begin.isascii():
-            return False
-        if "private" not in _plain(begin.decode("utf-8", "replace")).lower():
-            return False
-    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        text = data.decode("utf-32", "replace")
-    else:
-        text = text_of(data)
-    if "\0" in text:  # some editors write UTF-16 without a mark
-        text = data.decode("utf-16-le" if data[1:2] == b"\0" else "utf-16-be", "replace")
-    text = _plain(text)
-    head = _head(text)
-    if head is None:
+    is_plain = begin.isascii() and b"\0" not in data and b"\\" not in begin
+    if is_plain and b"private" not in data.translate(None, _CONTROLS).lower():
         return False
-    for match in _NAMED.finditer(head):
-        value = _MARKS.sub("", match["value"].partition(" #")[0].strip())
-        if value.strip(" \t\"'`,}]").casefold() not in _PUBLIC:
-            return True
+    return any(_says_private(_plain(text)) for text in dict.fromkeys(_readings(data)))
+
+
+def says_private_inline(text: str) -> bool:
+    """True if a document says so by a property in its text, ``private:: yes``."""
+    return any(_is_private(match["value"]) for match in _INLINE.finditer(_plain(text)))
+
+
+def _readings(data: bytes) -> Iterator[str]:
+    """The texts that a file's bytes may be taken for.
+
+    One byte that went wrong must not make another text of the whole: so UTF-8 is always tried, in
+    which Latin letters in UTF-16 and UTF-32 are the same once the NUL bytes are passed over.
+    """
+    yield text_of(data)
+    yield data.decode("utf-8", "replace")
+    if b"\0" in data[:_ESCAPES_WITHIN]:  # some editors write UTF-16 without a mark
+        for encoding in ("utf-16-le", "utf-16-be", "utf-32"):
+            yield data[:_WIDE_WITHIN].decode(encoding, "replace")
+
+
+def _says_private(text: str) -> bool:
+    if "private" not in text.lower() and "\\" not in text[:_ESCAPES_WITHIN]:
+        return False
+    head = _head(text)
+    if any(_is_private(match["value"]) for match in _NAMED.finditer(head)):
+        return True
+    if any(_is_private(match["value"]) for match in _INLINE.finditer(text)):
+        return True
     values = frontmatter.parse(f"---\n{head.strip()}\n---\n").values
     said = {str(value).casefold() for key, value in values.items() if str(key).lower() == "private"}
     return not said <= _PUBLIC
 
 
+def _is_private(value: str) -> bool:
+    value = _MARKS.sub("", value.partition(" #")[0].strip())
+    return value.strip(" \t\"'`*_,}])").casefold() not in _PUBLIC
+
+
 def _plain(text: str) -> str:
-    return _HIDDEN.sub("", unicodedata.normalize("NFKC", text))
+    text = _BREAKS.sub("\n", text)
+    return _HIDDEN.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
-def _head(text: str) -> str | None:
-    """The lines of a document that may hold properties; None where it has no such block."""
+def _head(text: str) -> str:
+    """The lines of a document that may hold properties.
+
+    Where no block is opened, they are those of its first paragraph that look like properties: the
+    text may follow without a blank line, and what should have opened a block may be broken.
+    """
     opening = _OPENING.match(text)
     if opening is None:
-        lines = text.partition("\n\n")[0].splitlines()
-        if text.startswith("#+"):  # of Org
-            lines = [line for line in lines if line.startswith("#+")]
-        return "\n".join(lines) if lines and all(map(_PROPERTY.match, lines)) else None
+        lines = text.lstrip().partition("\n\n")[0].splitlines()
+        return "\n".join(line for line in lines if _PROPERTY.match(line))
     rest = text[opening.end() :]
     closing = _CLOSING.search(rest)
     return rest[: closing.start()] if closing else "\n".join(rest.splitlines()[:_UNCLOSED_LINES])

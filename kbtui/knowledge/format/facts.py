@@ -65,6 +65,7 @@ class Fact:
         related: Names of other entries that it mentions.
         tags: Labels for its entry.
         summary: One line for the catalogue, where it says another thing than the text.
+        importance: From 1, of the day, to 3, for good, by who condensed it.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Fact:
     related: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     summary: str = ""
+    importance: int = 1
 
 
 @lru_cache(maxsize=256)  # a line and its only sentence are asked about one after the other

@@ -21,6 +21,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
+from kbtui.knowledge.library.public import PublicEntries
 from kbtui.knowledge.library.reader import Backlink, Reader, ResolvedLink
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.repair import new_name
@@ -74,7 +75,8 @@ class Written:
 class Library(Reader):
     """All entries of one workspace; one object serves all threads.
 
-    The library adds its companions to the history. `private_paths` are entries that only local
+    `public` is the same without what is private, for whoever may not see that. The library adds its
+    companions to the history. `private_paths` are entries that only local
     models may read, in ``.gitignore`` syntax.
     """
 
@@ -96,6 +98,7 @@ class Library(Reader):
         self._prompt_index = PromptIndex()
         self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._entries)
+        self.public = Reader(PublicEntries(self._entries, self.catalog))
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
         history.subscribe(self._catch_up)
@@ -120,6 +123,10 @@ class Library(Reader):
         """True if only local models may read a file of the workspace, whichever it is."""
         return self._entries.is_private(path)
 
+    def is_named_private(self, path: str) -> bool:
+        """True if the settings name a path as private, whether there is such a file or not."""
+        return self._entries.is_named_private(path)
+
     def named(self, ref: str) -> str | None:
         """The path of the one entry that a name means; None where it means none, or several.
 
@@ -128,17 +135,6 @@ class Library(Reader):
         ref = resolve.without_line(clean_line(ref))
         paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
         return next(iter(paths)) if len(paths) == 1 else None
-
-    def find_path(self, ref: str, *, show_private: bool = True) -> str:
-        """Like `find`, without reading it; private ones only if they may be shown."""
-        if show_private:
-            return super().find_path(ref)
-        return resolve.found_path(
-            ref,
-            self._entries.public_index(),
-            (info for info in self._entries.infos() if not info.private),
-            lambda path: self._entries.exists(path) and not self.is_private(checked_path(path)),
-        )
 
     def create(
         self,

@@ -10,12 +10,11 @@ from datetime import date
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Change
-from kbtui.knowledge.catalog.entry_index import is_entry, is_indexed
+from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry, is_indexed
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, parse_entry
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
-from kbtui.knowledge.library.reader import Entries
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.repair import Move, NewName, new_target, retargeted, titled, unlinked
 from kbtui.knowledge.linking.resolve import LinkIndex
@@ -31,14 +30,16 @@ _BOM = "\ufeff"
 class Overlay:
     """Files by workspace path: what they held `before`, if they were there, and the `edits` on top.
 
-    `repaired` are those that were worked out to change only by a repair of their links, `moved` the
-    paths that entries were worked out to have, each with the one that it had.
+    `shown` are those that a model was shown, at least in part, `repaired` those that were worked
+    out to change only by a repair of their links, `moved` the paths that entries were worked out to
+    have, each with the one that it had.
     """
 
-    def __init__(self, layout: Layout, entries: Entries) -> None:
+    def __init__(self, layout: Layout, entries: EntryIndex) -> None:
         self.layout = layout
         self.before: Edits = {}
         self.edits: Edits = {}
+        self.shown: set[str] = set()
         self.repaired: set[str] = set()
         self.moved: dict[str, str] = {}
         self._entries = entries
@@ -139,36 +140,27 @@ class Overlay:
         """The index of entries by name, the edits included."""
         return self._entries.index() if self._index is None else self._index
 
-    def find_path(
-        self,
-        ref: str,
-        *,
-        hides: Callable[[str], bool] | None = None,
-        unnamed: Callable[[str], bool] | None = None,
-    ) -> str:
+    def find_path(self, ref: str, *, show_private: bool = True) -> str:
         """The entry that a path, category/slug, slug, title or alias names.
 
-        What `hides` is true of isn't found, and not named where nothing is; what `unnamed` is true
-        of is found, but not named.
-
         Raises:
-            NotFoundError: nothing is called so; the hint names the nearest.
+            NotFoundError: nothing is called so, or what is may not be shown; the hint names the
+                nearest.
             UsageError: several are; the hint lists them.
         """
         ref = resolve.without_line(clean_line(ref)).strip("[]")
-        infos = [info for info in self._entries.infos() if not (hides and hides(info.path))]
-        index = self.index() if hides is None else LinkIndex(self._shown(infos, hides))
-        near = [info for info in infos if not (unnamed and unnamed(info.path))]
-        return resolve.found_path(ref, index, near, lambda _path: False)
+        infos, index = self._entries.infos(), None
+        if not show_private and any(info.private for info in infos):
+            infos = tuple(info for info in infos if not info.private)
+            index = LinkIndex(self._shown(infos))
+        return resolve.found_path(ref, index or self.index(), infos, lambda _path: False)
 
-    def _shown(
-        self, infos: Iterable[EntryInfo], hides: Callable[[str], bool]
-    ) -> Iterator[Entry | EntryInfo]:
-        """The entries with the edits that may be known of."""
-        yield from (info for info in infos if info.path not in self.edits)
+    def _shown(self, public: Iterable[EntryInfo]) -> Iterator[Entry | EntryInfo]:
+        """The entries that may be shown, with the edits to them."""
+        yield from (info for info in public if info.path not in self.edits)
         for path in self.edits:
-            entry = self.entry(path)
-            if entry is not None and not hides(path):
+            entry, info = self.entry(path), self._entries.get(path)
+            if entry is not None and not entry.private and not (info and info.private):
                 yield entry
 
     def taken(self, path: str) -> bool:

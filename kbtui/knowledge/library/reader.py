@@ -39,6 +39,16 @@ class Backlink:
     text: str
 
 
+class Links(Protocol):
+    """Who links to whom."""
+
+    def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
+        """The links of a file, each with the entry it leads to."""
+
+    def incoming(self, target: str) -> list[tuple[str, Link]]:
+        """The links that lead to an entry from other files, each with the file it stands in."""
+
+
 class Entries(Protocol):
     """The entries of a place and time, and the files that they are in."""
 
@@ -51,7 +61,7 @@ class Entries(Protocol):
     def index(self) -> LinkIndex:
         """The index of entries by name."""
 
-    def graph(self) -> LinkGraph:
+    def graph(self) -> Links:
         """Who links to whom."""
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
@@ -105,6 +115,10 @@ class Reader:
             UnsafePathError: the path leads outside.
         """
         return self._entries.read(checked_path(path), limit)
+
+    def exists(self, path: str) -> bool:
+        """True if there is such a file."""
+        return self._entries.exists(path)
 
     def get(self, path: str) -> Entry:
         """Read the file at a workspace path, which may also be a note of the memory.
@@ -180,7 +194,8 @@ class Reader:
     def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:
         info = self._entries.get(target) if target else None
         if info is None:
-            return ResolvedLink(link, resolve.attachment(source, link, self._entries), None)
+            file = resolve.attachment(source, link, self._entries)
+            return ResolvedLink(link, file if file and self._entries.exists(file) else None, None)
         return ResolvedLink(link, info.path, info.title)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from kbtui.history.objects.commit import Actor
+from kbtui.history.objects.commit import SHIPPED, Actor
 from kbtui.workspace import files
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 SKILLS = ("knowledge-base",)
-REASON = "The how-to documents that come with kbtui."
 
 
 def shipped_skill(name: str) -> str:
@@ -37,7 +36,7 @@ def install_skills(workspace: Workspace, history: History) -> Commit | None:
     due = [path for path in shipped if _is_due(history, path, there[path], shipped[path])]
     if not due:
         return None
-    with history.change(Actor.IMPORT, REASON) as change:
+    with history.change(Actor.IMPORT, SHIPPED) as change:
         for path in due:
             change.write(path, shipped[path], expecting=files.blob_of(there[path]))
     return change.result
@@ -50,7 +49,7 @@ def _is_due(history: History, path: str, data: bytes | None, shipped: bytes) -> 
     last = next(iter(history.log(path, limit=1)), None)
     if last is None:
         return data is None
-    ours = last.actor is Actor.IMPORT and last.body == REASON
+    ours = last.actor is Actor.IMPORT and last.body == SHIPPED
     return ours and data is not None and data == history.read(path, last.id)
 
 

@@ -1,0 +1,80 @@
+"""The headings of a document, and the part of it that a link to a heading or block means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import CodeRanges, plain_line
+
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\r\n]*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
+
+
+class Heading(NamedTuple):
+    """A heading: its level (1 is the highest), its text without markup, and its line (from 1)."""
+
+    level: int
+    text: str
+    line: int
+
+
+def headings_of(text: str) -> list[Heading]:
+    """The headings of a whole document, in order; what looks like one in code or YAML is none."""
+    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
+    at = len(text) - len(parts.body.decode("utf-8", "surrogatepass"))
+    code = CodeRanges(text)
+    line, done = 1, 0
+    found: list[Heading] = []
+    for match in _HEADING.finditer(text, at):
+        if match.start() in code:
+            continue
+        line, done = line + text.count("\n", done, match.start()), match.start()
+        if said := plain_line(match[2]):
+            found.append(Heading(len(match[1]), said, line))
+    return found
+
+
+def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
+    """The heading that a link names; of ``A#B`` the last part counts."""
+    wanted = _anchor(unquote(name).rpartition("#")[2])
+    return next((each for each in headings if _anchor(each.text) == wanted), None)
+
+
+def line_named(text: str, name: str) -> int | None:
+    """The line (from 1) of what a link names behind its ``#``: a heading, or a ``^block``."""
+    if name.startswith("^"):
+        block = re.search(rf"(?:^|[ \t]){re.escape(name)}[ \t]*\r?$", text, re.MULTILINE)
+        return text.count("\n", 0, block.start()) + 1 if block else None
+    heading = heading_named(headings_of(text), name)
+    return heading.line if heading else None
+
+
+def part_named(text: str, name: str) -> str:
+    """What a link to a heading or ``^block`` means: all below that heading, or that paragraph."""
+    line = line_named(text, name)
+    if line is None:
+        return ""
+    lines = text.split("\n")
+    if name.startswith("^"):
+        first = line - 1
+        if lines[first].strip() == name:  # the id of a list or table stands below it
+            first -= 1
+            while first > 0 and not lines[first].strip():
+                first -= 1
+        elif _ITEM.match(lines[first]):
+            return lines[first]
+        while first > 0 and lines[first - 1].strip():
+            first -= 1
+        return "\n".join(lines[first:line])
+    headings = headings_of(text)
+    level = next(each.level for each in headings if each.line == line)
+    ends = (each.line for each in headings if each.line > line and each.level <= level)
+    return "\n".join(lines[line - 1 : next(ends, len(lines) + 1) - 1])
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[\W_]+", "-", heading.casefold()).strip("-")

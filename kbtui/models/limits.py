@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Final
 
 from kbtui.models.providers import is_ollama
+from kbtui.models.refusals import Refusals
 from kbtui.models.servers import Told, ollama_tells, window_at
 
 SECONDS = 1.0
@@ -85,13 +86,16 @@ def overflow_in(text: str) -> Overflow | None:
 
 
 class Limits:
-    """What is known of models, by endpoint and name, for as long as this process runs."""
+    """What is known of models, by endpoint and name.
+
+    Windows for as long as this process runs, `refusals` for some days.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._told: dict[tuple[str, str], tuple[float, Told]] = {}
         self._limits: dict[tuple[str, str], int] = {}
-        self._toolless: set[tuple[str, str]] = set()
+        self.refusals = Refusals()
 
     def window(self, base: str | None, model: str) -> int | None:
         """The window as the server told it, if it was asked and did."""
@@ -99,7 +103,7 @@ class Limits:
 
     def takes_tools(self, base: str | None, model: str) -> bool:
         """False if the server says, or has shown, that the model takes no tools."""
-        refused = (base or "", model) in self._toolless
+        refused = self.refusals.has("tools", base, model)
         return not refused and self._as_told(base, model).tools is not False
 
     def limit(self, base: str | None, model: str) -> int | None:
@@ -109,10 +113,6 @@ class Limits:
     def learn_window(self, base: str | None, model: str, window: int) -> None:
         """Note the window that a refusal named."""
         self._limits[base or "", model] = window
-
-    def learn_toolless(self, base: str | None, model: str) -> None:
-        """Note that tools were refused."""
-        self._toolless.add((base or "", model))
 
     def _as_told(self, base: str | None, model: str) -> Told:
         return self._told.get((base or "", model), (0.0, Told()))[1]
@@ -132,7 +132,7 @@ class Limits:
         """Forget everything, as a new process would."""
         self._told.clear()
         self._limits.clear()
-        self._toolless.clear()
+        self.refusals.forget()
 
 
 LIMITS = Limits()

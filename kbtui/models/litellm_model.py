@@ -39,6 +39,7 @@ from kbtui.models.model_errors import (
     cut_off,
     no_answer,
     nothing_yet,
+    speaks_of_temperature,
     timed_out,
     trouble_with,
 )
@@ -55,7 +56,7 @@ from kbtui.models.port import (
     Usage,
     estimate_tokens,
 )
-from kbtui.models.providers import is_loopback, is_ollama, prefix_of
+from kbtui.models.providers import is_loopback, is_ollama, prefix_of, takes_cache_marks
 from kbtui.models.reply_builder import ReplyBuilder
 from kbtui.models.schema import (
     Way,
@@ -75,6 +76,9 @@ FIRST_TOKEN_SECONDS = 60.0
 LOCAL_FIRST_TOKEN_SECONDS = 900.0
 """A small machine may work on a long prompt for minutes before the first piece comes."""
 
+STEADY = 0.1
+"""The temperature for work that is to come out the same each time."""
+
 _ANY_WAY = (ModelAccessError, ModelOverloadedError, ModelUnreachableError, ModelWindowError)
 """Failures that have nothing to do with how a call was forced."""
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
@@ -88,7 +92,6 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
-_CACHING_PREFIXES = ("anthropic", "bedrock", "vertex_ai")
 _ways: dict[tuple[str, str], Way] = {}
 _loop = BackgroundLoop("kbtui-models")
 _engine_lock = threading.Lock()
@@ -101,11 +104,13 @@ class ModelOptions:
 
     Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`
     a model on this machine is given much longer than another; silence of `quiet_seconds` is told.
+    A `steady` one is asked at a low temperature where none is set.
     """
 
     context_window: int | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    steady: bool = False
     vision: bool | None = None
     first_token_seconds: float | None = None
     idle_seconds: float = 120
@@ -279,6 +284,16 @@ class LiteLLMModel:
         self, messages: list[Message], options: dict[str, Any], tools: Sequence[ToolSpec] = ()
     ) -> Reply:
         request = {**await self._request(messages), **options}
+        try:
+            return await self._tried(request, tools)
+        except ModelError as error:
+            if request.get("temperature") != STEADY or not speaks_of_temperature(error):
+                raise
+            LIMITS.refusals.note("temperature", self.api_base, self.name)
+            del request["temperature"]
+            return await self._tried(request, tools)
+
+    async def _tried(self, request: dict[str, Any], tools: Sequence[ToolSpec]) -> Reply:
         for attempt in range(self.options.retries + 1):
             try:
                 response = await self._in_time(_load().acompletion(**request), whole=True)
@@ -317,7 +332,7 @@ class LiteLLMModel:
     def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
         """Begin to collect an answer; a provider's own endpoint parses calls by itself."""
         is_plain_server = self.api_base is not None or is_ollama(self.name)
-        return ReplyBuilder(frozenset(tool.name for tool in tools if is_plain_server))
+        return ReplyBuilder(frozenset(tool.name for tool in tools) if is_plain_server else None)
 
     def _whole(self, response: Any, tools: Sequence[ToolSpec] = ()) -> Reply:
         if not getattr(response, "choices", None):
@@ -335,7 +350,7 @@ class LiteLLMModel:
         finish = _FINISH.get(said, "error")
         if calls and finish == "stop":
             finish = "tool_calls"
-        return Reply(reply.text, calls, finish, self._usage(usage))
+        return Reply(reply.text, calls, finish, self._usage(usage), is_data=reply.is_data)
 
     async def _request(self, messages: list[Message]) -> dict[str, Any]:
         await asyncio.to_thread(self.prepare)
@@ -349,7 +364,7 @@ class LiteLLMModel:
             "num_retries": 0,
             "max_retries": 0,
             "max_tokens": options.max_tokens,
-            "temperature": options.temperature,
+            "temperature": self._temperature,
             "api_base": self.api_base,
             # With none of its own, a custom endpoint would be sent a provider's key.
             "api_key": self.api_key or ("none" if self.api_base else None),
@@ -359,9 +374,8 @@ class LiteLLMModel:
         if is_ollama(self.name):
             # Ollama's own window is a few thousand tokens, and it cuts what is longer silently.
             request["num_ctx"] = self.context_window
-        if prefix_of(self.name) in _CACHING_PREFIXES:
-            points = [{"location": "message", "role": "system"}]
-            request["cache_control_injection_points"] = points
+        if takes_cache_marks(self.name):
+            request["cache_control_injection_points"] = _cache_marks(messages)
         return {name: value for name, value in request.items() if value is not None}
 
     async def _in_time(self, work: Awaitable[T], *, first: bool = False, whole: bool = False) -> T:
@@ -384,7 +398,7 @@ class LiteLLMModel:
     def _learn(self, error: ModelError) -> None:
         """Keep to the window that a refusal named, and to what it said of tools."""
         if isinstance(error, ModelToolsError):
-            LIMITS.learn_toolless(self.api_base, self.name)
+            LIMITS.refusals.note("tools", self.api_base, self.name)
         if isinstance(error, ModelWindowError) and error.window is not None:
             LIMITS.learn_window(self.api_base, self.name, error.window)
 
@@ -395,6 +409,14 @@ class LiteLLMModel:
         """Seconds to wait before the next attempt."""
         backoff = self.options.backoff_seconds * 2**attempt
         return trouble.wait if trouble.wait is not None else backoff
+
+    @property
+    def _temperature(self) -> float | None:
+        """As set; some models take no other than their own."""
+        is_free = self.options.temperature is None and self.options.steady
+        if is_free and not LIMITS.refusals.has("temperature", self.api_base, self.name):
+            return STEADY
+        return self.options.temperature
 
     @property
     def _endpoint(self) -> Endpoint:
@@ -523,6 +545,19 @@ def _qualified(engine: Any, name: str, api_base: str | None) -> str:
     if api_base is not None and prefix_of(name) not in {str(p.value) for p in engine.LlmProviders}:
         return f"openai/{name}"
     return name
+
+
+def _cache_marks(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Where a prompt may be cached up to: its system prompt, and what was said before.
+
+    The newest message of the user's has what is known for it in front, so the next prompt has it
+    without that.
+    """
+    asked = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
+    marks: list[dict[str, Any]] = [{"location": "message", "role": "system"}]
+    if asked and messages[asked - 1].role != "system":
+        marks.append({"location": "message", "index": asked - 1})
+    return marks
 
 
 def _tool_options(tools: Sequence[ToolSpec]) -> dict[str, Any]:

@@ -139,6 +139,11 @@ def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:
     return Trouble(explained, again=passing and (wait or 0) <= _LONGEST_WAIT_SECONDS, wait=wait)
 
 
+def speaks_of_temperature(error: ModelError) -> bool:
+    """True if a request was refused for the temperature that it asked for."""
+    return type(error) is ModelError and "temperature" in error.message
+
+
 def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
     """Say what went wrong, why, and what to do."""
     names = set(_class_names(error))

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 OLLAMA = "Ollama"
 OLLAMA_BASE = "http://127.0.0.1:11434"
 _OLLAMA_PREFIXES = ("ollama", "ollama_chat")
+_HOSTS_OF_CLAUDE = ("azure_ai", "bedrock", "openrouter", "vertex_ai")
 _ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not what is dialled
 
 
@@ -73,6 +74,17 @@ def provider_of(model: str) -> Provider | None:
 def is_ollama(model: str) -> bool:
     """True if a model's name says that Ollama runs it."""
     return prefix_of(model) in _OLLAMA_PREFIXES
+
+
+def takes_cache_marks(model: str) -> bool:
+    """True if the provider of a model caches what a prompt marks, and nothing else.
+
+    The others cache what prompts begin with by themselves.
+    """
+    prefix, _, name = model.lower().partition("/")
+    if prefix == "openrouter" and "gemini" in name:
+        return True
+    return prefix == "anthropic" or (prefix in _HOSTS_OF_CLAUDE and "claude" in name)
 
 
 def is_loopback(url: str) -> bool:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kbtui.models.port import ReplyReasoning, ReplyText, ToolCall
+from kbtui.models.written_calls import may_be_data, read_written
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_CALL_MARKS = ("```json", "<tool_call>")
-_NAME_WITHIN = 200  # characters; JSON that names nothing so far is an answer
-_AROUND_CALLS = re.compile(r"(?:\s|```(?:json)?|</?tool_call>)*")
 
 
 @dataclass(slots=True)
@@ -75,12 +72,14 @@ class ReplyBuilder:
     """Collects an answer; `add_*` return what is to be shown now.
 
     Attributes:
-        written_tools: Tools whose calls may stand in the text. Small models behind a server that
-            doesn't parse them write a call as JSON, bare, fenced or in ``<tool_call>`` tags; an
-            answer that is nothing else is taken for the call, and isn't shown.
+        written_tools: Tools whose calls may stand in the text, as small models write them behind
+            a server that doesn't parse them. An answer that begins as JSON is held back until all
+            of it has come. None: it is shown as it comes.
+        is_data: The whole text is JSON that calls no tool; it wasn't given out.
     """
 
-    written_tools: frozenset[str] = frozenset()
+    written_tools: frozenset[str] | None = None
+    is_data: bool = False
     _held: str | None = ""
     _text: list[str] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
@@ -105,8 +104,15 @@ class ReplyBuilder:
         """Give out what was held back because it could have been a tag or a call."""
         yield from self._noted(self._split.flush())
         held, self._held = self._held, None
-        if held and not self._take_written_calls(held):
+        if not held:
+            return
+        written = read_written(held, self.written_tools or ())
+        for name, arguments in written.calls:
+            self._calls.append(_Call(f"call_{len(self._calls) + 1}", name, _as_text(arguments)))
+        self.is_data = written.is_data and not self._calls
+        if not written.calls:
             self._text.append(held)
+        if not (written.calls or self.is_data):
             yield ReplyText(held)
 
     def add_call_piece(
@@ -151,56 +157,16 @@ class ReplyBuilder:
         if self._held is None:
             return text
         self._held += text
-        begun = self._held.lstrip()
-        if self.written_tools and _may_be_call(begun):
+        if self.written_tools is not None and may_be_data(self._held):
             return ""
         text, self._held = self._held, None
         return text
-
-    def _take_written_calls(self, text: str) -> bool:
-        calls = _written_calls(text, self.written_tools)
-        for name, arguments in calls:
-            self._calls.append(_Call(f"call_{len(self._calls) + 1}", name, _as_text(arguments)))
-        return bool(calls)
 
     @staticmethod
     def _begins_anew(call: _Call, call_id: str | None, name: str | None) -> bool:
         if not name:
             return False
         return bool(call.name) and (call_id not in (None, "", call.id) or bool(call.arguments))
-
-
-def _may_be_call(begun: str) -> bool:
-    mark, brace, _ = begun.partition("{")
-    mark = mark.strip()
-    if not brace:
-        return any(each.startswith(mark) for each in _CALL_MARKS)
-    is_named = len(begun) < _NAME_WITHIN or '"name"' in begun[:_NAME_WITHIN]
-    return is_named and mark in ("", "```", *_CALL_MARKS)
-
-
-def _written_calls(text: str, tools: frozenset[str]) -> list[tuple[str, Any]]:
-    """The calls that a text consists of; none if it holds anything else."""
-    calls: list[tuple[str, Any]] = []
-    place = 0
-    while (place := _end_of_marks(text, place)) < len(text):
-        try:
-            value, place = json.JSONDecoder().raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return []
-        name = value.get("name") if isinstance(value, dict) else None
-        if not isinstance(name, str) or name not in tools:
-            return []
-        arguments = value.get("arguments", value.get("parameters", {}))
-        if not isinstance(arguments, dict | str):
-            return []
-        calls.append((name, arguments))
-    return calls
-
-
-def _end_of_marks(text: str, place: int) -> int:
-    marks = _AROUND_CALLS.match(text, place)
-    return marks.end() if marks else place
 
 
 def _as_text(arguments: Any) -> str:

@@ -102,7 +102,7 @@ class ModelRegistry:
         if wanted.model is None:
             self._look()
             wanted = self._as_found(wanted)
-        return self._make(wanted)
+        return self._make(wanted, steady=role != "chat")
 
     def window(self, role: str = "chat") -> int:
         """How many tokens the model of a role holds, as its server tells; takes as long as `chat`.
@@ -293,7 +293,7 @@ class ModelRegistry:
         base = chat.model_copy(update={"api_base": None, "api_key": None}) if moved else chat
         return base.model_copy(update=update)
 
-    def _make(self, wanted: RoleSettings) -> ChatModel:
+    def _make(self, wanted: RoleSettings, *, steady: bool = False) -> ChatModel:
         name = wanted.model or OFFLINE
         if name == OFFLINE:
             return OfflineModel()
@@ -306,6 +306,7 @@ class ModelRegistry:
             context_window=wanted.context_window,
             max_tokens=wanted.max_tokens,
             temperature=wanted.temperature,
+            steady=steady,
             vision=wanted.vision,
             first_token_seconds=self._settings.first_token_seconds,
             idle_seconds=self._settings.idle_seconds,

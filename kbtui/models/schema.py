@@ -1,8 +1,9 @@
 """Answers in a given shape: checks the arguments of tools, and gets a shaped answer at all.
 
 A model is told in a sentence what is wrong, so that it can do better. Harmless slips of small
-models are put right: a number or truth value written as text, one value where a list is wanted,
-null for an argument that may be left out, half of a character. That is half of this file; the other
+models are put right: a number or truth value written as text, one value where a list is wanted, a
+list where an object is wanted that holds nothing but one, null for an argument that may be left
+out, half of a character. That is half of this file; the other
 half isn't left to jsonschema, which takes 0.1 s to import and says "1 is not of type 'string'".
 
 Endpoints understand different ways to ask for a shape, tried in this order, and the one that worked
@@ -15,12 +16,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from kbtui.errors import UsageError
 from kbtui.models.port import Message, Reply, ToolCall, ToolSpec
+from kbtui.models.written_calls import calls_in
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -38,8 +41,10 @@ class ArgumentError(UsageError):
     """Arguments that a tool can't be called with."""
 
 
-def parse_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the JSON text of a tool call and check it.
+def parse_arguments(
+    text: str, schema: Mapping[str, Any], renamed: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Read the JSON text of a tool call and check it; `renamed` as in `ToolSpec`.
 
     Raises:
         ArgumentError: it isn't JSON, isn't an object, or doesn't fit the schema.
@@ -52,7 +57,12 @@ def parse_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         raise ArgumentError("The arguments are nested too deeply.") from None
     if isinstance(value, str):
         # Some models encode the object twice.
-        return parse_arguments(value, schema) if value.lstrip().startswith("{") else _refuse(value)
+        is_object = value.lstrip().startswith("{")
+        return parse_arguments(value, schema, renamed) if is_object else _refuse(value)
+    if isinstance(value, dict):
+        value = {renamed.get(name, name): each for name, each in value.items()} | {
+            name: each for name, each in value.items() if name not in renamed
+        }
     return check_arguments(value, schema)
 
 
@@ -62,10 +72,17 @@ def check_arguments(value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ArgumentError: it doesn't fit.
     """
+    required = schema.get("required", ())
+    if isinstance(value, list) and len(required) == 1 and _is_list(schema, required[0]):
+        value = {required[0]: value}
     if not isinstance(value, dict):
         return _refuse(value)
     checked = _check(value, {"type": "object", **schema}, "")
     return dict(checked)
+
+
+def _is_list(schema: Mapping[str, Any], name: str) -> bool:
+    return bool(schema.get("properties", {}).get(name, {}).get("type") == "array")
 
 
 def _refuse(value: Any) -> dict[str, Any]:
@@ -240,30 +257,30 @@ def accept(reply: Reply, tool: ToolSpec) -> Reply | None:
     for call in reply.tool_calls:
         if call.name == tool.name and _fits(call.arguments, tool):
             return Reply(reply.text, (call,), "tool_calls", reply.usage)
-    value = find_object(reply.text)
-    if value is None:
-        return None
-    try:
-        arguments = json.dumps(check_arguments(value, _accepted(tool)), ensure_ascii=False)
-    except ArgumentError:
-        return None
-    return Reply("", (ToolCall("call_1", tool.name, arguments),), "tool_calls", reply.usage)
-
-
-def find_object(text: str) -> dict[str, Any] | None:
-    """Find the one JSON object that a text is, or that it holds in a fence or among words."""
-    candidates = [text.strip(), *(block.strip() for block in _FENCE.findall(text))]
-    begin, end = text.find("{"), text.rfind("}")
-    if 0 <= begin < end:
-        candidates.append(text[begin : end + 1])
-    for candidate in candidates:
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return value
+    for value in data_in(reply.text):
+        written = calls_in(value, (tool.name,))
+        whole = json.dumps(written[0][1] if written else value, ensure_ascii=False)
+        if _fits(whole, tool):
+            checked = parse_arguments(whole, _accepted(tool))
+            arguments = json.dumps(checked, ensure_ascii=False)
+            return Reply("", (ToolCall("call_1", tool.name, arguments),), "tool_calls", reply.usage)
     return None
+
+
+def data_in(text: str) -> Iterator[dict[str, Any] | list[Any]]:
+    """Find the JSON objects and lists that a text is, or that it holds in a fence or among words.
+
+    The most likely comes first.
+    """
+    candidates = [text.strip(), *(block.strip() for block in _FENCE.findall(text))]
+    for opening, closing in ("{}", "[]"):
+        begin, end = text.find(opening), text.rfind(closing)
+        if 0 <= begin < end:
+            candidates.append(text[begin : end + 1])
+    for candidate in candidates:
+        value = _json(candidate, None)
+        if isinstance(value, dict | list):
+            yield value
 
 
 def describe(tool: ToolSpec) -> dict[str, Any]:

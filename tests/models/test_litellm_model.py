@@ -138,6 +138,18 @@ WRITTEN = '{"name": "read_entry", "arguments": {"entry": "alice"}}'
         (f"```json\n{WRITTEN}\n```", ["alice"]),
         (f"<tool_call>\n{WRITTEN}\n</tool_call>\n" * 2, ["alice", "alice"]),
         ('{"name": "read_entry", "parameters": {"entry": "bob"}}', ["bob"]),
+        ('{"tool": "read_entry", "input": {"entry": "bob"}}', ["bob"]),
+        ('{"function": "read_entry", "args": {"entry": "bob"}}', ["bob"]),
+        ('{"type": "read_entry", "entry": "bob"}', ["bob"]),
+        ('```\n{"action": "read_entry", "entry": "bob"}\n```', ["bob"]),
+        ('{"name": "read_entry", "arguments": "{\\"entry\\": \\"bob\\"}"}', ["bob"]),
+        (
+            '{"type": "function", "function": {"name": "read_entry", "arguments": {"entry": "bob"}}}',
+            ["bob"],
+        ),
+        (f'{{"tool_calls": [{WRITTEN}]}}', ["alice"]),
+        (f'[{WRITTEN},\n {{"tool": "read_entry", "entry": "bob"}}]', ["alice", "bob"]),
+        (f"{WRITTEN}\n\nI have read it.", ["alice"]),
     ],
 )
 async def test_a_call_that_a_server_left_in_the_text_is_a_call_and_not_shown(
@@ -152,15 +164,11 @@ async def test_a_call_that_a_server_left_in_the_text_is_a_call_and_not_shown(
 @pytest.mark.parametrize(
     "text",
     [
-        '{"name": "another_tool", "arguments": {}}',
         f"Call this: {WRITTEN}",
-        f"{WRITTEN}\nThat is what it looks like.",
-        '{"entry": "alice"}',
-        '{"name": "read_entry", "arguments": 3}',
-        '{"name": ["read_entry"], "arguments": {}}',
-        '{"name": {"read_entry": 1}}',
         "```python\nprint(1)\n```",
-        '```json\n{"a": [',
+        '{"a": 1}\nThat is what it looks like.',
+        "[1] says so.",
+        "{name} is a place for a name.",
         "[" * 5,
         "{" + " ".join(map(str, range(2_000))),
     ],
@@ -170,7 +178,26 @@ async def test_what_is_no_call_of_a_tool_on_offer_stays_text(text: str) -> None:
         pieces, reply = await said_by(model_at(server), TOOL)
     assert reply.text == text
     assert "".join(piece.text for piece in pieces) == text
-    assert reply.tool_calls == ()
+    assert (reply.tool_calls, reply.is_data) == ((), False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "another_tool", "arguments": {}}',
+        '{"entry": "alice"}',
+        '{"name": ["read_entry"], "arguments": {}}',
+        '{"name": {"read_entry": 1}}',
+        f'[{WRITTEN}, {{"entry": "bob"}}]',
+        '```json\n{"a": [',
+        '{"name": "read_entry", "arguments": {"entry": ',
+        "{}",
+    ],
+)
+async def test_json_that_calls_nothing_is_held_back_and_marked(text: str) -> None:
+    with ScriptedServer([Scripted(text, piece=5)]) as server:
+        pieces, reply = await said_by(model_at(server), TOOL)
+    assert (pieces, reply.text, reply.tool_calls, reply.is_data) == ([], text, (), True)
 
 
 async def test_reasoning_is_told_apart_from_the_answer() -> None:

@@ -23,7 +23,7 @@ from kbtui.models.port import (
     prompt_tokens,
 )
 from kbtui.models.reply_builder import ReplyBuilder, ThinkSplitter
-from kbtui.models.schema import ArgumentError, check_arguments, find_object, parse_arguments
+from kbtui.models.schema import ArgumentError, check_arguments, data_in, parse_arguments
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -159,13 +159,14 @@ def test_calls_without_ids_or_indexes_are_told_apart() -> None:
         ('{"a": 1}', {"a": 1}),
         ('Sure!\n```json\n{"a": 1}\n```\nDone.', {"a": 1}),
         ('The answer is {"a": {"b": 2}} as asked.', {"a": {"b": 2}}),
-        ("[1]", None),
+        ("[1]", [1]),
+        ('Here: [{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
         ("nothing", None),
         ('{"a": ', None),
     ],
 )
 def test_an_object_is_found_in_what_a_model_says(text: str, value: Any) -> None:
-    assert find_object(text) == value
+    assert next(data_in(text), None) == value
 
 
 def test_tokens_are_estimated_within_a_third_of_a_real_tokenizer() -> None:
@@ -182,6 +183,8 @@ def test_tokens_are_estimated_within_a_third_of_a_real_tokenizer() -> None:
         "german": "Die Entscheidung fiel am Dienstag, und über die Gründe wurde ausführlich gesprochen. "
         * 20,
         "chinese": "我们决定使用数据库进行分析, 因为它很快。" * 20,
+        "log": "2026-11-23 14:05:09,381 INFO worker[4711] took 83.204 ms bytes=518220\n" * 20,
+        "table": "4711,83.20,518220,0.07,99131\n" * 20,
     }
     for name, text in texts.items():
         real = engine.token_counter(model="gpt-4", text=text)

@@ -14,7 +14,8 @@ import pytest
 from kbtui.errors import ModelAccessError, ModelAnswerError
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
-from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolSpec
+from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, ToolSpec
+from kbtui.models.providers import takes_cache_marks
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply as Scripted
 from tests.scripted_server import Request, ScriptedServer, call
@@ -91,12 +92,74 @@ async def test_an_ollama_model_that_is_not_there_can_be_pulled() -> None:
     assert "ollama pull qwen3:8b" in caught.value.hint
 
 
-async def test_anthropics_cache_is_told_where_the_stable_part_ends() -> None:
+ROUND = [
+    Message("system", "Be brief."),
+    Message("user", "one"),
+    Message("assistant", "first answer"),
+    Message("user", "<context>now</context> two"),
+    Message("assistant", "", (ToolCall("c1", "read_entry", "{}"),)),
+    Message("tool", "A.", tool_call_id="c1", name="read_entry"),
+]
+
+
+def marked(messages: list[dict[str, Any]]) -> list[str]:
+    """The texts that are marked for the cache, in the order of a prompt."""
+    return [
+        block["text"]
+        for message in messages
+        if isinstance(message.get("content"), list)
+        for block in message["content"]
+        if block.get("cache_control") == {"type": "ephemeral"}
+    ]
+
+
+async def sent(server: ScriptedServer, name: str, base: str) -> dict[str, Any]:
+    model = LiteLLMModel(name, base, "sk-none", QUICK)
+    async for _ in model.stream(ROUND, [TOOL]):
+        pass
+    (request,) = server.prompts
+    return request.body
+
+
+async def test_anthropics_cache_is_told_where_the_stable_parts_end() -> None:
     with ScriptedServer([Scripted("ok")]) as server:
-        await answer_of(model_at(server, ANTHROPIC))
+        body = await sent(server, ANTHROPIC, server.origin)
         (request,) = server.prompts
-    assert request.body["system"][-1]["cache_control"] == {"type": "ephemeral"}
+    assert body["system"][-1]["cache_control"] == {"type": "ephemeral"}
+    assert marked(body["messages"]) == ["first answer"]
     assert request.headers.get("X-Api-Key", request.headers.get("x-api-key")) == "sk-none"
+
+
+@pytest.mark.parametrize(
+    "name", ["openrouter/anthropic/claude-sonnet-4.5", "openrouter/google/gemini-2.5-pro"]
+)
+async def test_through_openrouter_the_same_places_are_marked(name: str) -> None:
+    with ScriptedServer([Scripted("ok")]) as server:
+        body = await sent(server, name, server.url)
+    assert marked(body["messages"]) == ["Be brief.", "first answer"]
+
+
+@pytest.mark.parametrize("name", ["openai/scripted", "openrouter/openai/gpt-5", "deepseek/chat"])
+async def test_who_caches_by_itself_is_sent_no_marks(name: str) -> None:
+    with ScriptedServer([Scripted("ok")]) as server:
+        body = await sent(server, name, server.url)
+    assert "cache_control" not in json.dumps(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [
+        ("bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("vertex_ai/claude-sonnet-4-5", True),
+        ("vertex_ai/gemini-2.5-pro", False),
+        ("bedrock/meta.llama3-70b-instruct-v1:0", False),
+        ("gemini/gemini-flash-latest", False),
+    ],
+)
+def test_only_models_whose_provider_caches_what_is_marked_are_sent_marks(
+    name: str, takes: bool
+) -> None:
+    assert takes_cache_marks(name) is takes
 
 
 def post(url: str, **body: Any) -> tuple[int, bytes]:

@@ -65,6 +65,8 @@ GOOD = '{"entry": "alice"}'
         ([Scripted(tool_calls=[raw_call("read_entry", '{"entry": ["a", 1]}')]), Scripted(GOOD)], 2),
         ([Scripted(tool_calls=[raw_call("read_entry", GOOD)], finish="length"), Scripted(GOOD)], 2),
         ([Scripted(""), Scripted(GOOD)], 2),
+        ([Scripted(f'{{"name": "read_entry", "arguments": {GOOD}}}')], 1),
+        ([Scripted('```json\n[{"type": "read_entry", "entry": "alice"}]\n```')], 1),
         ([Scripted(tool_calls=[raw_call("read_entry", GOOD)] * 100)], 1),
     ],
 )

@@ -1,0 +1,72 @@
+"""What models have refused to take, remembered for some days in the user's state directory.
+
+A server may be started anew with what it lacked, so a refusal doesn't count for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Final, Literal
+
+import platformdirs
+
+from kbtui.errors import StorageError
+from kbtui.text import json_object
+from kbtui.workspace.files import write_machine_file
+
+Refused = Literal["tools", "temperature"]
+log = logging.getLogger(__name__)
+DAYS: Final = 7
+_FILE = "refusals.json"
+
+
+class Refusals:
+    """By model, with its endpoint: what was refused, and the last day of which that counts."""
+
+    def __init__(self, today: Callable[[], date] = date.today) -> None:
+        self._today = today
+        self._lock = threading.Lock()
+        self._known: dict[str, str] | None = None
+
+    def has(self, what: Refused, base: str | None, model: str) -> bool:
+        """True if a model has refused that a short while ago."""
+        until = self._read().get(_key(what, base, model), "")
+        return until >= self._today().isoformat()
+
+    def note(self, what: Refused, base: str | None, model: str) -> None:
+        """Remember that a model has refused it; where it can't be written, for this process."""
+        known = self._read()
+        with self._lock:
+            today = self._today()
+            current = {key: until for key, until in known.items() if until >= today.isoformat()}
+            current[_key(what, base, model)] = (today + timedelta(DAYS)).isoformat()
+            self._known = current
+            folder = platformdirs.user_state_path("kbtui", appauthor=False)
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_machine_file(folder, _FILE, json.dumps(current).encode())
+            except (OSError, StorageError) as error:
+                log.info("what a model refused can't be written down: %s", error)
+
+    def forget(self) -> None:
+        """Read it anew when it is next needed, as a new process would."""
+        self._known = None
+
+    def _read(self) -> dict[str, str]:
+        with self._lock:
+            if self._known is None:
+                file = platformdirs.user_state_path("kbtui", appauthor=False) / _FILE
+                try:
+                    found = json_object(file.read_bytes()) or {}
+                except OSError:
+                    found = {}
+                self._known = {key: each for key, each in found.items() if isinstance(each, str)}
+            return self._known
+
+
+def _key(what: Refused, base: str | None, model: str) -> str:
+    return f"{what} {base or ''} {model}"

@@ -64,10 +64,14 @@ class ScriptedSearch:
         self.notice = ""
         self.suggestion: str | None = None
         self.at: str | None = None
+        self.elsewhere = 0
         self.first: tuple[str, ...] = ()
 
     def read_first(self, paths: Iterable[str]) -> None:
         self.first = tuple(paths)
+
+    def in_conversations(self, _query: str, scope: str = "default") -> int:
+        return self.elsewhere if scope == "default" else 0
 
     def search(
         self,

@@ -85,8 +85,8 @@ def answer_events(text: str = ANSWER) -> list[Event]:
     path = "knowledge/decisions/2026-11-auth-pkce.md"
     change = TurnChange("c0ffee", (path, "knowledge/INDEX.md"), "decisions/2026-11-auth-pkce")
     return [
-        ToolStarted("1", "memory_search", {"query": "auth"}),
-        ToolFinished("1", "memory_search", True, "4 hits", "1. decisions/2026-11-auth-pkce:14"),
+        ToolStarted("1", "search", {"query": "auth"}),
+        ToolFinished("1", "search", True, "4 hits", "1. decisions/2026-11-auth-pkce:14"),
         ToolStarted("2", "write_entry", {"title": "Auth: PKCE"}),
         ToolFinished(
             "2", "write_entry", True, "decisions/2026-11-auth-pkce created", "", (change,)

@@ -42,6 +42,7 @@ Context = Literal[
     "sessions",
     "memory",
     "inbox",
+    "settings",
 ]
 CONTEXTS: tuple[Context, ...] = get_args(Context)
 CONTEXT_TITLES: dict[Context, str] = {
@@ -58,6 +59,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "sessions": "Sessions",
     "memory": "Memory",
     "inbox": "Inbox",
+    "settings": "Settings",
 }
 
 
@@ -102,11 +104,14 @@ _switcher = partial(Action, "switcher")
 _sessions = partial(Action, "sessions")
 _memory = partial(Action, "memory")
 _inbox = partial(Action, "inbox")
+_settings = partial(Action, "settings")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
     _everywhere("help", "f1", "Help", "Show every key and command.", "/help", "[word]", show=True,
                 priority=True),
+    _everywhere("keys_here", "question_mark", "Keys here",
+                "Show the keys of the pane where you are, while you aren't typing."),
     _everywhere("chat", "f2", "Chat", "Go to the chat, with the cursor in the prompt.", show=True,
                 priority=True),
     _everywhere("notes", "f3", "Notes", "Go to the knowledge tree.", show=True, priority=True),
@@ -123,6 +128,12 @@ ACTIONS: tuple[Action, ...] = (
                 "Find any command by typing a part of its name.", show=True, priority=True),
     _everywhere("zoom", "f9", "Zoom", "Give the focused pane the whole screen, and back.",
                 priority=True),
+    _everywhere("border_left", "ctrl+left", "Border left",
+                "Move the border between two panes to the left; in text: a word back."),
+    _everywhere("border_right", "ctrl+right", "Border right", "Move that border to the right."),
+    _everywhere("border_up", "ctrl+up", "Border up",
+                "Move the border between the notes and the note up."),
+    _everywhere("border_down", "ctrl+down", "Border down", "Move that border down."),
     _everywhere("next_pane", "tab", "Next pane", "Move the focus on."),
     _everywhere("previous_pane", "shift+tab", "Previous pane", "Move the focus back."),
     _everywhere("escape", "escape", "Step back",
@@ -143,7 +154,8 @@ ACTIONS: tuple[Action, ...] = (
                 "[folder]", priority=True),
     _everywhere("theme", "", "Theme", "Change the colours.", "/theme", "[name]"),
     _everywhere("keys", "", "Keys", "Show every key, and how to change one.", "/keys"),
-    _everywhere("config", "", "Settings", "Show what is set, and where.", "/config"),
+    _everywhere("config", "", "Settings", "Show every setting, where it is set, and change it.",
+                "/config"),
     _everywhere("doctor", "", "Doctor", "Check workspace, history, search and models.", "/doctor"),
     _everywhere("tasks", "", "Tasks",
                 "Show what runs in the background and how long it will take; stop it.", "/tasks"),
@@ -158,14 +170,15 @@ ACTIONS: tuple[Action, ...] = (
     _chat("model", "", "Model", "Show or change the model that answers.", "/model", "[name]"),
     _chat("context", "", "Context", "Show what the model is given, and what it weighs.",
           "/context"),
-    _chat("cost", "", "Cost", "Show tokens and money of this session.", "/cost"),
+    _chat("cost", "", "Cost", "Show tokens and money of this session, and the day's.", "/cost"),
     _chat("export", "", "Export the session", "Write this conversation into a Markdown file.",
           "/export", "[file]"),
-    _prompt("send", "enter", "Send", "Send the message; while an answer is coming, queue it."),
+    _prompt("send", "enter", "Send", "Send the message; while an answer is coming, queue it.",
+            show=True),
     _prompt("newline", "ctrl+j,shift+enter,alt+enter", "New line",
-            "Start a new line (as does `\\` before Enter)."),
+            "Start a new line (as does `\\` before Enter).", show=True),
     _prompt("previous", "up", "Earlier input",
-            "On the first line: bring back what was sent before."),
+            "On the first line: bring back what was sent before.", show=True),
     _prompt("next", "down", "Later input", "On the last line: go forward again."),
     _prompt("find", "ctrl+r", "Search input", "Search what was sent before."),
     _prompt("complete", "tab", "Complete", "Complete a /command or an @entry; elsewhere, move on."),
@@ -198,6 +211,11 @@ ACTIONS: tuple[Action, ...] = (
     _notes("left", "h", "Fold", "Fold the category, or go up to it."),
     _notes("right", "l", "Unfold", "Unfold the category, or go into the entry."),
     _notes("open", "enter", "Open", "Open the entry or the link.", show=True),
+    _notes("outline", "o", "Outline", "Show the headings of the entry, and go to one."),
+    _notes("preview", "K", "Preview",
+           "Show where the links of the line lead, without going there."),
+    _notes("tick", "space", "Tick",
+           "In the entry: tick the task under the cursor, or unfold; elsewhere: a page down."),
     _notes("filter", "slash", "Filter", "Show only entries that match.", show=True),
     _notes("new", "n", "New", "Make an entry.", show=True),
     _notes("save", "s", "Make an entry", "On a name: make an entry of the lines that have it.",
@@ -209,6 +227,7 @@ ACTIONS: tuple[Action, ...] = (
     _notes("delete", "d", "Delete", "Delete the entry (can be undone)."),
     _notes("backlinks", "b", "Links", "Show what links here and where this links."),
     _notes("tags", "t", "Tags", "Show only entries with a tag."),
+    _notes("tasks", "T", "Tasks", "Show the tasks of all notes that aren't done, and go to one."),
     _notes("ask", "a", "Ask about it", "Put a reference to the entry into the prompt."),
     _notes("history", "H", "History of it", "Show every change of this entry.", show=True),
     _notes("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
@@ -218,6 +237,10 @@ ACTIONS: tuple[Action, ...] = (
     _notes("forward", "]", "Forward", "Go on again after going back."),
     _editor("save", "ctrl+s", "Save", "Save the entry; the change can be undone in the history.",
             show=True),
+    _editor("find", "ctrl+f", "Find", "Find in the text, and replace.", show=True),
+    _editor("find_next", "ctrl+g", "Find next", "Go to the next place of what is looked for."),
+    _editor("replace_all", "ctrl+r", "Replace all",
+            "Replace every place of what is looked for; Ctrl+Z takes it back."),
     _editor("close", "escape", "Close", "Stop editing; asks where something is not saved.",
             show=True),
     _history("down", "j,down", "Down", "Next change."),
@@ -304,6 +327,16 @@ ACTIONS: tuple[Action, ...] = (
     _inbox("zoom", "enter", "Whole screen", "Give the difference the whole screen, and back."),
     _inbox("side_by_side", "s", "Side by side", "Show before and after beside each other."),
     _inbox("back", "q,escape", "Back", "Close the inbox.", show=True),
+    _settings("down", "j,down", "Down", "Next setting."),
+    _settings("up", "k,up", "Up", "Previous setting."),
+    _settings("left", "h,left", "Groups", "Go to the groups.", show=True),
+    _settings("right", "l,right", "Fields", "Go to the settings of the group."),
+    _settings("change", "enter", "Change", "Change the setting; yes and no turn around at once.",
+              show=True),
+    _settings("reset", "d,delete", "Default", "Take it out of your file: the default holds.",
+              show=True),
+    _settings("filter", "slash", "Filter", "Show all settings that fit what you type.", show=True),
+    _settings("back", "q,escape", "Back", "Close the settings.", show=True),
 )
 # fmt: on
 

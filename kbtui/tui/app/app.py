@@ -13,6 +13,7 @@ from rich.segment import Segments
 from rich.text import Text
 from textual import on, work
 from textual.command import CommandPalette
+from textual.containers import Vertical
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
@@ -40,6 +41,7 @@ from kbtui.tui.terminal.process import (
     switch_often,
 )
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.divided import Divided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions.registry import Action
+    from kbtui.tui.widgets.divided import Direction
 
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
@@ -108,6 +111,16 @@ def _palette_provider() -> type[Provider]:
     return ActionProvider
 
 
+class Palette(CommandPalette):
+    """Textual's, in the frame of our dialogs."""
+
+    def on_mount(self) -> None:
+        """Name the box and its keys."""
+        box = self.query_one(Vertical)
+        box.border_title = "Commands"
+        box.border_subtitle = "↑↓ choose · Enter does it · Esc leaves"
+
+
 class KbtuiApp(KeysInOrder):
     """Holds the knowledge base and what works everywhere; everything else is in screens.
 
@@ -119,6 +132,11 @@ class KbtuiApp(KeysInOrder):
 
     TITLE = "kbtui"
     CSS_PATH = "kbtui.tcss"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as in App
+        (0, "-narrow"),
+        (100, "-wide"),
+        (180, "-columns"),
+    ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
@@ -164,6 +182,8 @@ class KbtuiApp(KeysInOrder):
         """Listen for signals; open the knowledge base once the first frame is out."""
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
         self.app_resume_signal.subscribe(self, self._back_in_front)
+        few = self.no_color or self.console.color_system in (None, "standard")
+        self.set_class(few, "-few-colors")
         self._collect()
         self.call_after_refresh(self._open_knowledge)
 
@@ -344,6 +364,14 @@ class KbtuiApp(KeysInOrder):
         else:
             self.push_screen(HelpScreen(word, self.keymap))
 
+    def action_keys_here(self) -> None:
+        """Show the keys of the pane that has the focus."""
+        from kbtui.tui.app.help import HelpScreen
+
+        active = (each.binding.id or "" for each in self.screen.active_bindings.values())
+        here = {name.partition(".")[0] for name in active} - {"global", ""}
+        self.push_screen(HelpScreen("", self.keymap, here) if here else HelpScreen())
+
     def _to_main(self) -> MainScreen:
         """Close what is in front of the main screen."""
         self._pop_to_screen(self.main)
@@ -411,13 +439,36 @@ class KbtuiApp(KeysInOrder):
     def action_palette(self) -> None:
         """Find a command by typing."""
         if not isinstance(self.screen, CommandPalette):
-            self.push_screen(CommandPalette(placeholder="Find a command"))
+            self.push_screen(Palette(placeholder="Find a command"))
 
     # Moving
 
     def action_zoom(self) -> None:
         """Give the focused pane all the room, and back."""
         self.main.zoom()
+
+    def action_border_left(self) -> None:
+        """Move the border between two panes to the left."""
+        self._move_border("left")
+
+    def action_border_right(self) -> None:
+        """Move it to the right."""
+        self._move_border("right")
+
+    def action_border_up(self) -> None:
+        """Move the border between two panes up."""
+        self._move_border("up")
+
+    def action_border_down(self) -> None:
+        """Move it down."""
+        self._move_border("down")
+
+    def _move_border(self, direction: Direction) -> None:
+        """Move the border nearest to the focus that goes that way."""
+        around = self.focused.ancestors if self.focused is not None else []
+        inner = [each for each in around if isinstance(each, Divided)]
+        others = [each for each in self.screen.query(Divided) if each not in inner]
+        any(each.move(direction) for each in [*inner, *others])
 
     def action_next_pane(self) -> None:
         """Move the focus on."""
@@ -471,10 +522,28 @@ class KbtuiApp(KeysInOrder):
         self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
 
     def show_settings(self) -> None:
-        """Show every setting and where it comes from."""
-        from kbtui.tui.chat.reports import settings_report
+        """Show and change every setting."""
+        if self.kb is None:
+            self.tell(_NOT_OPEN)
+            return
+        from kbtui.tui.app.settings_screen import SettingsScreen
 
-        self._show_report("Settings", settings_report)
+        self.push_screen(SettingsScreen(self.kb, self.keymap), self._settings_closed)
+
+    def _settings_closed(self, _result: None) -> None:
+        self._take_settings()
+
+    @work(thread=True, group="settings")
+    def _take_settings(self) -> None:
+        """Theme and keys hold at once."""
+        from kbtui.settings import load_settings
+
+        try:
+            settings = load_settings(self.kb.workspace.root if self.kb is not None else None)
+        except KbtuiError as error:
+            self.call_from_thread(self.tell, str(error))
+        else:
+            self.themes.load(settings)
 
     def show_doctor(self) -> None:
         """Check everything."""

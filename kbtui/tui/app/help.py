@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from textwrap import wrap
 from typing import ClassVar, Protocol, cast
@@ -33,9 +33,10 @@ INTRODUCTION = (
 class HelpScreen(Dialog[None]):
     """A table of actions that typing filters."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     HelpScreen {
-        & > Vertical { width: 104; max-width: 98%; height: 95%; max-height: 95%; }
+        & > Vertical { height: 90%; }
         VerticalScroll { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
         Static { margin: 0; }
     }
@@ -49,10 +50,16 @@ class HelpScreen(Dialog[None]):
     TITLE_TEXT = "Help"
     HINT = "type to filter · ↑↓ scroll · Esc close"
 
-    def __init__(self, word: str = "", keymap: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        word: str = "",
+        keymap: Mapping[str, str] | None = None,
+        contexts: Collection[str] = CONTEXTS,
+    ) -> None:
         super().__init__()
         self._word = word
         self._keymap = keymap or {}
+        self._contexts = contexts
 
     def compose_question(self) -> ComposeResult:
         """The filter and the table."""
@@ -70,18 +77,21 @@ class HelpScreen(Dialog[None]):
     @property
     def table(self) -> Content:
         """The actions that the word typed fits."""
-        return help_table(self._word, self._keymap)
+        return help_table(self._word, self._keymap, self._contexts)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the table."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
 
-def help_table(word: str, keymap: Mapping[str, str]) -> Content:
-    """All actions that a word fits, by where they can be done."""
+def help_table(
+    word: str, keymap: Mapping[str, str], contexts: Collection[str] = CONTEXTS
+) -> Content:
+    """The actions that a word fits, by where they can be done, of some contexts or all."""
     wanted = fold(word).strip()
-    lines = [] if wanted else [Content(INTRODUCTION), Content()]
-    for context in CONTEXTS:
+    whole = contexts is CONTEXTS and not wanted
+    lines = [Content(INTRODUCTION), Content()] if whole else []
+    for context in (each for each in CONTEXTS if each in contexts):
         rows = [
             row
             for action in ACTIONS
@@ -92,7 +102,7 @@ def help_table(word: str, keymap: Mapping[str, str]) -> Content:
             lines += [Content.styled(CONTEXT_TITLES[context], "bold $primary"), *rows, Content()]
     if not lines:
         lines = [Content.styled("Nothing fits that.", "$text-muted")]
-    if not wanted:
+    if whole:
         lines += [Content.styled(KEYS_NOTE, "$text-muted")]
     return Content("\n").join(lines)
 

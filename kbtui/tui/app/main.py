@@ -1,15 +1,12 @@
-"""The main screen: header, chat and notes side by side, hints."""
+"""The main screen: chat and notes side by side, hints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
 from textual.content import Content
-from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Static
 
 from kbtui.text import clean_line
 from kbtui.tui.app.status_line import StatusLine
@@ -29,8 +26,11 @@ from kbtui.tui.messages import (
     OpenSwitcher,
 )
 from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.widgets.divided import Divided
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual.app import ComposeResult
     from textual.message import Message
     from textual.widget import Widget
@@ -39,43 +39,11 @@ if TYPE_CHECKING:
 
 
 _CENT = 0.01
-NARROW = 100
-"""Columns under which one pane is shown at a time."""
-
-
-class HeaderLine(Static):
-    """Title on the left, the model's state on the right; the title gives way."""
-
-    session_title: reactive[str] = reactive("")
-    model: reactive[str] = reactive("")
-    context_share: reactive[float | None] = reactive[float | None](None)
-    cost: reactive[float | None] = reactive[float | None](None)
-
-    def render(self) -> Content:
-        """Both sides, fitted into the width."""
-        width = self.content_size.width
-        state = self._state()
-        name = Content.styled("kbtui", "bold $primary")
-        title = clean_line(self.session_title)
-        left = name + Content.styled(f" · {title}" if title else "", "$foreground")
-        room = width - state.cell_length - 2
-        if room < name.cell_length:
-            return left.truncate(max(1, width), ellipsis=True)
-        return left.truncate(room, ellipsis=True, pad=True) + "  " + state
-
-    def _state(self) -> Content:
-        parts = [clean_line(self.model)] if self.model else []
-        if self.context_share is not None:
-            parts.append(f"ctx {self.context_share:.0%}")
-        if self.cost is not None:
-            parts.append("<$0.01" if 0 < self.cost < _CENT else f"${self.cost:.2f}")
-        return Content.styled(" │ ".join(parts), "$text-muted")
 
 
 class MainScreen(Screen[None]):
     """Puts the panes together and carries what they tell each other."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012 - as in Screen
     AUTO_FOCUS = "#prompt"
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -83,9 +51,8 @@ class MainScreen(Screen[None]):
         self._wanted: Message | None = None
 
     def compose(self) -> ComposeResult:
-        """Header, the two panes, hints."""
-        yield HeaderLine(id="header")
-        with Horizontal(id="panes"):
+        """The two panes, hints."""
+        with Divided(id="panes"):
             yield ChatPane(id="chat")
             yield NotesPane(id="notes")
         yield StatusLine(id="status")
@@ -125,20 +92,27 @@ class MainScreen(Screen[None]):
             screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
 
     @on(ChatPane.Changed)
-    def _update_header(self) -> None:
-        header = self.query_one(HeaderLine)
-        conversation, kb = self.chat.conversation, self.chat.kb
-        session, status = conversation.session, self.chat.model
-        header.session_title = session.title if session is not None else ""
-        if kb is None or status is None:
+    def _label_chat(self) -> None:
+        session = self.chat.conversation.session
+        title = clean_line(session.title) if session is not None else ""
+        parts = [*self._model_said(), *self._spent_said()]
+        remark = Content.styled(" · ".join(parts), "$text-muted not bold")
+        self.chat.label_with(title or "Chat", remark)
+
+    def _model_said(self) -> Iterator[str]:
+        """The model that answers, and how much of its window the conversation takes."""
+        status = self.chat.model
+        if status is None:
             return
-        place = "" if status.offline else " local" if status.is_local else ""
-        header.model = f"{status.name}{place}"
-        used, window = conversation.spent.last_prompt, self.chat.context_window
-        asked = bool(used and window) and not status.offline
-        header.context_share = used / window if asked else None
-        priced = conversation.spent.calls > conversation.spent.unpriced
-        header.cost = conversation.spent.cost_usd if priced and not status.offline else None
+        yield clean_line(status.name) + (" local" if status.is_local and not status.offline else "")
+        used, window = self.chat.conversation.spent.last_prompt, self.chat.context_window
+        if used and window and not status.offline:
+            yield f"{used / window:.0%}"
+
+    def _spent_said(self) -> Iterator[str]:
+        spent = max(self.chat.spent_today, self.chat.conversation.spent.cost_usd)
+        if spent and self.chat.model is not None and not self.chat.model.offline:
+            yield "<$0.01 today" if spent < _CENT else f"${spent:.2f} today"
 
     # Panes
 

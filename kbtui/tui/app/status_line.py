@@ -11,19 +11,16 @@ from textual import on
 from textual.content import Content
 from textual.reactive import reactive
 from textual.style import Style
-from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, counted
-from kbtui.tui.actions.registry import key_name
 from kbtui.tui.messages import InboxChanged, Notify
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.hints import Hints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from textual import events
-    from textual.screen import Screen
     from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
@@ -38,30 +35,22 @@ INDEXING = {
     "embedding": "embedding",
 }
 """The work of the search index, where it says no more itself."""
-_ROOM_FOR_STATE = 10
 _SHORT = 28
 
 
-class StatusLine(Static):
-    """Hints for the focused pane first, then the function keys; the state on the right."""
+class StatusLine(Hints):
+    """The hints of the main screen, with what goes on in the background."""
 
-    state: reactive[str] = reactive("opening")
+    index: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
     memory: reactive[str] = reactive("")
     inbox: reactive[int] = reactive(0)
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, markup=False)
+        super().__init__(id=id)
         self._stop_listening: Callable[[], None] | None = None
         self._background: BackgroundWatch | None = None
         self._inbox: InboxWatch | None = None
-
-    def on_mount(self) -> None:
-        """Follow the focus."""
-        self.screen.bindings_updated_signal.subscribe(self, self._bindings_updated)
-
-    def _bindings_updated(self, _screen: Screen[object]) -> None:
-        self.refresh()
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Follow the state of the search index, the background work, and the inbox."""
@@ -106,55 +95,21 @@ class StatusLine(Static):
         self.working = status.state in INDEXING
         if self.working:
             said = clean_line(status.message).split(", ")[0]  # how far, not how long
-            self.state = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
+            self.index = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
         elif status.state == "lexical-only":
-            self.state = f"{counted(status.files, 'file')} · words only"
+            self.index = f"{counted(status.files, 'file')} · words only"
         else:
-            self.state = counted(status.files, "file")
+            self.index = counted(status.files, "file")
 
     def render(self) -> Content:
-        """As many hints as fit beside the state."""
-        width = self.content_size.width
+        """The hints beside what goes on."""
         busy = self.working or bool(self.memory)
-        said = self.memory or self.state
-        state = Content.styled(said, "$warning" if busy else "$text-muted")
+        state = Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")
         if self.inbox:
             waits = Content.styled(f"F6 inbox {self.inbox}", "$text-accent")
             state = waits.stylize(Style.from_meta({"key": "f6"})) + " · " + state
-        room = width - state.cell_length - 2
-        hints = self._hints(max(0, room))
-        if room < _ROOM_FOR_STATE:
-            return hints
-        return hints.truncate(room, pad=True) + "  " + state
-
-    def _hints(self, room: int) -> Content:
-        """The hints, closer together where they don't fit, and as many as do."""
-        hints = self._all_hints()
-        width = sum(hint.cell_length for hint in hints)
-        blank = "  " if width + 2 * len(hints) <= room else " "
-        line = Content()
-        for hint in hints:
-            longer = Content(blank).join([line, hint]) if line.plain else hint
-            if longer.cell_length > room:
-                break
-            line = longer
-        return line
-
-    def _all_hints(self) -> list[Content]:
-        hints, seen = [], set()
-        for key, active in self.screen.active_bindings.items():
-            binding = active.binding
-            if binding.show and binding.id not in seen:
-                seen.add(binding.id)
-                text = (key_name(key), "bold $primary"), (f" {binding.description}", "$text-muted")
-                hints.append(Content.assemble(*text).stylize(Style.from_meta({"key": key})))
-        return hints
-
-    def on_click(self, event: events.Click) -> None:
-        """Do what the hint under the mouse says."""
-        key = event.style.meta.get("key")
-        if isinstance(key, str):
-            self.app.simulate_key(key)
+        self.set_reactive(Hints.state, state)
+        return super().render()
 
 
 _ASK_AGAIN_SECONDS = 1.0

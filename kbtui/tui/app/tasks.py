@@ -101,9 +101,9 @@ class TaskList(ChoiceList):
 class TasksScreen(Dialog[None]):
     """Shows the tasks as they go on; x stops the one under the cursor."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     TasksScreen {
-        & > Vertical { width: 90; }
         TaskList { min-height: 1; margin: 0; }
     }
     """

@@ -64,8 +64,7 @@ class ThemeManager:
         self.found = loaded.themes
         for each in loaded.themes.values():
             self._app.register_theme(each)
-        if keymap:
-            self._app.set_keymap(keymap)
+        self._app.set_keymap(keymap)
         if name not in self._app.available_themes:
             self._tell(f"There is no theme `{name}`; /theme shows all.")
             return

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from textual.content import Content
 from textual.style import Style
 
-from kbtui.agent.events import KEEP, TurnChange
+from kbtui.agent.events import TurnChange
+from kbtui.presentation.notes import Names
+from kbtui.sessions.window import KEEP
 from kbtui.text import clean, clean_line, shorten
-from kbtui.tui.chat.items import Item, LinkItem, Target, shown, wrapped
+from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
+from kbtui.workspace.layout import short_name
 
+_DEEDS = {
+    "search": "searched for",
+    "read": "read",
+    "grep": "looked for",
+    "list_entries": "looked through the notes",
+    "write_entry": "write a note",
+    "edit_entry": "change a note",
+    "rename_entry": "rename a note",
+}
 _MAX_OUTPUT_LINES = 200
 _SHORT_ARGUMENT_CHARACTERS = 60
 _ARGUMENT_LINE_CHARACTERS = 100
@@ -58,6 +71,7 @@ class ToolItem(Item):
     output: str = ""
     ok: bool | None = None
     changes: tuple[TurnChange, ...] = ()
+    names: Names = field(default_factory=Names)
     proposal: str = ""
     expanded: bool = False
 
@@ -70,38 +84,51 @@ class ToolItem(Item):
         return lines
 
     def _head(self) -> Content:
-        mark, style = {None: ("…", ".chat--muted"), True: ("✓", ".chat--good")}.get(
-            self.ok, ("✗", ".chat--bad")
-        )
-        if self.proposal:
-            mark, style = "◇", ".chat--link"
+        """What it did in a quiet line; what it wrote, or that it failed, stands out."""
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
-            (mark, style),
+            self._mark(),
         ]
-        if self.tool != KEEP:  # what was noted says all that there is to say
-            parts += [" ", (clean_line(self.tool), ".chat--tool")]
-        # What was written says it all; what was looked for needs the words as well.
-        if self.arguments and not (self.ok and (self.paths or self.proposal)):
-            parts += [" ", (clean_line(self.arguments), ".chat--muted")]
+        if self.ok is None or self.ok is False or not self._wrote:
+            parts.append((self._deed(), ".chat--muted" if self.ok else ".chat--tool"))
         if self.summary:
-            parts += [" ", self._summary()]
+            parts += [("" if self._wrote else " · ", ".chat--muted"), self._summary()]
         return Content.assemble(*parts)
 
+    @property
+    def _wrote(self) -> bool:
+        """True where the summary says all: something was written, proposed or kept."""
+        return bool(self.ok and (self.paths or self.proposal)) or self.tool == KEEP
+
+    def _mark(self) -> tuple[str, str]:
+        if self.proposal:
+            return "◇ ", ".chat--link"
+        if self.ok is None:
+            return "… ", ".chat--muted"
+        if not self.ok:
+            return "✗ ", ".chat--bad"
+        return ("✓ ", ".chat--good") if self._wrote else ("", "")
+
+    def _deed(self) -> str:
+        """What it does, as people say it; of a tool that isn't ours, its name."""
+        verb = _DEEDS.get(self.tool, self.tool.replace("_", " "))
+        return clean_line(f"{verb} {self.arguments}".rstrip())
+
     def _summary(self) -> Content:
-        """The summary, with what was written as a place to click."""
+        """The summary, with what was written by its name, as a place to click."""
         if self.proposal:
             text = Content(f"{clean_line(self.summary)} · F6")
             return text.stylize(".chat--link").stylize(Style.from_meta({"target": 0}))
-        text = Content.styled(clean_line(self.summary), ".chat--muted")
+        rest, pieces = clean_line(self.summary), []
         for index, path in enumerate(self.paths):
-            name = shown(path)
-            start = text.plain.find(name)
-            if start >= 0:
-                end = start + len(name)
-                text = text.stylize(".chat--link", start, end)
-                text = text.stylize(Style.from_meta({"target": index}), start, end)
-        return text
+            before, found, rest = rest.partition(_short(path))
+            if not found:
+                rest = before
+                continue
+            named = signed(self.names[path], ".chat--link")
+            pieces += [Content.styled(before, ".chat--muted")]
+            pieces += [named.stylize(Style.from_meta({"target": index}))]
+        return Content.assemble(*pieces, (rest, ".chat--muted"))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -127,13 +154,21 @@ class ToolItem(Item):
 
 def change_items(item: ToolItem) -> list[LinkItem]:
     """A line for each entry that a tool changed."""
-    return [LinkItem(label="→", to=Target(path), turn=item.turn) for path in item.paths]
+    return [
+        LinkItem(label="→", to=Target(path), named=item.names[path], turn=item.turn)
+        for path in item.paths
+    ]
 
 
 def entry_paths(changes: Sequence[TurnChange]) -> tuple[str, ...]:
     """The paths of changes, each once; catalogues only where nothing else changed."""
     paths = tuple(dict.fromkeys(path for change in changes for path in change.paths))
     return tuple(path for path in paths if not path.endswith("INDEX.md")) or paths
+
+
+def _short(path: str) -> str:
+    """A path as summaries have it."""
+    return clean_line(short_name(path))
 
 
 def _arrow(expanded: bool) -> str:

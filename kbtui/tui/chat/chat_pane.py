@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
+from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.completion import Completions, Popup
+from kbtui.tui.chat.completion import Completions
 from kbtui.tui.chat.host import Errand
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
 from kbtui.tui.terminal.state import Drafts
+from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.popup import Popup
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _TICK_SECONDS = 0.2
 
 
-class ChatPane(Vertical):
+class ChatPane(Pane):
     """Puts the parts of the chat together, and carries out what they and commands ask for.
 
     What commands and the actions on items may ask of it is said by `kbtui.tui.chat.host.ChatHost`.
@@ -77,6 +78,7 @@ class ChatPane(Vertical):
         self.kb: KnowledgeBase | None = None
         self.model: ModelStatus | None = None
         self.context_window = 0
+        self.spent_today = 0.0
         self.transcript = Transcript(id="transcript")
         self.prompt = Prompt(id="prompt")
         self.popup = Popup(id="popup")
@@ -89,14 +91,14 @@ class ChatPane(Vertical):
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
-        """Title, conversation, popup, prompt."""
-        yield Static(Content("CHAT"), id="chat-title")
+        """Conversation, popup, prompt."""
         yield self.transcript
         yield self.popup
         yield self.prompt
 
     def on_mount(self) -> None:
         """Typing works from the first frame on."""
+        self.label_with("Chat")
         go_to(self.prompt)
 
     @property
@@ -108,7 +110,12 @@ class ChatPane(Vertical):
         if self._conversation is None:
             from kbtui.tui.chat.conversation import Conversation
 
-            self._conversation = Conversation(self.transcript, self._run_turn, self.changed)
+            self._conversation = Conversation(
+                self.transcript,
+                self._run_turn,
+                self.changed,
+                lambda text: self.post_message(self.Working(text)),
+            )
             self.set_interval(_TICK_SECONDS, self._conversation.tick)
         return self._conversation
 
@@ -134,9 +141,7 @@ class ChatPane(Vertical):
 
     def insert_reference(self, path: str) -> None:
         """Put ``@entry`` into the prompt and go there."""
-        from kbtui.tui.chat.items import shown
-
-        self.prompt.insert_reference(shown(path))
+        self.prompt.insert_reference(clean_line(short_name(path)))
         go_to(self.prompt)
 
     def go_to_message(self, session: str, message: int) -> None:
@@ -304,6 +309,10 @@ class ChatPane(Vertical):
         """A turn that ends by a defect is told, and doesn't end the app."""
         if event.worker.group == "turn":
             event.stop()
+            if event.state is WorkerState.SUCCESS and self.kb is not None:
+                from kbtui.tui.chat.commands import read_figures
+
+                self.run(read_figures(self, self.kb), "figures")
             if event.state is WorkerState.ERROR and event.worker.error is not None:
                 self.conversation.failed(event.worker.error)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
 from kbtui.maintenance.export import session_markdown
-from kbtui.text import clean_line, fold, slugify
+from kbtui.settings import OFFLINE
+from kbtui.text import clean_line, counted, fold, slugify
 from kbtui.tui.chat.items import NoticeItem
 from kbtui.tui.messages import OpenEntry, go_to
 
@@ -135,16 +136,26 @@ async def first_model(host: ChatHost, kb: KnowledgeBase) -> None:
 async def _read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
     """See which model answers; in a thread, as it may look around or ask a keyring."""
     status = host.model = await asyncio.to_thread(lambda: kb.models.describe(look=True))
-    host.context_window = await asyncio.to_thread(_context_window, kb)
-    host.changed()
+    await read_figures(host, kb)
     return status
 
 
-def _context_window(kb: KnowledgeBase) -> int:
+async def read_figures(host: ChatHost, kb: KnowledgeBase) -> None:
+    """See how much the model holds, which an answer may have told, and what was spent today."""
+    if host.model is None or host.model.offline:
+        host.context_window = 0
+    else:
+        host.context_window, host.spent_today = await asyncio.to_thread(_figures, kb)
+    host.changed()
+
+
+def _figures(kb: KnowledgeBase) -> tuple[int, float]:
+    budget = kb.memory.budget
+    spent = budget.talked_today() + budget.spent_today()
     try:
-        return kb.models.window()
+        return kb.models.window(), spent
     except KbtuiError:
-        return 0  # said when it is asked for an answer
+        return 0, spent  # said when it is asked for an answer
 
 
 async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
@@ -163,6 +174,16 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
         chosen = picked
     await _read_model(host, kb)
     host.say(chosen.told)
+    unread = await asyncio.to_thread(kb.memory.unread)
+    if unread is not None and unread.cost.model != OFFLINE:
+        said = counted(len(unread.sessions), "conversation")
+        host.tell(
+            NoticeItem(
+                title=f"{said} not condensed by a model yet",
+                text=f"{unread.cost.model} would take {unread.cost.told(unread.tokens)}."
+                " `kbtui consolidate --all` has it done; what you said stays as it is.",
+            )
+        )
 
 
 async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
@@ -174,10 +195,12 @@ async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     host.app.push_screen(PageScreen("What the model is given", text))
 
 
-async def _cost(host: ChatHost, _kb: KnowledgeBase, _argument: str) -> None:
-    spent = host.conversation.spent
+async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
+    spent, budget = host.conversation.spent, kb.memory.budget
+    talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
+    today = f"Today, all workspaces: ${talked:.4f} for talking, ${behind:.4f} in the background."
     if not spent.calls:
-        host.say("No model was asked in this session yet.")
+        host.tell(NoticeItem(title="No model was asked in this session yet", text=today))
         return
     price = f"${spent.cost_usd:.4f}"
     if spent.unpriced == spent.calls:
@@ -186,7 +209,7 @@ async def _cost(host: ChatHost, _kb: KnowledgeBase, _argument: str) -> None:
         price += f" and {spent.unpriced} calls without a known price"
     text = (
         f"{spent.calls} calls · {spent.prompt_tokens:,} tokens read · "
-        f"{spent.completion_tokens:,} written · {price}"
+        f"{spent.completion_tokens:,} written · {price}\n{today}"
     )
     host.tell(NoticeItem(title="This session since it was opened", text=text))
 

@@ -8,15 +8,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.events import Citation, TurnChange, UsageReported
+from kbtui.agent.events import (
+    Citation,
+    NoticeGiven,
+    RetryStarted,
+    ToolFinished,
+    TurnChange,
+    TurnFinished,
+    UsageReported,
+)
 from kbtui.errors import KbtuiError
+from kbtui.presentation.notes import Names
 from kbtui.text import shorten
-from kbtui.tui.chat.cards import ToolItem, argument_details, argument_line, parsed_arguments
+from kbtui.tui.chat.cards import (
+    ToolItem,
+    argument_details,
+    argument_line,
+    entry_paths,
+    parsed_arguments,
+)
 from kbtui.tui.chat.items import (
     AnswerItem,
     Item,
@@ -31,6 +46,7 @@ from kbtui.tui.chat.transcript import Transcript, TurnView
 if TYPE_CHECKING:
     from textual.worker import Worker
 
+    from kbtui.agent.events import Event
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Memory
     from kbtui.sessions.store import Session, SessionMessage
@@ -70,7 +86,8 @@ class Conversation:
     """Sends messages one after the other, and keeps what is said meanwhile.
 
     `run` starts a coroutine as a worker of the pane; `changed` is called whenever title, usage, or
-    being busy may have changed.
+    being busy may have changed; `waits` with why an answer is waited for, and with nothing once it
+    goes on.
     """
 
     def __init__(
@@ -78,12 +95,14 @@ class Conversation:
         transcript: Transcript,
         run: Callable[[Coroutine[None, None, None]], Worker[None]],
         changed: Callable[[], None],
+        waits: Callable[[str], object],
     ) -> None:
         self.session: Session | None = None
         self.spent = Spent()
         self._transcript = transcript
         self._run = run
         self._changed = changed
+        self._waits = waits
         self._kb: KnowledgeBase | None = None
         self._memory: Memory | None = None
         self._queue: deque[UserItem] = deque()
@@ -92,6 +111,7 @@ class Conversation:
         self._earlier: list[SessionMessage] = []
         self._rewind_before: int | None = None
         self._stopping = False
+        self._is_waiting = False
 
     # State
 
@@ -131,7 +151,7 @@ class Conversation:
         """Go on in another session and show what was said last; None shows an empty one."""
         messages = list(session.messages) if session is not None else []
         live = await asyncio.to_thread(
-            _laid_out, messages[-_SHOWN_AT_ONCE:], self._transcript.text_width
+            _laid_out, self._kb, messages[-_SHOWN_AT_ONCE:], self._transcript.text_width
         )
         self.use(session)
         self._earlier = messages[:-_SHOWN_AT_ONCE]
@@ -140,7 +160,7 @@ class Conversation:
     async def load_earlier(self, more: Item) -> None:
         """Show messages before those that are shown, in place of the line that stands for them."""
         transcript, batch = self._transcript, self._earlier[-_LOADED_AT_ONCE:]
-        items = await asyncio.to_thread(_laid_out, batch, transcript.text_width)
+        items = await asyncio.to_thread(_laid_out, self._kb, batch, transcript.text_width)
         if more not in transcript.items:
             return
         self._earlier = self._earlier[:-_LOADED_AT_ONCE]
@@ -240,7 +260,10 @@ class Conversation:
             session = await self._ready_session(kb)
             async with aclosing(kb.agent.turn(session, item.text)) as events:
                 async for event in events:
+                    if paths := _paths_of(event):
+                        view.names = await asyncio.to_thread(names_of_paths, kb, paths)
                     view.show(event)
+                    self._tell_wait(event)
                     if isinstance(event, UsageReported):
                         self.spent.add(event)
                         self._changed()
@@ -253,6 +276,12 @@ class Conversation:
             self._transcript.add(failure(error), before=self._first_queued())
         self._ended()
 
+    def _tell_wait(self, event: Event) -> None:
+        why = event.text if isinstance(event, NoticeGiven | RetryStarted) else ""
+        if why or self._is_waiting:
+            self._waits(why.partition(". ")[0])
+        self._is_waiting = bool(why)
+
     async def _ready_session(self, kb: KnowledgeBase) -> Session:
         session = self.session
         if session is None:
@@ -264,6 +293,9 @@ class Conversation:
         return session
 
     def _ended(self) -> None:
+        if self._is_waiting:
+            self._is_waiting = False
+            self._waits("")
         if self._memory is not None and self.session is not None:
             self._memory.worker.turn_ended(self.session.id)
         self._worker = self._view = None
@@ -271,30 +303,47 @@ class Conversation:
         self._next()
 
 
-def _laid_out(messages: list[SessionMessage], width: int) -> list[Item]:
+def _paths_of(event: Event) -> tuple[str, ...]:
+    """The files that an event speaks of."""
+    if isinstance(event, ToolFinished):
+        return entry_paths(event.changes)
+    if isinstance(event, TurnFinished):
+        return tuple(cited.path for cited in event.citations)
+    return ()
+
+
+def names_of_paths(kb: KnowledgeBase, paths: Iterable[str]) -> Names:
+    """How some files are called; may have to look at the disk."""
+    infos = (kb.library.info(path) for path in paths)
+    return Names(info for info in infos if info is not None)
+
+
+def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
     """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
-    items = replay(messages)
+    items = replay(messages, Names(kb.library.infos() if kb is not None else ()))
     for item in items:
         item.lines(width)
     return items
 
 
-def replay(messages: Sequence[SessionMessage]) -> list[Item]:
+def replay(messages: Sequence[SessionMessage], names: Names | None = None) -> list[Item]:
     """The items of stored messages, laid out like a turn that is just over."""
     items: list[Item] = []
     tools: dict[str, ToolItem] = {}
+    known = names or Names()
     for message in messages:
         turn = message.turn or ""
         if message.role == "user":
             items.append(UserItem(text=message.content, turn=turn, message=message.id))
         elif message.role == "assistant":
-            items += _answer(message, turn)
+            items += _answer(message, turn, known)
             for call in message.tool_calls:
                 arguments = parsed_arguments(call.arguments)
                 tools[call.id] = ToolItem(
                     tool=call.name,
                     arguments=argument_line(arguments),
                     details=argument_details(arguments),
+                    names=known,
                     turn=turn,
                 )
                 items.append(tools[call.id])
@@ -303,13 +352,13 @@ def replay(messages: Sequence[SessionMessage]) -> list[Item]:
     return items
 
 
-def _answer(message: SessionMessage, turn: str) -> list[Item]:
+def _answer(message: SessionMessage, turn: str, names: Names) -> list[Item]:
     if not message.content.strip():
         return []
     answer = AnswerItem(
         text=message.content, turn=turn, message=message.id, interrupted=message.interrupted
     )
-    return [answer, *citation_items(_citations(message.meta), turn)]
+    return [answer, *citation_items(_citations(message.meta), turn, names)]
 
 
 def _finish(tool: ToolItem | None, message: SessionMessage) -> None:

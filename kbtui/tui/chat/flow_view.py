@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from kbtui.tui.chat.items import Item
 from kbtui.tui.terminal.type_ahead import KeysInOrder
-from kbtui.tui.widgets.line_view import Line, LineView
+from kbtui.tui.widgets.line_view import READABLE, Line, LineView
 
 GUTTER = 2
 _MARGIN = 1
@@ -87,6 +87,8 @@ class Flow:
 
 class FlowView(LineView):
     """Shows items one below the other; what is much is laid out in a thread."""
+
+    widest = READABLE
 
     class Follow(Message):
         """How many items came below while the person was reading above."""

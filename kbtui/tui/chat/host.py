@@ -30,12 +30,13 @@ class ChatHost(Protocol):
     """Where commands and the actions on items are carried out, on a `kb` once it is open.
 
     `model` is the one that answers, as it was seen last, with a `context_window` of so many tokens;
-    0 where it isn't known.
+    0 where it isn't known. `spent_today` is what models have cost today, in US dollars.
     """
 
     kb: KnowledgeBase | None
     model: ModelStatus | None
     context_window: int
+    spent_today: float
     prompt: Prompt
     transcript: Transcript
     syncing: Errand

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Skipped, Source
-    from kbtui.importers.remembering import Estimate, Remembered
+    from kbtui.importers.remembering import Remembered
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.background.estimate import Estimate
 
 _UNDO = "undo"
 _BAR_CELLS = 20
@@ -134,30 +135,33 @@ def _look(
     kb: KnowledgeBase, path: Path, watch: Callable[[int, int], None]
 ) -> list[tuple[Path, Preview, Estimate]]:
     from kbtui.importers.engine import preview
-    from kbtui.importers.remembering import estimate
+    from kbtui.importers.faces import nothing_in
+    from kbtui.memory.background.estimate import estimate
 
     found: list[tuple[Path, Preview, Estimate]] = []
     for opened, source in _exports(path):
         seen = preview(kb.services, opened, source, lambda done, of, _what: watch(done, of))
-        told = estimate(kb.services, seen.tokens, seen.new + seen.grown)
+        told = estimate(kb.models, "import", seen.tokens, seen.new + seen.grown)
         found.append((opened.path, seen, told))
+    if all(seen.is_empty for _, seen, _ in found):
+        raise nothing_in(path, found[0][1])
     return found
 
 
 def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
     """The export, and the parts of one that a folder holds; each is open until the next."""
-    from kbtui.importers.engine import find_source
+    from kbtui.importers.engine import sources_of
     from kbtui.importers.faces import expanded, unknown
     from kbtui.importers.opened import Opened
 
     some = False
     for place, must_be in expanded((str(path),)):
         with Opened(place) as opened:
-            source = find_source(opened)
-            if source is not None:
-                some = True
+            here = False
+            for source in sources_of(opened):
+                here = some = True
                 yield opened, source
-            elif must_be:
+            if must_be and not here:
                 raise unknown(opened)
     if not some:
         with Opened(path) as opened:
@@ -225,14 +229,18 @@ def _work(
     *,
     with_memory: bool,
 ) -> tuple[list[Report], Remembered | None]:
-    from kbtui.importers.engine import run
+    from kbtui.importers.engine import left_over, run
     from kbtui.importers.remembering import batches_of, remember
 
     reports: list[Report] = []
     brought: list[Path] = []
+    last: dict[Opened, Report] = {}
     for opened, source in _exports(path):
         reports.append(run(kb.services, opened, source, watch))
         brought.append(opened.path)
+        last[opened] = reports[-1]
+    for opened, report in last.items():
+        report.skipped += filter(None, [left_over(opened)])
     wanted = batches_of(kb.services, brought) if with_memory else []
     if not wanted:
         return reports, None

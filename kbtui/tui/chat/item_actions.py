@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import Session
     from kbtui.tui.chat.host import ChatHost, ItemFunction
     from kbtui.tui.chat.transcript import Verb
-    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.syntax import LinkRef
 
 _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _TITLE_LENGTH = 60

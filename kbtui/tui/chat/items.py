@@ -13,23 +13,26 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
+from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line, shorten
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
     from kbtui.agent.events import Citation, Earlier
     from kbtui.errors import KbtuiError
-    from kbtui.tui.markdown.inline import LinkRef
     from kbtui.tui.markdown.layout import Rendered
+    from kbtui.tui.markdown.syntax import LinkRef
 
 _USER_MARK = "> "
+_unknown = Names()  # says what a path alone says
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SHOWN_AFTER_SECONDS = 2
 _NOT_KEPT = "  ○ not kept: "
-_KEEPS = " · Enter keeps it"
+_KEEPS = " · Shift+Tab Enter keeps it"
 _BEFORE = "  ↶ before: "
 _BELOW = "    "
-_MARKS_PAST = " · r marks it as past"
+_MARKS_PAST = " · Shift+Tab r marks it as past"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +175,11 @@ class AnswerItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """Lay out all of it, or what came after the last finished paragraph."""
         if not self.streaming:
-            lines, self.links = _markdown(self.text, width)
+            lines, self.links, _ = _markdown(self.text, width)
         else:
             self._settle(width)
             rest = self.text[self._stable :]
-            lines = [*self._stable_lines, *(_markdown(rest, width)[0] if rest.strip() else ())]
+            lines = [*self._stable_lines, *(_markdown(rest, width).lines if rest.strip() else ())]
         if self.interrupted:
             lines = [*lines, Line(Content.styled("stopped", ".chat--warning"))]
         return lines
@@ -186,8 +189,8 @@ class AnswerItem(Item):
             self._stable, self._stable_lines, self._stable_width = 0, [], width
         end = settled(self.text, self._stable)
         if end > self._stable:
-            part, _ = _markdown(self.text[self._stable : end], width)
-            self._stable_lines = [*self._stable_lines, *part, Line(Content())]
+            part = _markdown(self.text[self._stable : end], width)
+            self._stable_lines = [*self._stable_lines, *part.lines, Line(Content())]
             self._stable = end
 
     def link(self, number: int) -> LinkRef | None:
@@ -230,15 +233,17 @@ class LinkItem(Item):
     label: str = ""
     to: Target = field(default_factory=lambda: Target(""))
     note: str = ""
+    named: Named | None = None
 
     def lay_out(self, width: int) -> list[Line]:
-        """One line."""
-        place = shown(self.to.path) + (f":{self.to.line}" if self.to.line else "")
+        """One line: the note by its name, and what is said of it."""
+        named = self.named or _unknown[self.to.path]
+        note = "" if self.note == named.title else clean_line(self.note)
         head = Content.assemble(
             ("  ", ""),
             (f"{self.label} ", ".chat--cite"),
-            (place, ".chat--link"),
-            (f"  {clean_line(self.note)}" if self.note else "", ".chat--muted"),
+            signed(named, ".chat--link"),
+            (f"  {note}" if note else "", ".chat--muted"),
         )
         return [Line(head.truncate(width, ellipsis=True))]
 
@@ -287,7 +292,7 @@ class NotKeptItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """One line."""
         if self.kept:
-            parts = [("  ✓ kept in ", ".chat--good"), (shown(self.kept), ".chat--link")]
+            parts = [("  ✓ kept in ", ".chat--good"), (_unknown[self.kept].title, ".chat--link")]
         else:
             said = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
             parts = [(_NOT_KEPT, ".chat--warning"), (said, ".chat--muted"), (_KEEPS, ".chat--cite")]
@@ -355,22 +360,23 @@ def failure(error: KbtuiError) -> NoticeItem:
     return NoticeItem(title=error.message, text=error.hint, kind="bad")
 
 
-def citation_items(citations: Sequence[Citation], turn: str) -> list[LinkItem]:
-    """A line for each citation of an answer."""
+def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> list[LinkItem]:
+    """A line for each citation of an answer: the note, and the section, page or slide in it."""
     return [
         LinkItem(
             label=f"[{cited.n}]",
             to=Target(cited.path, cited.first),
-            note=cited.place or cited.title,
+            note=cited.place or _section(cited.title),
+            named=names[cited.path],
             turn=turn,
         )
         for cited in citations
     ]
 
 
-def shown(path: str) -> str:
-    """A path as people know it: inside knowledge/, without the ending."""
-    return clean_line(path.removeprefix("knowledge/").removesuffix(".md"))
+def _section(title: str) -> str:
+    """The section of a passage that is called ``note > heading > heading``."""
+    return title.rpartition(" > ")[2] if " > " in title else ""
 
 
 def wrapped(text: str, width: int) -> list[Line]:
@@ -406,4 +412,4 @@ def _in_list(line: str) -> bool:
 def _markdown(text: str, width: int) -> Rendered:
     from kbtui.tui.markdown.layout import render_markdown
 
-    return render_markdown(text, width)
+    return render_markdown(text, width, whole=True)

@@ -107,16 +107,13 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         "/tasks shows how far it is and stops it."
     )
     host.tell(NoticeItem(title="Condensing this conversation", text=text))
-    before = await asyncio.to_thread(kb.session_tokens, session.id)
     future = kb.memory.worker.condense(session.id, everything=True)
     outcome = await asyncio.wrap_future(future)
     if outcome.messages is not None:
         first, last = outcome.messages
         title = f"Messages {first} to {last} are condensed into the archive"
-        after = await asyncio.to_thread(kb.session_tokens, session.id)
-        freed = f"{max(0, before - after):,} of {before:,} tokens of the prompt are freed."
         came = await _came_of(kb, outcome)
-        host.tell(NoticeItem(title=title, text="\n".join(filter(None, (freed, came)))))
+        host.tell(NoticeItem(title=title, text=came))
     elif outcome.error is not None:
         host.tell(failure(outcome.error))
     else:

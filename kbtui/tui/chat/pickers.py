@@ -44,9 +44,9 @@ async def may_leave(app: App[object], chosen: Destination) -> bool:
 class ModelScreen(Dialog["Destination"]):
     """Offers the models that can be used as they are, and the ways to more; answers with one."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     ModelScreen {
-        & > Vertical { width: 84; }
         Static { margin: 0; }
         ChoiceList { max-height: 16; }
     }
@@ -135,9 +135,9 @@ class _Offer:
 class ModelForm(Dialog["Destination"]):
     """Name, address and key of a model; it is asked for one word before it is kept."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     ModelForm {
-        & > Vertical { width: 84; }
         Static { margin: 1 0 0 0; }
         .label { color: $text-muted; }
     }
@@ -232,9 +232,10 @@ _FIELDS = ("name", "base", "key")
 class SessionsScreen(Dialog[str]):
     """All conversations, the last one first; typing filters. The answer is an id."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     SessionsScreen {
-        & > Vertical { width: 90; max-height: 80%; }
+        & > Vertical { max-height: 80%; }
         ChoiceList { max-height: 24; }
     }
     """

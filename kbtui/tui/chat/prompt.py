@@ -108,11 +108,10 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(
-            id=id, highlight_cursor_line=False, placeholder="Write a message, or / for commands"
+            id=id, highlight_cursor_line=False, placeholder="Ask, tell, / for commands, @ for notes"
         )
         self.history_of_input = InputHistory()
         self.popup_is_open: Callable[[], bool] = lambda: False
-        self.border_subtitle = "Enter send · ^J newline"
         self._pastes: dict[str, str] = {}
         self._killed = ""
         self._chord = False
@@ -141,10 +140,12 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def insert_reference(self, name: str) -> None:
         """Put ``@name`` at the cursor, apart from what stands there."""
+        from kbtui.agent.attachments import reference
+
         row, column = self.cursor_location
         before = self.document[row][:column]
         blank = " " if before and not before[-1].isspace() else ""
-        self.insert(f"{blank}@{name} ")
+        self.insert(f"{blank}{reference(name)} ")
 
     @property
     def token(self) -> str:

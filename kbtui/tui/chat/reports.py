@@ -1,11 +1,11 @@
-"""Reports for a person: the check-up, the settings, what a prompt holds.
+"""Reports for a person: the check-up, what a prompt holds.
 
 They read files and ask services, so they are made in a thread.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -34,43 +34,8 @@ def doctor_report(kb: KnowledgeBase) -> Content:
     return Content("\n").join(lines[1:])
 
 
-def settings_report(kb: KnowledgeBase) -> Content:
-    """Every setting with its value, and the files that they come from."""
-    from kbtui.settings import Settings, config_folder, describe_settings
-
-    names = describe_settings()
-    widest = max(len(name) for name, _ in names)
-    values, defaults = (each.model_dump(by_alias=True) for each in (kb.settings, Settings()))
-    lines = [
-        Content.styled(f"{config_folder() / 'config.toml'}", "$text-muted"),
-        Content.styled(f"{kb.workspace.root / 'kbtui.toml'}", "$text-muted"),
-        Content.styled("and KBTUI_* in the environment, each over the one before", "$text-muted"),
-    ]
-    section = ""
-    for name, description in names:
-        if name.partition(".")[0] != section:
-            section = name.partition(".")[0]
-            lines.append(Content())
-        value = _value(values, name)
-        style = "bold" if value != _value(defaults, name) else ""
-        lines.append(
-            Content.assemble(
-                (name.ljust(widest + 2), "$primary"),
-                (_said(value), style),
-                (f"  {description}" if description else "", "$text-muted"),
-            )
-        )
-    return Content("\n").join(lines)
-
-
-def _value(values: Any, name: str) -> Any:
-    for part in name.split("."):
-        values = values[part]
-    return values
-
-
-def _said(value: Any) -> str:
-    return "-" if value in (None, (), {}) else clean_line(str(value))
+def _not_grounded(who: str, line: str) -> Content:
+    return Content(clean_line(f"{who}: not grounded: {line}"))
 
 
 def audit_report(kb: KnowledgeBase) -> Content:
@@ -84,6 +49,7 @@ def audit_report(kb: KnowledgeBase) -> Content:
         ("pending", found.pending, "not condensed yet"),
         ("unaccounted", found.unaccounted, "should be 0"),
         ("in entries", found.in_entries, "entries were written from them"),
+        ("not grounded", found.not_grounded, "lines of a model's that nobody had said, left out"),
     ]
     lines = [
         Content.assemble(
@@ -99,6 +65,8 @@ def audit_report(kb: KnowledgeBase) -> Content:
             text = f"{clean_line(account.session)}: messages {lost} are unaccounted for"
             lines.append(Content.styled(text, "$error"))
         lines += [Content(clean_line(f"{account.session}: {each}")) for each in account.problems]
+        lines += [_not_grounded(account.session, each) for each in account.not_grounded]
+    lines += [_not_grounded("Dream", each) for each in found.by_dream]
     lines += [Content.styled(clean_line(problem), "$error") for problem in found.problems]
     return Content("\n").join(lines)
 

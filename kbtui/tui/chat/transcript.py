@@ -23,6 +23,7 @@ from kbtui.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from kbtui.presentation.notes import Names
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argument_line
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.syntax import LinkRef
 
 # The looks of the conversation, by the names that its lines use. These aren't component classes:
 # each of those costs the stylesheet a pass over all rules, at the start and whenever the focus
@@ -78,7 +79,11 @@ _STYLES = {
     "md--bullet": "$primary",
     "md--done": "$success",
     "md--quote-bar": "$secondary",
-    "md--callout": "bold $warning",
+    "md--callout-note": "bold $primary",
+    "md--callout-good": "bold $success",
+    "md--callout-warn": "bold $warning",
+    "md--callout-bad": "bold $error",
+    "md--callout-quiet": "bold $text-muted",
     "md--muted": "$text-muted",
 }
 WELCOME = (
@@ -306,6 +311,7 @@ class TurnView:
         self, transcript: Transcript, said: UserItem, before: Callable[[], Item | None]
     ) -> None:
         self.turn = ""
+        self.names = Names()
         self._transcript = transcript
         self._said = said
         self._before = before
@@ -409,7 +415,7 @@ class TurnView:
         if tool is None:
             tool = self._tools[event.call] = self._put(ToolItem(turn=self.turn, tool=event.tool))
         tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
-        tool.changes, tool.proposal = event.changes, event.proposal
+        tool.changes, tool.proposal, tool.names = event.changes, event.proposal, self.names
         self._transcript.item_changed(tool)
         if all(other.ok is not None for other in self._tools.values()):
             self._wait()
@@ -419,7 +425,7 @@ class TurnView:
         if self._answer is None and event.text:
             self._answer = self._put(AnswerItem(turn=self.turn))
         self._end_answer(event.text or None)
-        for item in citation_items(event.citations, self.turn):
+        for item in citation_items(event.citations, self.turn, self.names):
             self._put(item)
         if event.not_kept:
             self._put(NotKeptItem(text=event.not_kept, turn=self.turn))

@@ -41,9 +41,9 @@ _BAR_CELLS = 40
 class ConfirmScreen(Dialog[str]):
     """Answers with the key of the choice; None for leaving everything as it is."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     ConfirmScreen {
-        & > Vertical { width: 110; }
         #confirm-text { height: auto; max-height: 80vh; }
         DiffView { height: 1fr; margin-top: 1; }
         &.-diffs > Vertical { height: 90%; }

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 
+from kbtui.presentation.notes import Names
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line, LineView
 
@@ -66,6 +67,7 @@ class DiffView(LineView):
         self._hunks: list[HunkPlace] = []
         self._hunk = 0
         self._note = ""
+        self.names = Names()
         self._laid_out_for = (0, False)
         self._asked: bool | None = None
 
@@ -127,10 +129,11 @@ class DiffView(LineView):
         """Lay the differences out; the work is done by whoever asks for the next part."""
         from kbtui.tui.diff.lines import lay_out, lay_out_parts
 
+        names, note = self.names, self._note
         if at_once:
-            yield lay_out(diffs, width, side_by_side=beside, note=self._note)
+            yield lay_out(diffs, width, side_by_side=beside, note=note, names=names)
         else:
-            yield from lay_out_parts(diffs, width, side_by_side=beside, note=self._note)
+            yield from lay_out_parts(diffs, width, side_by_side=beside, note=note, names=names)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new width."""
@@ -175,23 +178,20 @@ _BESIDE_COLUMNS = 120
 class ListAndDiff(Screen[None]):
     """Moves in both; the class ``-full`` gives the difference the whole screen.
 
-    A subclass composes a title (``split-title``), and a body (``split-body``) of a list
-    (``split-list``) and of what holds the difference (``split-detail``).
+    A subclass composes a body (``split-body``) of a list (``split-list``) and of what holds the
+    difference (``split-detail``), both ``framed`` with their names in the border.
     """
 
     DEFAULT_CSS = """
     ListAndDiff {
-        .split-title { height: 1; padding: 0 1; color: $text-muted; background: $boost; }
         .split-body { height: 1fr; layout: vertical; }
         .split-list { height: 2fr; }
-        .split-detail { height: 3fr; border-top: solid $foreground 20%; }
+        .split-detail { height: 3fr; }
         &.-beside .split-body { layout: horizontal; }
         &.-beside .split-list { width: 2fr; height: 100%; }
-        &.-beside .split-detail {
-            width: 3fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
-        }
+        &.-beside .split-detail { width: 3fr; height: 100%; }
         &.-full .split-list { display: none; }
-        &.-full .split-detail { width: 1fr; height: 100%; border: none; }
+        &.-full .split-detail { width: 1fr; height: 100%; }
     }
     """
 

@@ -14,7 +14,9 @@ from typing import NamedTuple
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
+from kbtui.presentation.notes import Names
 from kbtui.text import clean, clean_line
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 
 _Words = Sequence[tuple[int, int]]
@@ -51,22 +53,33 @@ class DiffLayout:
 
 
 def lay_out(
-    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, note: str = ""
+    diffs: Sequence[FileDiff],
+    width: int,
+    *,
+    side_by_side: bool,
+    note: str = "",
+    names: Names | None = None,
 ) -> DiffLayout:
     """Lay out the differences of files, one below the other, and a note at the end."""
     layout = DiffLayout()
-    for part in lay_out_parts(diffs, width, side_by_side=side_by_side, note=note):
+    for part in lay_out_parts(diffs, width, side_by_side=side_by_side, note=note, names=names):
         layout.lines += part.lines
         layout.hunks += part.hunks
     return layout
 
 
 def lay_out_parts(
-    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, note: str = ""
+    diffs: Sequence[FileDiff],
+    width: int,
+    *,
+    side_by_side: bool,
+    note: str = "",
+    names: Names | None = None,
 ) -> Iterator[DiffLayout]:
     """Do it in parts, of which the first is there soon; hunks are counted from the very top."""
     part, above, size = DiffLayout(), 0, _FIRST_LINES
-    for each in _flow(diffs, width, note, side_by_side=side_by_side):
+    blocks = _blocks(diffs, width, side_by_side=side_by_side, names=names or Names())
+    for each in _flow(blocks, note):
         if isinstance(each, _Begin):
             part.hunks.append(HunkPlace(above + len(part.lines), each.path, each.number))
             continue
@@ -79,11 +92,11 @@ def lay_out_parts(
 
 
 def _flow(
-    diffs: Sequence[FileDiff], width: int, note: str, *, side_by_side: bool
+    blocks: Iterable[tuple[_Begin | None, Iterable[Line]]], note: str
 ) -> Iterator[Line | _Begin]:
     """All lines, and before those of a hunk that it begins."""
     count = 0
-    for begin, lines in _blocks(diffs, width, side_by_side=side_by_side):
+    for begin, lines in blocks:
         if count > MAX_LINES:
             rest = "… the rest is too long to be shown here"
             yield Line(Content.styled(rest, ".diff--muted"))
@@ -99,27 +112,27 @@ def _flow(
 
 
 def _blocks(
-    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool
+    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, names: Names
 ) -> Iterator[tuple[_Begin | None, Iterable[Line]]]:
     """Each file's head, and each of its hunks."""
     columns = two_columns if side_by_side else one_column
     for index, diff in enumerate(diffs):
         head = [Line(Content())] if index else []
-        head.append(_file_line(diff))
+        head.append(_file_line(diff, names))
         if not diff.hunks:
             head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".diff--muted")))
         yield None, head
         for number, hunk in enumerate(diff.hunks):
-            title = Line(Content.styled(hunk.header, ".diff--hunk"))
+            title = Line(Content.styled(f" {clean_line(hunk.place)}", ".diff--hunk"))
             yield _Begin(diff.path, number), chain([title], columns(hunk, diff.path, width))
 
 
-def _file_line(diff: FileDiff) -> Line:
-    name = clean_line(diff.path.removeprefix("knowledge/"))
-    parts: list[str | tuple[str, str]] = [(f" {name} ", ".diff--name")]
+def _file_line(diff: FileDiff, names: Names) -> Line:
+    named = signed(names[diff.path], ".diff--name")
+    parts: list[Content | str | tuple[str, str]] = [" ", named, " "]
     kind = _KINDS[diff.kind]
     if diff.old_path and diff.old_path != diff.path:
-        kind = f"was {clean_line(diff.old_path.removeprefix('knowledge/'))}"
+        kind = f"was {names[diff.old_path].title}"
     if kind:
         parts.append((f" {kind} ", ".diff--muted"))
     if diff.added:

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
 from kbtui.history.merging.line_merge import Conflict, Resolution, Side
+from kbtui.presentation.notes import name_of
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.diff_view import DiffView
@@ -19,7 +20,6 @@ from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog, TextEditScreen
 from kbtui.tui.widgets.line_view import Line
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -97,9 +97,10 @@ async def _settled(
 class UndoConflictScreen(Dialog[Decided]):
     """Answers with what was decided about every place; None changes nothing."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     UndoConflictScreen {
-        & > Vertical { width: 110; border: round $warning; border-title-color: $text-warning; }
+        & > Vertical { border: round $warning; border-title-color: $text-warning; }
         DiffView { height: auto; max-height: 24; margin: 1 0; }
         #conflicts-keys { color: $text-muted; }
     }
@@ -154,7 +155,7 @@ class UndoConflictScreen(Dialog[Decided]):
 
     def _lines(self, number: int, conflict: Conflict) -> Iterator[Line]:
         here = number == self._at
-        name = clean_line(short_name(conflict.path))
+        name = name_of(conflict.path)
         place = f"{name}:{conflict.line}" if conflict.line else name
         yield Line(
             Content.assemble(

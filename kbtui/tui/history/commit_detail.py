@@ -17,10 +17,13 @@ from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual.app import ComposeResult
 
     from kbtui.history.looking.reading import HistoryReader
     from kbtui.history.objects.commit import Commit
+    from kbtui.presentation.notes import Names
     from kbtui.tui.diff.lines import HunkPlace
 
 _SELECTED_SECONDS = 0.04
@@ -46,6 +49,7 @@ class CommitDetail(Vertical):
         history: HistoryReader,
         path: str | None,
         *,
+        names: Callable[[], Names],
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -53,6 +57,7 @@ class CommitDetail(Vertical):
         self.diff = DiffView(id="history-diff")
         self._history = history
         self._path = path
+        self._read_names = names
         self._around = _CONTEXT_LINES
         self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
@@ -90,7 +95,8 @@ class CommitDetail(Vertical):
         from kbtui.tui.notes.why import description
 
         await asyncio.sleep(_SELECTED_SECONDS)
-        self.query_one("#history-what", Static).update(description(commit))
+        self.diff.names = await asyncio.to_thread(self._read_names)
+        self.query_one("#history-what", Static).update(description(commit, self.diff.names))
         await self._read(commit)
 
     async def _read(self, commit: Commit, *, keep: bool = False) -> None:
@@ -124,14 +130,12 @@ def diffs_of(
 ) -> tuple[FileDiff, ...]:
     """The differences that a commit made, the asked path first.
 
-    What kbtui keeps by itself, as the catalogue, comes last, and without its lines where anything
-    else changed: they say what the entries above say.
+    What kbtui keeps by itself, as the catalogue, isn't among them where anything else changed: it
+    says what the entries say.
     """
     diffs = _changes(history, commit, path)
-    if not all(is_catalogue(diff.path) for diff in diffs) and not is_catalogue(path or ""):
-        diffs = tuple(
-            replace(diff, hunks=()) if is_catalogue(diff.path) else diff for diff in diffs
-        )
+    if not is_catalogue(path or ""):
+        diffs = tuple(diff for diff in diffs if not is_catalogue(diff.path)) or diffs
     if context != _USUAL:
         diffs = tuple(_with_context(history, commit, diff, context) for diff in diffs)
     return tuple(
@@ -139,7 +143,6 @@ def diffs_of(
             diffs,
             key=lambda diff: (
                 path not in {diff.path, diff.old_path},
-                is_catalogue(diff.path),
                 diff.path,
             ),
         )

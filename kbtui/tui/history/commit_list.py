@@ -1,10 +1,10 @@
-"""The list of commits; thousands of them are read in parts and only those in sight are drawn."""
+"""The list of commits by days; thousands are read in parts, and only those in sight are drawn."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,8 +13,13 @@ from textual.message import Message
 
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import Actor, Commit
-from kbtui.text import clean_line
+from kbtui.presentation.actors import committer
+from kbtui.presentation.deeds import deed, is_upkeep, sentence
+from kbtui.presentation.moments import day_heading
+from kbtui.presentation.notes import Named, Names
+from kbtui.text import shorten
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -22,13 +27,14 @@ if TYPE_CHECKING:
 
 _FIRST_COMMITS = 200
 _MORE_COMMITS = 1_000
+_ACTOR_CHARACTERS = 14
 _READING = "Reading the history …"
 
 
 class CommitList(RowList):
-    """Commits, newest first: when, who, what; those of `path`, or all, beginning at one.
+    """Commits, newest first, below their days: when, who, what; those of `path`, or all.
 
-    The cursor stays on the commit where it belongs.
+    The cursor stays on the commit where it belongs, and is never on a day.
     """
 
     CLICK_SELECTS: ClassVar[bool] = False
@@ -42,9 +48,15 @@ class CommitList(RowList):
         path: str | None,
         at: str | None,
         *,
+        names: Callable[[], Names] = Names,
         classes: str | None = None,
     ) -> None:
+        """Begin at the commit `at`; `names` reads how notes are called, in a thread."""
         self.commits: list[Commit] = []
+        self._rows: list[Commit | date] = []
+        self._undone: set[str] = set()
+        self._names = Names()
+        self._read_names = names
         self._history = history
         self._path = path
         self._at = at
@@ -57,7 +69,15 @@ class CommitList(RowList):
     @property
     def commit(self) -> Commit | None:
         """The commit under the cursor."""
-        return self.commits[self.cursor] if self.cursor < len(self.commits) else None
+        row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        return row if isinstance(row, Commit) else None
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Keep the cursor on a commit: past a day in the direction of the step."""
+        cursor = super().validate_cursor(cursor)
+        while 0 < cursor < len(self._rows) and isinstance(self._rows[cursor], date):
+            cursor += 1 if cursor >= self.cursor else -1
+        return max(cursor, 1) if self._rows else 0
 
     # Reading
 
@@ -68,7 +88,7 @@ class CommitList(RowList):
 
     def read_again(self) -> None:
         """Read what was committed meanwhile; the cursor stays, or is on the newest as before."""
-        here = self.commit.id if self.commit is not None and self.cursor else None
+        here = self.commit.id if self.commit is not None and self.cursor > 1 else None
         self._at = self._going_to or here
         self.read(self._filter)
 
@@ -87,16 +107,17 @@ class CommitList(RowList):
         nothing = "No change matches." if text.strip() else "No changes yet."
         commits: Iterator[Commit] = iter(())
         part: list[Commit] = []
+        self._names = await asyncio.to_thread(self._read_names)
         try:
-            commits = await asyncio.to_thread(matching_commits, self._history, text, self._path)
+            commits = matching_commits(self._history, text, self._path, self._names)
             part = await asyncio.to_thread(_take, commits, _FIRST_COMMITS)
         except KbtuiError as error:
             nothing = str(error)
         self._nothing = nothing
-        self.commits = []
+        self.commits, self._rows, self._undone = [], [], set()
         self._add(part)
-        places = (index for index, commit in enumerate(part) if commit.id == self._at)
-        self.rows_changed(next(places, 0))
+        places = (index for index, row in enumerate(self._rows) if _is(row, self._at))
+        self.rows_changed(next(places, 1))
         if not part:
             self.post_message(self.Empty())
         await self._read_on(commits, full=len(part) == _FIRST_COMMITS)
@@ -113,64 +134,84 @@ class CommitList(RowList):
             full = len(part) == _MORE_COMMITS
 
     def _add(self, part: Sequence[Commit]) -> None:
-        self.commits.extend(part)
-        widest = max((len(commit.who) for commit in part), default=0)
+        for commit in part:
+            day = commit.time.astimezone().date()
+            last = self.commits[-1].time.astimezone().date() if self.commits else None
+            if day != last:
+                self._rows.append(day)
+            self._rows.append(commit)
+            self.commits.append(commit)
+            self._undone.update((commit.origin.undoes or "").split())
+        widest = max((len(committer(commit)) for commit in part), default=0)
         if widest > self._actor_width:
-            self._actor_width = widest
+            self._actor_width = min(widest, _ACTOR_CHARACTERS)
             self._strips.clear()
 
     # Drawing
 
     @property
     def row_count(self) -> int:
-        """How many commits are read so far."""
-        return len(self.commits)
+        """How many commits are read so far, and their days."""
+        return len(self._rows)
 
     def empty_text(self) -> Content:
         """Why there is nothing."""
         return Content.styled(f" {self._nothing}", ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw one commit."""
-        commit = self.commits[index]
-        style = ".rows--second" if commit.actor is Actor.YOU else ".rows--accent"
+        """Draw a day, or one commit: the hour, who, what."""
+        row = self._rows[index]
+        if not isinstance(row, Commit):
+            return [Content.styled(f" {day_heading(row)}", ".rows--strong")]
+        did = deed(row, self._names, self._path)
+        who = shorten(committer(row), _ACTOR_CHARACTERS)
+        style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
+        said = Content.assemble(*map(_drawn, did.pieces))
+        if row.id in self._undone:
+            said = said.stylize(".rows--gone")
         line = Content.assemble(
-            (f" {when(commit.time):>12}  ", ".rows--muted"),
-            (f"{commit.who:<{self._actor_width}} ", style),
-            clean_line(commit.subject),
+            (f"  {row.time.astimezone():%H:%M}  ", ".rows--muted"),
+            (f"{who:<{self._actor_width}}  ", style),
+            said,
         )
-        return [line.truncate(width, ellipsis=True)]
+        return [line.truncate(width - 1, ellipsis=True)]
 
 
-def when(time: datetime, now: datetime | None = None) -> str:
-    """A time as short as it stays clear: the hour today, the day this year, else the date."""
-    local = time.astimezone()
-    today = (now or datetime.now().astimezone()).astimezone()
-    if local.date() == today.date():
-        return f"{local:%H:%M}"
-    if local.year == today.year:
-        return f"{local.day} {local:%b %H:%M}"
-    return f"{local:%Y-%m-%d}"
+def _drawn(piece: str | Named) -> Content:
+    """Words as they are, a note with its sign."""
+    return signed(piece) if isinstance(piece, Named) else Content(piece)
+
+
+def _is(row: Commit | date, commit: str | None) -> bool:
+    return isinstance(row, Commit) and row.id == commit
 
 
 def matching_commits(
-    history: HistoryReader, text: str, path: str | None = None
+    history: HistoryReader, text: str, path: str | None = None, names: Names | None = None
 ) -> Iterator[Commit]:
     """The commits of `path` that fit a filter, newest first, read as they are taken.
 
-    An actor's name as a word of its own means the actor; all other words are searched for.
+    An actor's name as a word of its own means the actor; all other words are searched for. What
+    kbtui keeps by itself is no row of its own, except of `path`.
     """
     actors = {str(actor): actor for actor in Actor}
     words = text.casefold().split()
     actor = next((actors[word.lstrip("@")] for word in words if word.lstrip("@") in actors), None)
     wanted = [word for word in words if actor is None or word.lstrip("@") != str(actor)]
-    found = history.log(path, actor=actor)
-    return (commit for commit in found if _matches(commit, wanted)) if wanted else found
+    known = names or Names()
+    return (
+        commit
+        for commit in history.log(path, actor=actor)
+        if (path is not None or not is_upkeep(commit)) and _matches(commit, wanted, known)
+    )
 
 
-def _matches(commit: Commit, words: Sequence[str]) -> bool:
+def _matches(commit: Commit, words: Sequence[str], names: Names) -> bool:
+    if not words:
+        return True
     paths = " ".join(change.path for change in commit.paths)
-    text = f"{commit.subject} {commit.body} {paths} {commit.id}".casefold()
+    said = sentence(commit, names)
+    text = f"{said} {commit.subject} {commit.body} {paths} {commit.id}".casefold()
     return all(word in text for word in words)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from textual import on
-from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input
 
 from kbtui.errors import UsageError
+from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
@@ -21,8 +21,9 @@ from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.messages import KnowledgeChanged, errors_told, leave_for, tell, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from kbtui.history.looking.reading import ForeignHistory
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Commit
+    from kbtui.knowledge.entries.entry import EntryInfo
+    from kbtui.knowledge.library.library import Library
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -76,19 +79,26 @@ class HistoryScreen(ListAndDiff):
         super().__init__()
         self.kb = kb
         self.path = path
-        self.rows = CommitList(kb.history, path, commit, classes="split-list")
-        self.detail = CommitDetail(kb.history, path, classes="split-detail")
+        self.rows = CommitList(
+            kb.history, path, commit, names=self._names, classes="split-list framed"
+        )
+        self.detail = CommitDetail(
+            kb.history, path, names=self._names, classes="split-detail framed"
+        )
         self.diff = self.detail.diff
         self._whose = name
         self.turns = InTurn(self, "do")
 
     def compose(self) -> ComposeResult:
-        """Title, list, details."""
-        whose = self._whose if self.path is None else short_name(self.path)
-        title = Content(f"HISTORY  {clean_line(whose)}".rstrip())
-        yield Static(title, id="history-title", classes="split-title")
-        yield Container(self.rows, self.detail, classes="split-body")
-        yield Footer()
+        """List, details."""
+        whose = self._whose if self.path is None else self._names()[self.path].title
+        self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
+        yield Divided(self.rows, self.detail, classes="split-body")
+        yield Hints()
+
+    def _names(self) -> Names:
+        """How the notes are called now; of another repository, by their paths."""
+        return Names(_infos(self.kb.library))
 
     @property
     def place(self) -> ShownPlace | None:
@@ -152,7 +162,7 @@ class HistoryScreen(ListAndDiff):
             field = Input(
                 placeholder="words, a path, or who: you, agent, dream …", id="history-filter"
             )
-            self.mount(field, after="#history-title")
+            self.mount(field, before=".split-body")
         self.query_one(Input).focus()
 
     @on(Input.Changed)
@@ -317,6 +327,10 @@ class _NoProvenance:
             "What a line was made of is known of your own notes only.",
             "The commit says who changed it, and when.",
         )
+
+
+def _infos(library: Library | None) -> Iterable[EntryInfo]:
+    return library.infos() if library is not None else ()
 
 
 class ForeignKnowledge:

@@ -10,11 +10,12 @@ from textual import on
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.memory.records.journal import day_of
+from kbtui.presentation.notes import name_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
@@ -30,7 +31,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
-from kbtui.workspace.layout import short_name
+from kbtui.tui.widgets.hints import Hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +71,11 @@ class PastSearch:
     ) -> SearchResult:
         """Find passages, as `SearchIndex.search` does."""
         return self._kb.search.search(query, scope, limit, semantic=semantic, at=self._at)
+
+    def in_conversations(self, query: str, scope: str = "default") -> int:
+        """None: conversations aren't of a commit."""
+        del query, scope
+        return 0
 
     def read_first(self, paths: Iterable[str]) -> None:
         """Do nothing: what was once isn't read for meaning."""
@@ -163,7 +169,7 @@ class TimeTravelScreen(Screen[None]):
 
     DEFAULT_CSS = """
     TimeTravelScreen {
-        #past-banner { height: auto; padding: 0 1; background: $warning-muted; color: $text; }
+        #past-banner { height: auto; padding: 0 1; color: $text-warning; }
         #past { height: 1fr; }
     }
     """
@@ -187,7 +193,7 @@ class TimeTravelScreen(Screen[None]):
         )
         yield Static(banner, id="past-banner")
         yield PastPane(id="past")
-        yield Footer()
+        yield Hints()
 
     @property
     def notes(self) -> PastPane:
@@ -254,7 +260,7 @@ class TimeTravelScreen(Screen[None]):
 
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""
-        name = clean_line(short_name(path))
+        name = name_of(path)
         diffs = await asyncio.to_thread(self._kb.history.diff, self._commit.id, None, [path])
         if not diffs:
             tell(self, f"{name} is the same today.")
@@ -305,7 +311,7 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
     deleted = any(change.path == path and change.kind == "deleted" for change in commit.paths)
     at = commit.parent if deleted and commit.parent is not None else commit.id
     preview = await asyncio.to_thread(history.restore_preview, path, at)
-    name, when = clean_line(short_name(path)), when_text(commit)
+    name, when = name_of(path), when_text(commit)
     if not preview:
         tell(node, f"{name} is as it was then already.")
         return None

@@ -9,9 +9,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line, counted
@@ -28,6 +28,8 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from kbtui.history.places import Place, Plan
     from kbtui.knowledge_base import KnowledgeBase
 
+_FRAME = 2
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
 _OWN = {binding.action for binding in bindings("inbox")}
@@ -79,12 +82,12 @@ class InboxScreen(ListAndDiff):
     DEFAULT_CSS = """
     InboxScreen {
         #inbox-empty {
-            display: none; height: 1fr; padding: 1 2; color: $text-muted; max-width: 84;
+            display: none; height: auto; color: $text-muted; max-width: 100;
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
         .split-detail { height: 4fr; }
-        &.-editing .split-list { height: 4; }
+        &.-editing .split-list { height: 6; }
         &.-editing.-beside .split-list { height: 100%; }
         &.-empty .split-body { display: none; }
         &.-empty #inbox-empty { display: block; }
@@ -97,7 +100,7 @@ class InboxScreen(ListAndDiff):
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
         super().__init__()
-        self.rows = ProposalList(classes="split-list")
+        self.rows = ProposalList(classes="split-list framed")
         self.diff = PlaceView()
         self.turns = InTurn(self, "decide")
         self._kb = kb
@@ -108,15 +111,14 @@ class InboxScreen(ListAndDiff):
         self._moved_on_at = 0.0
 
     def compose(self) -> ComposeResult:
-        """Title, list, details, keys."""
-        yield Static(Content("INBOX"), id="inbox-title", classes="split-title")
-        yield Static(Content("Looking …"), id="inbox-empty")
-        with Container(classes="split-body"):
+        """List, details, keys."""
+        yield Static(Content("Looking …"), id="inbox-empty", classes="framed")
+        with Divided(classes="split-body"):
             yield self.rows
-            with Vertical(classes="split-detail"):
+            with Vertical(classes="split-detail framed"):
                 yield Static(id="inbox-what")
                 yield self.diff
-        yield Footer()
+        yield Hints()
 
     def on_mount(self) -> None:
         """Read what waits."""
@@ -155,7 +157,7 @@ class InboxScreen(ListAndDiff):
     def _show_plans(self, plans: Sequence[Plan]) -> None:
         at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
         self._at = ""
-        self.rows.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT
+        self.rows.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
         self.rows.show_plans(plans, at)
         if self.rows.plan is None or self.rows.plan.proposal.id != at:
             self._moved_on_at = monotonic()
@@ -171,9 +173,10 @@ class InboxScreen(ListAndDiff):
         """Say what was done, where it covers nothing, until something else is done."""
         self._said = text
         count = len(self.rows.plans)
-        title = f"INBOX  {counted(count, 'proposal')}" if count else "INBOX"
-        said = (f"   {clean_line(text)}", "$text-success")
-        self.query_one("#inbox-title", Static).update(Content.assemble(title, said))
+        empty = self.query_one("#inbox-empty")
+        self.rows.border_title = empty.border_title = Content(f"Inbox {count or ''}".rstrip())
+        for frame in (empty, self.query_one(".split-detail")):
+            frame.border_subtitle = Content(clean_line(text))
 
     @on(RowList.Highlighted)
     def _highlighted(self, event: RowList.Highlighted) -> None:

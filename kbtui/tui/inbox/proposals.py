@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from kbtui.presentation.notes import name_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView
@@ -19,7 +20,6 @@ from kbtui.tui.notes.entry_editor import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -101,7 +101,7 @@ class PlaceView(DiffView):
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
         from kbtui.memory.inbox.showing import plan_diff
 
-        self.show(await asyncio.to_thread(plan_diff, plan, titles_only=True), keep=same)
+        self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 
     @property
     def place(self) -> Place | None:
@@ -165,7 +165,7 @@ class PlaceEditor(Vertical):
 
     def compose(self) -> ComposeResult:
         """A title, and the text."""
-        name = clean_line(short_name(self._draft.path))
+        name = name_of(self._draft.path)
         what = f"all of {name}" if self._draft.whole else f"lines of {name}"
         hint = "Ctrl+S takes your text, Esc leaves it"
         if self._conflict:
@@ -198,7 +198,7 @@ class PlaceEditor(Vertical):
 def files_of(plan: Plan) -> str:
     """The names of the files that a proposal would change, as far as it still would."""
     paths = [file.path for file in plan.files if file.places]
-    names = [clean_line(short_name(path)) for path in paths]
+    names = [name_of(path) for path in paths]
     rest = len(names) - _MOST_FILES
     shown = ", ".join(names[:_MOST_FILES])
     return f"{shown} and {rest} more" if rest > 0 else shown

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
-from kbtui.text import clean
+from kbtui.text import clean, clean_line
+from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, ref_of
 
-LinkKind = Literal["wiki", "markdown", "web"]
-_MARKED = re.compile(r"==(?=\S)(.+?)(?<=\S)==")
-_STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike"}
-_WEB = ("http://", "https://", "mailto:")
+_STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
+_LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRef:
-    """A link in the text: where it leads as it is written, and a heading there."""
+class Embed(NamedTuple):
+    """What stands in the place of an embedded file: its title, and its text where it has one."""
 
-    kind: LinkKind
-    target: str
-    heading: str = ""
+    title: str
+    text: str = ""
+
+
+class Property(NamedTuple):
+    """A property of a note: what it is called and its values, which may be links or hold some.
+
+    Without a name the values stand for themselves, as tags do. `linked`: each names an entry.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    linked: bool = False
 
 
 @dataclass(slots=True)
@@ -46,14 +54,6 @@ class Links:
         return (".md--link" if found else ".md--missing"), mark
 
 
-def link_of(href: str) -> LinkRef:
-    """Tell a link into the web from one to a file of the workspace."""
-    if href.lower().startswith(_WEB):
-        return LinkRef("web", clean(href))
-    target, _, heading = href.partition("#")
-    return LinkRef("markdown", clean(target), clean(heading))
-
-
 class InlineBuilder:
     """Collects the text of one block with its styles.
 
@@ -69,25 +69,38 @@ class InlineBuilder:
 
     def content(self) -> Content:
         """The text that was collected, with its styles."""
-        text = "".join(self._text)
-        spans = self._spans + [
-            Span(match.start(), match.end(), ".md--mark") for match in _MARKED.finditer(text)
-        ]
-        return Content(text, spans, strip_control_codes=False)
+        return Content("".join(self._text), self._spans, strip_control_codes=False)
 
-    def add(self, text: str, *styles: str | Style) -> None:
+    def add(self, text: str, *styles: str | Style) -> InlineBuilder:
         """Append text."""
         text = clean(text).expandtabs(4)
         self._text.append(text)
         start, self._length = self._length, self._length + len(text)
         if text:
             self._spans += [Span(start, self._length, style) for style in styles]
-
-    def walk(self, node: SyntaxTreeNode) -> InlineBuilder:
-        """Append all that is inside `node`."""
-        for child in node.children:
-            self._one(child)
         return self
+
+    def walk(self, nodes: Sequence[SyntaxTreeNode]) -> InlineBuilder:
+        """Append text that was parsed."""
+        for node in nodes:
+            self._one(node)
+        return self
+
+    def value(self, text: str, *, linked: bool = False) -> InlineBuilder:
+        """Append the value of a property, with the links in it; `linked`: it is one as a whole."""
+        text, at = clean_line(text), 0
+        if linked and "[[" not in text:
+            target, _, heading = text.partition("#")
+            return self.add(text, *self._links.style(LinkRef("wiki", target, heading)))
+        for match in _LINKED.finditer(text):
+            _, target, heading, alias, web = match.groups()
+            heading = (heading or "")[1:].strip()
+            ref = LinkRef("web", web) if web else LinkRef("wiki", target.strip(), heading)
+            self.add(text[at : match.start()])
+            self.add(web or alias or target or heading, *self._links.style(ref))
+            at = match.end()
+        is_tag = not at and text.startswith("#")
+        return self.add(text[at:], *((".md--tag",) if is_tag else ()))
 
     def _one(self, node: SyntaxTreeNode) -> None:
         kind = node.type
@@ -97,7 +110,7 @@ class InlineBuilder:
             self.add(node.content, ".md--code")
         elif kind == "softbreak":
             self.line_ends.append(self._length)
-            self.add(" ")
+            self._part()
         elif kind == "hardbreak":
             self.line_ends.append(self._length)
             self._text.append("\n")
@@ -113,21 +126,24 @@ class InlineBuilder:
         elif kind != "footnote_anchor":
             self._nested(node, _STYLES.get(kind))
 
+    def _part(self) -> None:
+        """A blank between two words, unless there is one."""
+        if self._text and not self._text[-1].endswith((" ", "\n")):
+            self.add(" ")
+
     def _nested(self, node: SyntaxTreeNode, *styles: str | Style | None) -> None:
         start = self._length
-        self.walk(node)
+        self.walk(node.children)
         if self._length > start:
             self._spans += [Span(start, self._length, style) for style in styles if style]
 
     def _link(self, node: SyntaxTreeNode) -> None:
         if node.type == "wikilink":
-            meta = node.meta
-            ref = LinkRef("wiki", clean(meta["target"]), clean(meta["heading"]))
-            self.add("▣ " if meta["embed"] else "", ".md--muted")
-            self.add(node.content, *self._links.style(ref))
+            self.add("▣ " if node.meta["embed"] else "", ".md--muted")
+            self.add(node.content, *self._links.style(ref_of(node)))
         elif node.type == "image":
-            ref = link_of(str(node.attrs.get("src", "")))
+            ref = ref_of(node)
             self.add("▣ ", ".md--muted")
             self.add(node.content or ref.target or "image", *self._links.style(ref))
         else:
-            self._nested(node, *self._links.style(link_of(str(node.attrs.get("href", "")))))
+            self._nested(node, *self._links.style(ref_of(node)))

@@ -5,26 +5,32 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
-from mdit_py_plugins.footnote import footnote_plugin
 from textual.content import Content
 from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import InlineBuilder, LinkRef, Links
+from kbtui.tui.markdown.inline import Embed, InlineBuilder, Links, Property
+from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
-    from markdown_it.rules_inline import StateInline
+    from markdown_it.tree import SyntaxTreeNode
 
 MIN_WIDTH = 8
 _TASK = re.compile(r"\[([ xX])\] ")
-_CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?[ ]*")
+_CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
+_KINDS = {
+    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
+    **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warn"),
+    **dict.fromkeys(("failure", "fail", "missing", "danger", "error", "bug"), "bad"),
+    **dict.fromkeys(("quote", "cite", "example"), "quiet"),
+}
+"""The colour of each kind of callout; the others have that of a note."""
+_BREAKS = frozenset({"softbreak", "hardbreak"})
+_UNSEEN = _BREAKS | {"nothing"}
 _BULLETS = "•◦▪"
 MIN_COLUMN = 4
 _GAP = "  "
@@ -33,11 +39,22 @@ MAX_COLOURED = 40_000
 _PLAIN = frozenset({"", "text", "txt", "plain", "none", "default"})
 
 
+class Fold(NamedTuple):
+    """A callout that can be folded: the lines of the file that it takes."""
+
+    lines: range
+    is_open: bool
+
+
 class Rendered(NamedTuple):
-    """A document as lines, and the links that its cells refer to by number."""
+    """A document as lines, and the links that its cells refer to by number.
+
+    `folds` are the callouts that can be folded, by the line of the file that has their title.
+    """
 
     lines: list[Line]
     links: list[LinkRef]
+    folds: Mapping[int, Fold] = MappingProxyType({})
 
 
 class _Frame(NamedTuple):
@@ -64,12 +81,25 @@ def render_markdown(
     *,
     first_line: int = 1,
     leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True,
+    properties: Sequence[Property] = (),
+    folds: Mapping[int, bool] = MappingProxyType({}),
+    wanted: int | None = None,
+    embeds: Mapping[LinkRef, Embed] = MappingProxyType({}),
+    whole: bool = False,
 ) -> Rendered:
-    """Lay out Markdown without frontmatter; `first_line` is the file's line of the first one."""
+    """Lay out Markdown without frontmatter; `first_line` is the file's line of the first one.
+
+    `properties` stand above it as chips. What it embeds is shown as far
+    as `embeds` has it. `folds` says which callouts are open, by the line of
+    their titles, where not as they say themselves; so is one that has the line `wanted`. With
+    `whole` nothing is left out, and nothing folded.
+    """
     links = Links(leads_somewhere)
-    layout = _Layout(links, first_line)
-    layout.blocks(parse(clean(text)).children, _Frame(max(MIN_WIDTH, width)))
-    return Rendered(layout.lines, links.refs)
+    layout = _Layout(links, first_line, None if whole else folds, wanted, embeds)
+    width = max(MIN_WIDTH, width)
+    layout.chips(properties, width)
+    layout.blocks(parse(clean(text), whole=whole).children, _Frame(width))
+    return Rendered(layout.lines, links.refs, layout.folds)
 
 
 def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
@@ -85,15 +115,47 @@ def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
 class _Layout:
     """Walks the tree of blocks and collects lines."""
 
-    def __init__(self, links: Links, first_line: int) -> None:
+    def __init__(
+        self,
+        links: Links,
+        first_line: int,
+        folds: Mapping[int, bool] | None,
+        wanted: int | None,
+        embeds: Mapping[LinkRef, Embed],
+    ) -> None:
         self.lines: list[Line] = []
+        self.folds: dict[int, Fold] = {}
         self._links = links
         self._offset = first_line
         self._source = first_line
+        self._folds_wanted = folds
+        self._wanted = wanted
+        self._embeds = embeds
+
+    def chips(self, properties: Sequence[Property], width: int) -> None:
+        """What the frontmatter says, on as few lines as it fits on, and a blank line."""
+        row = Content()
+        for each in properties:
+            chip = self._chip(each)
+            if row and row.cell_length + 1 + chip.cell_length > width:
+                self._put(row, _Frame(width), source=1)
+                row = Content()
+            row = row + " " + chip if row else chip
+        if row:
+            self._put(row, _Frame(width), source=1)
+            self.lines.append(Line(Content(), 1))
+
+    def _chip(self, each: Property) -> Content:
+        built = InlineBuilder(self._links)
+        if each.name:
+            built.add(f"{clean_line(each.name)}: ", ".md--muted")
+        for index, value in enumerate(each.values):
+            built.add(", " if index else "", ".md--muted").value(value, linked=each.linked)
+        return Content.assemble(" ", built.content(), " ").stylize_before(".md--chip")
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
         """Lay out blocks one below the other, with a blank line between them if `loose`."""
-        for index, node in enumerate(nodes):
+        for index, node in enumerate(filter(_is_seen, nodes)):
             if index and loose:
                 self.lines.append(Line(frame.rest.rstrip(), self._source))
             if node.map is not None:
@@ -111,34 +173,61 @@ class _Layout:
             self._verbatim(node, frame)
 
     def _put(
-        self, content: Content, frame: _Frame, fill: str = "", line_ends: Sequence[int] = ()
+        self,
+        content: Content,
+        frame: _Frame,
+        fill: str = "",
+        line_ends: Sequence[int] = (),
+        source: int | None = None,
     ) -> None:
         """Add the lines of one piece of running text, wrapped into the frame.
 
         Each comes from the source line that its first character stands in.
         """
+        begins = self._source if source is None else source
         pieces = content.wrap(frame.width)
         place = 0
         for index, piece in enumerate(pieces):
             prefix = frame.rest if index else frame.first
             place = max(place, content.plain.find(piece.plain, place))
-            source = self._source + bisect_right(line_ends, place)
-            self.lines.append(Line(prefix + piece, source, fill, index > 0))
+            at = begins + bisect_right(line_ends, place)
+            self.lines.append(Line(prefix + piece, at, fill, index > 0))
             place += len(piece.plain)
 
     def _built(self, node: SyntaxTreeNode) -> InlineBuilder:
         builder = InlineBuilder(self._links)
         for child in node.children:
-            builder.walk(child)
+            builder.walk(child.children)
         return builder
 
     def _inline(self, node: SyntaxTreeNode) -> Content:
         return self._built(node).content()
 
     def paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Running text, wrapped."""
+        """Running text, wrapped; or the file that it embeds."""
+        ref = embed_of(node) if self._embeds else None
+        if ref is not None and ref in self._embeds:
+            self._embed(ref, self._embeds[ref], frame)
+            return
         built = self._built(node)
         self._put(built.content(), frame, line_ends=built.line_ends)
+
+    def _embed(self, ref: LinkRef, embed: Embed, frame: _Frame) -> None:
+        """An embedded file behind a bar: its title, which is a link, and its text.
+
+        All of it comes from the one line that embeds it.
+        """
+        bar = Content.styled("│ ", ".md--rule")
+        inner = frame.indented(bar, bar)
+        title = InlineBuilder(self._links).add("▣ ", ".md--muted")
+        self._put(title.add(clean_line(embed.title), *self._links.style(ref)).content(), inner)
+        if embed.text:
+            part = _Layout(self._links, 0, None, None, {})
+            part.blocks(parse(embed.text).children, _Frame(inner.width))
+            self.lines += [
+                Line(inner.rest + line.content, self._source, line.fill, line.joined)
+                for line in part.lines
+            ]
 
     def heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """A heading; the first level has a rule below it."""
@@ -189,15 +278,28 @@ class _Layout:
             self.lines.append(Line(inner.first, self._source))
 
     def blockquote(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Blocks behind a bar, below the title of a callout."""
-        bar = Content.styled("▌ ", ".md--quote-bar")
+        """Blocks behind a bar, below the title of a callout; a folded one is its title alone."""
         callout = _callout_of(node)
+        if callout is None:
+            bar = Content.styled("▌ ", ".md--quote-bar")
+            self.blocks(node.children, frame.indented(bar, bar))
+            return
+        style = f".md--callout-{_KINDS.get(callout.kind.lower(), 'note')}"
+        bar = Content.styled("▌ ", style)
         inner = frame.indented(bar, bar)
-        if callout:
-            title = Content.styled(callout.capitalize(), ".md--callout")
-            self.lines.append(Line(inner.first + title, self._source))
-            inner = inner.continued()
-        self.blocks(node.children, inner)
+        sign, is_open = "", True
+        if callout.fold and self._folds_wanted is not None:
+            first, end = node.map or (0, 1)
+            lines = range(self._offset + first, self._offset + end)
+            is_open = self._folds_wanted.get(lines.start, callout.fold == "+")
+            is_open = is_open or self._wanted in lines[1:]
+            self.folds[lines.start] = Fold(lines, is_open)
+            sign = "▾ " if is_open else "▸ "
+        title = InlineBuilder(self._links).walk(callout.title).content()
+        title = title if title.plain.strip() else Content(clean_line(callout.kind).capitalize())
+        self._put((sign + title).stylize_before(style), inner)
+        if is_open:
+            self.blocks(node.children, inner.continued())
 
     def fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """Code, coloured where its language is known."""
@@ -274,17 +376,42 @@ def _task_of(item: SyntaxTreeNode) -> bool | None:
     return None if match is None else match.group(1) != " "
 
 
-def _callout_of(quote: SyntaxTreeNode) -> str:
-    """The kind of an Obsidian callout (``> [!note]``), or nothing."""
+class _Callout(NamedTuple):
+    """The first line of an Obsidian callout: ``> [!kind]- title``."""
+
+    kind: str
+    fold: str
+    title: Sequence[SyntaxTreeNode]
+
+
+def _callout_of(quote: SyntaxTreeNode) -> _Callout | None:
+    """Take the first line of a callout out of a quotation; None where it isn't one."""
     match = _take(quote, _CALLOUT)
     if match is None:
-        return ""
-    # What follows on the marker's line is the title, and stays on a line of its own.
-    for inline in quote.children[0].children[0].children:
-        if inline.type == "softbreak" and inline.token is not None:
-            inline.token.type = "hardbreak"
-            break
-    return match.group(1)
+        return None
+    paragraph = quote.children[0]
+    inline = paragraph.children[0]
+    ends = (
+        at for at, each in enumerate(inline.children) if each.type in {"softbreak", "hardbreak"}
+    )
+    end = next(ends, len(inline.children))
+    title, inline.children = inline.children[:end], inline.children[end + 1 :]
+    if not inline.children:
+        quote.children = quote.children[1:]
+    elif paragraph.nester_tokens is not None and paragraph.map is not None:
+        first, last = paragraph.map
+        paragraph.nester_tokens.opening.map = [first + 1, last]
+    return _Callout(match[1].strip(), match[2], title)
+
+
+def _is_seen(node: SyntaxTreeNode) -> bool:
+    """False for a paragraph in which there is nothing but what is left out."""
+    if node.type != "paragraph" or not node.children:
+        return True
+    return any(
+        each.type not in _UNSEEN and not (each.type == "text" and not each.content.strip())
+        for each in node.children[0].children
+    )
 
 
 def code_lines(code: str, language: str) -> list[Content]:
@@ -345,67 +472,3 @@ def _aligned(content: Content, align: str, width: int) -> Content:
     if align == "center":
         return content.pad(room // 2, room - room // 2)
     return content.pad_right(room)
-
-
-def heading_line(text: str, heading: str) -> int | None:
-    """The line (1-based) on which a heading of that name stands, as links name it."""
-    wanted = _anchor(unquote(heading))
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith("#") and _anchor(line.lstrip("#")) == wanted:
-            return number
-    return None
-
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"[\W_]+", "-", heading.casefold()).strip("-")
-
-
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|#]*)(#[^\[\]\n|]*)?(?:\\?\|([^\[\]\n]*))?\]\]")
-_TAG = re.compile(r"#(?=[^\d\W]|\d+[^\d\s])[\w/-]+")
-
-
-def _wikilink(state: StateInline, silent: bool) -> bool:
-    match = _WIKILINK.match(state.src, state.pos)
-    if match is None or match.end() > state.posMax:
-        return False
-    embed, target, heading, alias = match.groups()
-    if not target and not heading:
-        return False
-    if not silent:
-        token = state.push("wikilink", "", 0)
-        shown = target.strip() + (f" > {heading[1:].strip()}" if heading and target else "")
-        token.content = (alias or shown or (heading or "")[1:]).strip()
-        token.meta = {
-            "target": target.strip(),
-            "heading": (heading or "")[1:].strip(),
-            "embed": bool(embed),
-        }
-    state.pos = match.end()
-    return True
-
-
-def _tag(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()):
-        return False
-    match = _TAG.match(state.src, state.pos)
-    if match is None or match.end() > state.posMax:
-        return False
-    if not silent:
-        state.push("tag", "", 0).content = match.group()
-    state.pos = match.end()
-    return True
-
-
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": 20}).use(footnote_plugin)
-    parser.inline.ruler.before("link", "wikilink", _wikilink)
-    parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
-    parser.inline.ruler.before("wikilink", "tag", _tag)
-    parser.inline.add_terminator_char("#")
-    return parser
-
-
-def parse(text: str) -> SyntaxTreeNode:
-    """Parse Markdown without frontmatter into a tree; any text is valid."""
-    return SyntaxTreeNode(_parser().parse(text))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.content import Content
 from textual.message import Message
+from textual.style import Style
 
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.line_view import Line, LineView
+from kbtui.tui.widgets.line_view import READABLE, Line, LineView
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.style import Style
 
     from kbtui.history.looking.blame import LineOrigin
-    from kbtui.tui.markdown.inline import LinkRef
-    from kbtui.tui.markdown.layout import Rendered
+    from kbtui.tui.markdown.inline import Embed, Property
+    from kbtui.tui.markdown.layout import Fold, Rendered
+    from kbtui.tui.markdown.syntax import LinkRef
 
 MAX_MARKDOWN = 2_000_000
 """Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
@@ -30,17 +32,24 @@ _HEAD = 20_000
 class Source(NamedTuple):
     """A text to be shown.
 
-    `first_line` is the line of the file that the text begins with (below its frontmatter), and
-    `leads_somewhere` tells whether a link has an entry at its end.
+    `first_line` is the line of the file that the text begins with (below its frontmatter, of
+    which `properties` are made), and `leads_somewhere` tells whether a link has an entry at its
+    end. `embeds` are shown in the place of what embeds them. With `whole` nothing is left out as
+    Obsidian leaves it out.
     """
 
     text: str
     first_line: int = 1
     raw: bool = False
     leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True
+    properties: tuple[Property, ...] = ()
+    embeds: Mapping[LinkRef, Embed] = MappingProxyType({})
+    whole: bool = False
 
 
-def _render(source: Source, width: int) -> Rendered:
+def _render(
+    source: Source, width: int, folds: Mapping[int, bool], wanted: int | None = None
+) -> Rendered:
     from kbtui.tui.markdown.layout import render_markdown, render_plain
 
     if source.raw or len(source.text) > MAX_MARKDOWN:
@@ -50,6 +59,11 @@ def _render(source: Source, width: int) -> Rendered:
         width,
         first_line=source.first_line,
         leads_somewhere=source.leads_somewhere,
+        properties=source.properties,
+        folds=folds,
+        wanted=wanted,
+        embeds=source.embeds,
+        whole=source.whole,
     )
 
 
@@ -61,10 +75,12 @@ def _head_of(source: Source) -> Source:
 class MarkdownView(LineView):
     """Shows a `Source`; lines of the file can be scrolled to, links can be clicked."""
 
+    widest = READABLE
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "md--h1", "md--h2", "md--h3", "md--h4", "md--rule", "md--strong", "md--em", "md--strike",
         "md--mark", "md--code", "md--block", "md--link", "md--missing", "md--tag", "md--bullet",
-        "md--done", "md--quote-bar", "md--callout", "md--muted", "md--cursor",
+        "md--done", "md--quote-bar", "md--callout-note", "md--callout-good", "md--callout-warn",
+        "md--callout-bad", "md--callout-quiet", "md--chip", "md--muted", "md--cursor",
     }  # fmt: skip
     DEFAULT_CSS = """
     MarkdownView {
@@ -81,13 +97,21 @@ class MarkdownView(LineView):
         & > .md--block { background: $surface-lighten-1; }
         & > .md--link { color: $text-accent; text-style: underline; }
         & > .md--missing { color: $text-error; text-style: underline; }
-        & > .md--tag { color: $text-secondary; }
+        & > .md--tag { background: $secondary-muted; color: $text-secondary; }
         & > .md--bullet { color: $text-primary; }
         & > .md--done { color: $text-success; }
         & > .md--quote-bar { color: $secondary; }
-        & > .md--callout { color: $text-warning; text-style: bold; }
+        & > .md--callout-note { color: $text-primary; text-style: bold; }
+        & > .md--callout-good { color: $text-success; text-style: bold; }
+        & > .md--callout-warn { color: $text-warning; text-style: bold; }
+        & > .md--callout-bad { color: $text-error; text-style: bold; }
+        & > .md--callout-quiet { color: $text-muted; text-style: bold; }
+        & > .md--chip { background: $surface-lighten-1; }
         & > .md--muted { color: $text-muted; }
         & > .md--cursor { background: $foreground 10%; }
+    }
+    .-few-colors MarkdownView {
+        & > .md--tag, & > .md--chip, & > .md--code { background: transparent; }
     }
     """
 
@@ -116,6 +140,8 @@ class MarkdownView(LineView):
         self._top: int | None = None
         self._cursor: int | None = None
         self._origins: Sequence[LineOrigin] | None = None
+        self._folds: Mapping[int, Fold] = {}
+        self._folded: dict[int, bool] = {}
 
     @property
     def source(self) -> Source:
@@ -135,8 +161,10 @@ class MarkdownView(LineView):
         place in the text, as far as it goes.
         """
         self._source = source
-        self._wanted = reveal
-        self._top = top
+        if reveal is not None or top is not None:
+            self._wanted, self._top = reveal, top  # else what is asked for already is still to be
+        if top is not None:
+            self._folded = {}
         self._laid_out_for = 0
         self._lay_out()
 
@@ -157,10 +185,15 @@ class MarkdownView(LineView):
         wanted, top = self._wanted, self._top
         kept = self.top_source if top is None else None
         pointed = self.pointed_source if top is None and self.has_cursor else None
+        lit = [self.lines[at].source for at in self.flashed] if top is None else []
         if len(source.text) > 2 * _HEAD and wanted is None and top == 0:
-            self._show_rendered(await asyncio.to_thread(_render, _head_of(source), width), 0)
+            head = await asyncio.to_thread(_render, _head_of(source), width, self._folded)
+            self._show_rendered(head, 0)
             top = None
-        self._show_rendered(await asyncio.to_thread(_render, source, width), top)
+        line = wanted[0] if wanted is not None else None
+        rendered = await asyncio.to_thread(_render, source, width, self._folded, line)
+        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
+        self._show_rendered(rendered, top)
         self._laid_out_for = width
         if self.text_width != width:
             # The room changed meanwhile; what was asked for is still to be done.
@@ -172,10 +205,12 @@ class MarkdownView(LineView):
         elif kept is not None:
             self._keep(kept)
             self._point_at(pointed)
+            if lit:
+                self._flashed = self.lines_of_source(min(lit), max(lit))
         self.post_message(self.Shown())
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
-        self._links = rendered.links
+        self._links, self._folds = rendered.links, rendered.folds
         self._cursor = None
         self.show_lines(rendered.lines, top=top)
         if self._origins is not None:
@@ -228,6 +263,32 @@ class MarkdownView(LineView):
             return self.lines[self._cursor].source
         return self.top_source
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whoever shows a note says what Space does."""
+        return False if action == "leaf" else super().check_action(action, parameters)
+
+    def turn_fold(self) -> bool:
+        """Open or close the callout whose title the cursor is on; False where there is none."""
+        line = self.pointed_source
+        fold = self._folds.get(line)
+        if not self.has_cursor or fold is None:
+            return False
+        self._folded[line] = not fold.is_open
+        self._top = None
+        self._lay_out()
+        return True
+
+    def links_here(self) -> list[LinkRef]:
+        """The links of the line that the cursor is on; without a cursor, all on the screen."""
+        top = round(self.scroll_y)
+        seen = range(top, min(top + self.size.height, len(self.lines)))
+        if self._cursor is not None and self._cursor in seen:
+            seen = range(self._cursor, self._cursor + 1)
+        styles = (span.style for index in seen for span in self.lines[index].content.spans)
+        marks = (style.meta.get("link") for style in styles if isinstance(style, Style))
+        found = (self._links[mark] for mark in marks if isinstance(mark, int))
+        return list(dict.fromkeys(found))
+
     def _ground(self, index: int) -> Style:
         if index == self._cursor and self.has_focus and index not in self.flashed:
             return super()._ground(index) + self.get_visual_style("md--cursor", partial=True)
@@ -268,6 +329,7 @@ class MarkdownView(LineView):
         elif (at := round(self.scroll_y) + event.y) < len(self.lines):
             self._cursor = at
             self._redraw()
+            self.turn_fold()
 
 
 WIDTH = 7

@@ -5,30 +5,34 @@ Everything here reads files, so call it in threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, kind_of
-from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError
+from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link, target_first
-from kbtui.text import clean, clean_line, counted
-from kbtui.tui.notes.pages import NAME_PREFIX
-from kbtui.workspace.layout import short_name
+from kbtui.knowledge.format.tasks import Task, task_at, ticked
+from kbtui.text import clean, clean_line, counted, shorten
+from kbtui.workspace.layout import NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.inline import Embed, Property
+    from kbtui.tui.markdown.syntax import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
-_SHOWN_ELSEWHERE = frozenset(
-    {"type", "created", "updated", "related", "tags", "tag", "aliases", "alias", "title",
-     "summary", "description", "private", "sources"}
-)  # fmt: skip
+_SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
+_MOST_PROPERTIES = 40
+_MOST_VALUES = 20
+_LONGEST_VALUE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class Document:
     """A file as it is shown.
 
     `text` is the whole file and `body` what is shown of it, which begins with line `first_line`:
-    without the headings of a template that nothing was written below.
+    without the headings of a template that nothing was written below. `properties` are what the
+    frontmatter says.
     `raw` asks for no rendering; `reason` says in one line why, or why there is nothing to see.
     `blob` is the content's hash. `editable` tells whether its text can be edited here without
     losing a byte.
@@ -53,14 +58,27 @@ class Document:
     blob: str | None = None
     entry: Entry | None = None
     editable: bool = False
+    properties: tuple[Property, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DocumentLinks:
-    """Where a document leads, and what leads to it."""
+    """Where a document leads, and what leads to it.
+
+    `embeds` are the files that it shows inside itself, `inner` the links in these.
+    """
 
     outgoing: tuple[ResolvedLink, ...] = ()
     backlinks: tuple[Backlink, ...] = ()
+    inner: tuple[ResolvedLink, ...] = ()
+    embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
+
+    @cached_property
+    def _paths(self) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for resolved in (*self.outgoing, *self.inner):
+            found.setdefault(unquote(clean(resolved.link.target)).casefold(), resolved.path)
+        return found
 
     def shown(self, document: Document) -> str:
         """The text of a document with the target first in each link; its lines stay the same."""
@@ -75,11 +93,7 @@ class DocumentLinks:
 
     def path_of(self, link: LinkRef) -> str | None:
         """The file that a link in the text leads to; None where it leads nowhere."""
-        target = unquote(link.target).casefold()
-        for resolved in self.outgoing:
-            if unquote(clean(resolved.link.target)).casefold() == target:
-                return resolved.path
-        return None
+        return self._paths.get(unquote(link.target).casefold())
 
 
 def load_document(kb: KnowledgeBase, path: str) -> Document:
@@ -107,7 +121,7 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
-        return Document(path, "binary", title, reason=f"{_size(len(data))}, not text.")
+        return Document(path, "binary", title, reason=f"{readable_size(len(data))}, not text.")
     entry = parse_entry(path, data)
     decoded = decode(data)
     whole = Document(
@@ -126,7 +140,8 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     if entry.problem:
         return replace(whole, reason=clean_line(entry.problem))
     body = without_empty_sections(entry.body, entry.type)
-    return replace(whole, raw=False, body=body, first_line=entry.body_line)
+    first_line, properties = entry.body_line, properties_of(entry)
+    return replace(whole, raw=False, body=body, first_line=first_line, properties=properties)
 
 
 def _converted(kb: KnowledgeBase, path: str) -> Document:
@@ -145,7 +160,8 @@ def _is_binary(data: bytes) -> bool:
     return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _size(count: int) -> str:
+def readable_size(count: int) -> str:
+    """A number of bytes as people say it."""
     if count < 1024:
         return f"{count} bytes"
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
@@ -217,19 +233,52 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
     return links
 
 
-def facts_of(entry: Entry) -> list[str]:
-    """Say an entry's frontmatter in short phrases, for its header."""
-    facts = [entry.type or "", *(f"#{tag}" for tag in entry.tags[:8])]
-    if entry.updated:
-        facts.append(f"updated {entry.updated[:16]}")
-    elif entry.created:
-        facts.append(f"created {entry.created[:16]}")
+def properties_of(entry: Entry) -> tuple[Property, ...]:
+    """An entry's frontmatter in the order in which it is written, its type and tags first."""
+    from kbtui.tui.markdown.inline import Property
+
+    written = entry.frontmatter
+    found = [Property("", (kind,))] if (kind := frontmatter.word(written, "type")) else []
+    found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
     if entry.private:
-        facts.append("private: local models only")
-    for key, value in entry.frontmatter.items():
-        if key not in _SHOWN_ELSEWHERE and isinstance(value, str) and value.strip():
-            facts.append(f"{key}: {value}")
-    return [clean_line(fact) for fact in facts[:14] if fact]
+        found.append(Property("private", ("local models only",)))
+    for key, value in written.items():
+        values = tuple(_values(value))
+        if values and key not in _SHOWN_ELSEWHERE:
+            found.append(Property(key, values[:_MOST_VALUES], linked=key == "related"))
+    return tuple(found[:_MOST_PROPERTIES])
+
+
+def _values(value: object) -> Iterator[str]:
+    """The values of a property, each in one line; of a mapping with its keys."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _values(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from (f"{key}: {said}" for said in _values(each))
+    elif isinstance(value, str) and value.strip():
+        yield shorten(value, _LONGEST_VALUE)
+
+
+def tick(kb: KnowledgeBase, path: str, task: Task) -> None:
+    """Turn the box of a task that was read, in the file as it is now.
+
+    Raises:
+        KbtuiError: the line says something else by now, or can't be written.
+    """
+    from kbtui.history.change import Actor
+
+    now = load_document(kb, path)
+    there = task_at(now.text, task.line)
+    if there is None or there.text != task.text:
+        raise ConflictError(
+            f"Line {task.line} of {short_name(path)} is another one by now.", "Try it again."
+        )
+    if there.done == task.done:
+        said = f"{'opened again' if task.done else 'done'}: {shorten(task.text, 60)}"
+        text = ticked(now.text, there)
+        kb.library.write(path, text, expecting=now.blob, actor=Actor.YOU, reason=said)
 
 
 def stated_summary(entry: Entry) -> str:

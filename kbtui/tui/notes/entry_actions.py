@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.tasks import Task, tasks_in
+from kbtui.presentation.notes import name_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.messages import tell
-from kbtui.tui.notes.pages import NAME_PREFIX
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.files import text_of
+from kbtui.workspace.layout import NAME_PREFIX
+
+_MOST_TASKS = 5_000
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -50,7 +55,7 @@ async def new_entry(
         answer = await node.app.push_screen_wait(
             KeyDialog(
                 "There is one of that name",
-                f"{short_name(known[0].path)}: {clean_line(known[0].title)}",
+                clean_line(known[0].title),
                 {"o": "open it", "y": "make a second one"},
             )
         )
@@ -79,7 +84,7 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
     entry = await asyncio.to_thread(kb.library.get, path)
     explained = "Links to it are repaired; the old name stays as an alias."
     title = await node.app.push_screen_wait(
-        TextDialog(f"Rename {short_name(path)}", entry.title, explained)
+        TextDialog(f"Rename {clean_line(entry.title)}", entry.title, explained)
     )
     if title is None or title == entry.title:
         return None
@@ -102,7 +107,7 @@ async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
         if category and category != info.category
     ]
     category = await node.app.push_screen_wait(
-        PickDialog(f"Move {short_name(path)} to", choices, new="new category")
+        PickDialog(f"Move {clean_line(info.title)} to", choices, new="new category")
     )
     if category is None:
         return None
@@ -122,7 +127,9 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
     question = Question(title, text, "does it", own)
     if await make_change(node, kb.history, gather, question) is None:
         return None
-    tell(node, f"{short_name(path)} is now {short_name(own[-1])}.")
+    renamed = kb.library.info(own[-1])
+    now = title_of(renamed) if renamed is not None else name_of(own[-1])
+    tell(node, f"It is {clean_line(now)} now, and every link to it follows.")
     return own[-1]
 
 
@@ -131,14 +138,14 @@ async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | 
     from kbtui.tui.diff.confirm import Question, make_change
 
     info = kb.library.info(path)
-    title = clean_line(info.title if info is not None else short_name(path))
+    title = clean_line(title_of(info) if info is not None else name_of(path))
     text = "{files} would be rewritten: links to it become plain text. u brings everything back."
     question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0)
     commit = await make_change(
         node, kb.history, lambda sink: kb.library.delete(path, sink=sink), question
     )
     if commit is not None:
-        tell(node, f"Deleted {short_name(path)}. u brings it back.", "warning")
+        tell(node, f"Deleted {title}. u brings it back.", "warning")
     return commit
 
 
@@ -147,7 +154,7 @@ async def undelete(node: DOMNode, kb: KnowledgeBase, deleted: Commit) -> str | N
     path = next((c.path for c in deleted.paths if c.kind == "deleted"), "")
     if await _undone(node, kb, deleted, (), (path,)) is None:
         return None
-    tell(node, f"{short_name(path)} is back.")
+    tell(node, f"{name_of(path)} is back.")
     return path
 
 
@@ -195,6 +202,48 @@ async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in ranked]
     return await node.app.push_screen_wait(PickDialog("Tags", choices))
+
+
+class PlacedTask(NamedTuple):
+    """A task, and the note that it stands in."""
+
+    path: str
+    title: str
+    task: Task
+
+
+def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
+    """The tasks of all notes that aren't done, note by note; reads them all."""
+    found: list[PlacedTask] = []
+    for info in kb.library.infos():
+        try:
+            data = kb.library.read(info.path)
+        except KbtuiError:
+            continue
+        if b"[ ]" in data:
+            tasks = (task for task in tasks_in(text_of(data)) if not task.done)
+            found += (PlacedTask(info.path, info.title, task) for task in tasks)
+        if len(found) >= _MOST_TASKS:
+            break
+    return found[:_MOST_TASKS]
+
+
+async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
+    """Choose one of the tasks of all notes that aren't done."""
+    from kbtui.tui.widgets.dialogs import PickDialog
+    from kbtui.tui.widgets.row_list import Choice
+
+    tasks = await asyncio.to_thread(open_tasks, kb)
+    if not tasks:
+        tell(node, "No note has a task that isn't done.")
+        return None
+    choices = [
+        Choice(f"☐ {clean_line(each.task.text)}", clean_line(each.title), str(number))
+        for number, each in enumerate(tasks)
+    ]
+    title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")
+    number = await node.app.push_screen_wait(PickDialog(title, choices))
+    return tasks[int(number)] if number is not None else None
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:

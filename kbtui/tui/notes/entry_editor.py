@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -23,13 +24,16 @@ from textual.widgets import Static
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
+from kbtui.presentation.notes import name_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import tell, tell_error
+from kbtui.tui.notes.completing import Completer, Vocabulary
+from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
-from kbtui.workspace.layout import short_name
+from kbtui.tui.widgets.popup import Popup
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -41,9 +45,13 @@ if TYPE_CHECKING:
 
 _DRAFT_AFTER_SECONDS = 0.8
 """Seconds without a key after which the draft is stored."""
+_CHECK_AFTER_SECONDS = 0.4
+"""Seconds without a key after which the frontmatter is looked at."""
 MAX_EDITED_CHARACTERS = 400_000
 """Characters up to which a file is edited in place; the text field gets slow with more."""
 _END = re.compile(r"(?:\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\Z")
+
+_PROPERTY = re.compile(r"[^\W\d][\w -]*:")
 
 
 class Draft(NamedTuple):
@@ -60,7 +68,7 @@ class EntryEditor(Vertical):
     DEFAULT_CSS = """
     EntryEditor {
         height: 1fr;
-        #editor-status { height: 1; padding: 0 1; background: $boost; color: $text-muted; }
+        #editor-status { height: 1; color: $text-muted; }
         NoteArea { height: 1fr; }
     }
     """
@@ -81,7 +89,7 @@ class EntryEditor(Vertical):
         line: int | None = None,
         id: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="framed")
         self._kb = kb
         self.path = document.path
         self._base = document.blob
@@ -91,6 +99,9 @@ class EntryEditor(Vertical):
         self._saving = False
         self._given_up = False
         self._area: NoteArea | None = None
+        self._completer: Completer | None = None
+        self.popup = Popup(id="editor-popup")
+        self._problem = ""
         self._draft_timer: Timer | None = None
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
@@ -101,13 +112,18 @@ class EntryEditor(Vertical):
             self._start_text = for_editor(document.text)
 
     def compose(self) -> ComposeResult:
-        """The state in one line, and the text."""
+        """The state in one line, the text, and what completes it."""
         yield Static(id="editor-status")
         yield self.text_area
+        yield self.popup
+        yield self.find_bar
 
     def on_mount(self) -> None:
         """Put the cursor where the person was reading."""
         area = self.text_area
+        words = Vocabulary(self._kb, self.path)
+        self._completer = Completer(self, area, self.popup, words)
+        area.takes_key = self._completer.key
         area.move_cursor((min(max(0, (self._line or 1) - 1), area.document.line_count - 1), 0))
         area.scroll_cursor_visible(center=True)
         area.focus()
@@ -130,25 +146,68 @@ class EntryEditor(Vertical):
         """True if there is anything to save."""
         return self.text_area.text != for_editor(self._original)
 
+    @cached_property
+    def find_bar(self) -> FindBar:
+        """The fields to find and replace with."""
+        return FindBar(self.text_area)
+
+    def action_find(self) -> None:
+        """Look for something in the text."""
+        self.find_bar.open()
+
+    def action_find_next(self) -> None:
+        """Go to the next place of what is looked for."""
+        self.find_bar.go_on()
+
+    def action_replace_all(self) -> None:
+        """Replace every place of what is looked for."""
+        if self.find_bar.display:
+            self.find_bar.replace_all()
+        else:
+            self.find_bar.open()
+
     # State
 
     @on(NoteArea.Changed)
     def _typed(self, event: NoteArea.Changed) -> None:
         event.stop()
         self._show_state()
+        if self._completer is not None and self.text_area.has_focus:
+            self._completer.typed()
+        run_latest(self, "check", self._checked)
         if self._draft_timer is not None:
             self._draft_timer.stop()
         self._draft_timer = self.set_timer(_DRAFT_AFTER_SECONDS, self._store_draft)
 
+    @on(NoteArea.SelectionChanged)
+    def _moved(self, event: NoteArea.SelectionChanged) -> None:
+        event.stop()
+        if self._completer is not None:
+            self._completer.moved()
+
+    @on(Popup.Picked)
+    def _picked(self, event: Popup.Picked) -> None:
+        event.stop()
+        if self._completer is not None:
+            self._completer.accept()
+
     def _show_state(self) -> None:
-        name = clean_line(short_name(self.path))
+        name = name_of(self.path)
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
         # A long name, as a decision's is, is what a narrow pane cuts.
         parts: list[str | tuple[str, str]] = ["✎ ", state, "  "]
-        if self._note:
-            parts += [(self._note, "$text-warning"), "  "]
+        for said in filter(None, (self._note, self._problem)):
+            parts += [(said, "$text-warning"), "  "]
         parts.append((name, "bold $text"))
         self.query_one("#editor-status", Static).update(Content.assemble(*parts))
+
+    async def _checked(self) -> None:
+        """Say what is wrong with the frontmatter, when somebody pauses."""
+        await asyncio.sleep(_CHECK_AFTER_SECONDS)
+        problem = await asyncio.to_thread(head_problem, self.text_area.text)
+        if problem != self._problem:
+            self._problem = problem
+            self._show_state()
 
     def _store_draft(self) -> None:
         run_latest(self, "draft", self._draft_stored)
@@ -260,7 +319,9 @@ class EntryEditor(Vertical):
     # Leaving
 
     async def action_close(self) -> None:
-        """Stop editing."""
+        """Stop finding, or else editing."""
+        if self.find_bar.close():
+            return
         run_latest(self, "close", self._close)
 
     async def _close(self) -> None:
@@ -316,6 +377,21 @@ def replace_lines(area: NoteArea, text: str) -> None:
             area.replace("".join(f"\n{line}" for line in lines), before, area.document.end)
         else:
             area.replace("\n".join(lines), (0, 0), area.document.end)
+
+
+def head_problem(text: str) -> str:
+    """What is wrong with the frontmatter of a text, in one line; empty where nothing is."""
+    from kbtui.knowledge.format import frontmatter
+
+    first, _, rest = text.partition("\n")
+    if first.rstrip() != "---":
+        return ""
+    parts = frontmatter.split(text.encode("utf-8", "replace"))
+    if not parts.opening:
+        begun = _PROPERTY.match(rest)
+        return "Properties: the line --- that ends them is missing." if begun else ""
+    problem = frontmatter.read(parts).problem
+    return f"Properties can't be read: {clean_line(problem)}." if problem else ""
 
 
 def why_not_editable(document: Document) -> str:

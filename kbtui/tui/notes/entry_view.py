@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import events, on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.tasks import Task, task_at
 from kbtui.text import clean_line
 from kbtui.tui.markdown.markdown_view import MarkdownView, Source
-from kbtui.tui.messages import OpenEntry, tell, tell_error
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
+from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.inline import LinkRef
+    from kbtui.tui.markdown.syntax import LinkRef
     from kbtui.tui.notes.documents import Document, DocumentLinks
 
 _RECORDED = frozenset({"entry", "text"})
@@ -112,16 +113,16 @@ class LinksList(RowList):
         self.post_message(self.Closed())
 
 
-class EntryView(Vertical):
+class EntryView(Pane):
     """Shows one document at a time and remembers the ones before, like a browser."""
 
     DEFAULT_CSS = """
     EntryView {
         height: 1fr;
-        #entry-header { height: auto; max-height: 7; padding: 0 1 1 1; }
-        #entry-body { height: 1fr; padding: 0 0 0 1; }
+        #entry-header { height: auto; max-height: 7; padding: 0 0 1 0; }
+        #entry-body { height: 1fr; }
         #entry-body:focus { background-tint: $foreground 2%; }
-        #entry-links-line { height: 1; padding: 0 1; color: $text-muted; }
+        #entry-links-line { height: 1; color: $text-muted; }
         #entry-links-line:hover { color: $text; }
         #entry-links { display: none; height: auto; max-height: 40%; }
         &.-links #entry-links { display: block; }
@@ -158,6 +159,7 @@ class EntryView(Vertical):
         self._coming: _Place | None = None
         self._arrived = asyncio.Event()
         self._in_passing = False
+        self._ticking = InTurn(self, "tick")
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
 
@@ -286,7 +288,8 @@ class EntryView(Vertical):
         links = await asyncio.to_thread(load_links, self._kb, path)
         self.links = links
         self._show_links(links)
-        if any(not resolved.path for resolved in links.outgoing):
+        self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
+        if links.embeds or any(not resolved.path for resolved in links.outgoing):
             self.body.show(self._source(document), top=None)
 
     # Showing
@@ -301,16 +304,23 @@ class EntryView(Vertical):
 
     def _source(self, document: Document) -> Source:
         links = self.links
-        source = Source(document.body, document.first_line, document.raw)
+        source = Source(
+            document.body,
+            document.first_line,
+            document.raw,
+            properties=document.properties,
+            whole=document.kind != "entry",
+        )
         if links is None:
             return source
         return source._replace(
             text=links.shown(document),
+            embeds=links.embeds,
             leads_somewhere=lambda ref: not ref.target or links.path_of(ref) is not None,
         )
 
     def _header(self, document: Document) -> Content:
-        from kbtui.tui.notes.documents import facts_of, stated_summary
+        from kbtui.tui.notes.documents import stated_summary
 
         entry = document.entry
         title = clean_line(document.title)
@@ -318,9 +328,6 @@ class EntryView(Vertical):
         begins = clean_line(document.body.lstrip().partition("\n")[0])
         lines = [] if begins == f"# {title}" else [Content.styled(title, "bold")]
         if document.kind == "entry" and entry is not None and not entry.problem:
-            facts = facts_of(entry)
-            if facts:
-                lines.append(Content.styled(" · ".join(facts), "$text-muted"))
             summary = stated_summary(entry)
             if summary:
                 lines.append(Content.styled(summary, "italic"))
@@ -383,6 +390,71 @@ class EntryView(Vertical):
         if there is not None:
             self.post_message(there)
 
+    # Looking ahead
+
+    def preview(self) -> None:
+        """Show where the links of the line lead."""
+        run_latest(self, "open", self._preview)
+
+    async def _preview(self) -> None:
+        from kbtui.tui.notes.preview import PreviewScreen, Target
+
+        await self._arrived.wait()
+        links = self.links
+        refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
+        ends = [(links.path_of(ref) if links else None, ref.heading) for ref in refs]
+        targets = [Target(path, heading) for path, heading in ends if path is not None]
+        if targets:
+            self.app.push_screen(PreviewScreen(self._kb, targets), self._go_on)
+        else:
+            tell(self, "No link to a note is on this line; j and k go to another.")
+
+    # Outline
+
+    def choose_heading(self) -> None:
+        """Show the headings, and go to the one that is chosen."""
+        run_latest(self, "outline", self._choose_heading)
+
+    async def _choose_heading(self) -> None:
+        from kbtui.knowledge.format.outline import headings_of
+        from kbtui.tui.widgets.dialogs import PickDialog
+        from kbtui.tui.widgets.row_list import Choice
+
+        await self._arrived.wait()
+        document = self.document
+        text = document.text if document is not None else ""
+        headings = await asyncio.to_thread(headings_of, text)
+        if not headings:
+            tell(self, "There are no headings in it.")
+            return
+        highest = min(each.level for each in headings)
+        choices = [
+            Choice("  " * (each.level - highest) + each.text, f"{each.line:,}", str(each.line))
+            for each in headings
+        ]
+        line = await self.app.push_screen_wait(PickDialog("Outline", choices))
+        if line is not None and self.document is document:
+            self.body.reveal_source(int(line))
+            self.body.focus()
+
+    # Tasks
+
+    def tick(self) -> bool:
+        """Tick the task under the cursor, or open it again; False where there is none."""
+        document = self.document
+        if document is None or not document.editable or not self.body.has_cursor:
+            return False
+        line = self.body.pointed_source
+        task = task_at(document.text, line)
+        if task is not None:
+            self._ticking.run(self._tick, document.path, task)
+        return task is not None
+
+    async def _tick(self, path: str, task: Task) -> None:
+        from kbtui.tui.notes.documents import tick
+
+        await with_errors_told(self, asyncio.to_thread, tick, self._kb, path, task)
+
     # Links
 
     def toggle_links(self) -> None:
@@ -422,10 +494,10 @@ class EntryView(Vertical):
                 run_latest(self, "follow", self._open_at_heading, path, link)
 
     def _go_to_heading(self, link: LinkRef) -> None:
-        from kbtui.tui.markdown.layout import heading_line
+        from kbtui.knowledge.format.outline import line_named
 
         if self.document is not None:
-            line = heading_line(self.document.text, link.heading)
+            line = line_named(self.document.text, link.heading)
             if line is not None:
                 self.body.reveal_source(line)
 
@@ -436,15 +508,21 @@ class EntryView(Vertical):
         self.post_message(OpenEntry(path, line))
 
     def _line_of_heading(self, path: str, heading: str) -> int | None:
-        from kbtui.tui.markdown.layout import heading_line
+        from kbtui.knowledge.format.outline import line_named
         from kbtui.tui.notes.documents import load_document
 
-        return heading_line(load_document(self._kb, path).text, heading)
+        return line_named(load_document(self._kb, path).text, heading)
 
     def on_click(self, event: events.Click) -> None:
         """Unfold the links where their line is clicked."""
         if event.widget is not None and event.widget.id == "entry-links-line":
             self.toggle_links()
+
+
+def _with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
+    from kbtui.tui.notes.embeds import with_embeds
+
+    return links if document.raw else with_embeds(kb, document, links)
 
 
 class _Item(NamedTuple):

@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from kbtui.text import clean_line, slugify
+from kbtui.presentation.moments import day_said
+from kbtui.presentation.notes import kind_of, title_of
+from kbtui.text import clean_line
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS
+from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import CATEGORIES
 
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
 
+_NEWS = "✎ "
+_TITLE_CELLS = 24
+"""Cells that a title has before a remark beside it goes."""
 SMALL_TREE_ENTRIES = 40
 """Entries up to which a tree starts unfolded."""
 
@@ -140,10 +147,13 @@ def ancestors(category: str) -> list[str]:
 
 
 class Mark(NamedTuple):
-    """A change of an entry since it was last looked at."""
+    """A change of an entry since it was last looked at: whether it is new, and by which machine.
 
-    word: str
-    by_machine: bool
+    `machine` is its name; empty where a person wrote, here or elsewhere.
+    """
+
+    new: bool
+    machine: str
 
 
 class KnowledgeTree(RowList):
@@ -313,7 +323,7 @@ class KnowledgeTree(RowList):
         row = self._rows[index]
         indent = "  " * row.depth
         if row.folder is not None:
-            return [self._folder_line(row.folder, indent)]
+            return [self._folder_line(row.folder, indent, width)]
         if row.entry is not None:
             return [self._entry_line(row.entry, indent, width)]
         if row.left_out is not None:
@@ -321,28 +331,32 @@ class KnowledgeTree(RowList):
             return [Content.styled(text, ".rows--muted").truncate(width, ellipsis=True)]
         return []
 
-    def _folder_line(self, folder: Folder, indent: str) -> Content:
+    def _folder_line(self, folder: Folder, indent: str, width: int) -> Content:
         is_open = self._is_open(folder)
         parts: list[str | tuple[str, str]] = [
             (f"{indent}{'▾' if is_open else '▸'} ", ".rows--muted"),
-            (clean_line(folder.name), ".rows--strong"),
-            (f" {folder.count:,}", ".rows--muted"),
+            (_folder_name(folder), ".rows--strong"),
         ]
         changed = self._changed_in.get(folder.path, 0)
         if changed and not is_open:
-            parts.append((f"  *{changed}", ".rows--accent"))
-        return Content.assemble(*parts)
+            parts.append((f"  {_NEWS}{changed}", ".rows--accent"))
+        line = Content.assemble(*parts)
+        count = Content.styled(f"{folder.count:,}", ".rows--muted")
+        room = width - count.cell_length - 2
+        return _at_both_ends(line.truncate(max(4, room), ellipsis=True), count, width)
 
     def _entry_line(self, entry: EntryInfo, indent: str, width: int) -> Content:
-        title = clean_line(entry.title) or clean_line(entry.slug)
-        name = Content(f"{indent}  {title}")
-        name = self._with_matches(name, title, len(indent) + 2)
+        title, lead = title_of(entry), Content(f"{indent}  ")
+        if entry.is_entry:
+            lead += sign(kind_of(entry.type))
+        name = self._with_matches(lead + Content(title), title, len(lead.plain))
         if entry.problem:
             name += Content.styled(" !", ".rows--bad")
-        right = self._right_of(entry, title, width - name.cell_length - 2)
+        right = self._right_of(entry)
         room = width - right.cell_length - (2 if right else 0)
-        name = name.truncate(max(4, room), ellipsis=True)
-        return name + Content(" " * (width - name.cell_length - right.cell_length - 1)) + right
+        if right and room < _TITLE_CELLS and name.cell_length > room:
+            right, room = Content(), width
+        return _at_both_ends(name.truncate(max(4, room), ellipsis=True), right, width)
 
     def _with_matches(self, name: Content, title: str, offset: int) -> Content:
         if not self._query:
@@ -351,13 +365,30 @@ class KnowledgeTree(RowList):
             name = name.stylize(".rows--match", start + offset, end + offset)
         return name
 
-    def _right_of(self, entry: EntryInfo, title: str, room: int) -> Content:
+    def _right_of(self, entry: EntryInfo) -> Content:
+        """Who changed it since it was last looked at, else the day when it last changed."""
         mark = self._marks.get(entry.path)
+        if mark is not None and mark.machine:
+            return Content.styled(f"{_NEWS}{mark.machine}", ".rows--accent")
         if mark is not None:
-            by = "kb " if mark.by_machine else ""
-            style = ".rows--accent" if mark.by_machine else ".rows--second"
-            return Content.styled(f"{by}*{mark.word}", style)
-        slug = clean_line(entry.slug)
-        if slugify(slug) != slugify(title) and len(slug) <= room:
-            return Content.styled(slug, ".rows--muted")
-        return Content()
+            return Content.styled("new" if mark.new else "changed", ".rows--second")
+        return Content.styled(_day_of(entry), ".rows--muted")
+
+
+def _day_of(entry: EntryInfo) -> str:
+    """The day that an entry says it was changed or made on; empty where it says none."""
+    try:
+        return day_said(date.fromisoformat((entry.updated or entry.created or "")[:10]))
+    except ValueError:
+        return ""
+
+
+def _folder_name(folder: Folder) -> str:
+    """The name of a folder; of those that kbtui makes, as a heading."""
+    name = clean_line(folder.name)
+    return name.capitalize() if folder.path in CATEGORIES or folder.path.startswith("@") else name
+
+
+def _at_both_ends(left: Content, right: Content, width: int) -> Content:
+    gap = max(0, width - left.cell_length - right.cell_length - 1)
+    return left + Content(" " * gap) + right if right else left

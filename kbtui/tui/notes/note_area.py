@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,11 +42,11 @@ _INLINE = (
 
 
 class NoteArea(TextArea):
-    """A `TextArea` for Markdown; Tab indents."""
+    """A `TextArea` for Markdown; Tab indents. A key that `takes_key` takes goes no further."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "note--heading", "note--muted", "note--code", "note--strong", "note--em", "note--link",
-        "note--tag", "note--bullet", "note--key",
+        "note--tag", "note--bullet", "note--key", "note--found",
     }  # fmt: skip
     DEFAULT_CSS = """
     NoteArea {
@@ -60,6 +61,7 @@ class NoteArea(TextArea):
         & > .note--tag { color: $text-secondary; }
         & > .note--bullet { color: $text-primary; }
         & > .note--key { color: $text-secondary; }
+        & > .note--found { text-style: reverse; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,6 +77,8 @@ class NoteArea(TextArea):
         self._areas: list[str] = []
         self._areas_for = -1
         self._edits = 0
+        self._found: re.Pattern[str] | None = None
+        self.takes_key: Callable[[str], bool] = lambda _key: False
         super().__init__(text, id=id, show_line_numbers=False)
         self.indent_width = _INDENT
 
@@ -82,6 +86,12 @@ class NoteArea(TextArea):
         """The colours changed."""
         self._note_styles = {}
         super().notify_style_update()
+
+    def show_found(self, pattern: re.Pattern[str] | None) -> None:
+        """Mark what is looked for in every line."""
+        self._found = pattern
+        self.notify_style_update()
+        self.refresh()
 
     def on_text_area_changed(self) -> None:
         """Where frontmatter and code are has to be found anew."""
@@ -96,7 +106,8 @@ class NoteArea(TextArea):
     # Typing
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter" and not self.read_only and self._continue_list():
+        listed = event.key == "enter" and not self.read_only
+        if self.takes_key(event.key) or (listed and self._continue_list()):
             event.stop()
             event.prevent_default()
 
@@ -154,13 +165,16 @@ class NoteArea(TextArea):
         shown = plain.translate(_VISIBLE)
         if shown != plain:
             line.plain = shown
-        area = self._area(line_index)
+        area = self.kind_of_line(line_index)
         if area == "code":
             line.stylize(self._style("code"))
         elif area == "front":
             self._color_frontmatter(line, shown)
         else:
             self._color_markdown(line, shown)
+        if self._found is not None:
+            for match in self._found.finditer(plain):
+                line.stylize(self._style("found"), match.start(), match.end())
         return line
 
     def _color_frontmatter(self, line: Text, plain: str) -> None:
@@ -192,7 +206,7 @@ class NoteArea(TextArea):
             style = self._note_styles[name] = visual.rich_style
         return style
 
-    def _area(self, index: int) -> str:
+    def kind_of_line(self, index: int) -> str:
         """The kind of a line: ``front``, ``code`` or ``text``."""
         if self._areas_for != self._edits or len(self._areas) != self.document.line_count:
             self._areas = _areas(self.document.lines)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 
 from textual import events, on
 from textual.containers import Vertical
-from textual.content import Content
 
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, go_to, tell, with_errors_told
 from kbtui.tui.notes import entry_actions
 from kbtui.tui.notes.entry_view import EntryView
-from kbtui.tui.notes.pages import NAME_PREFIX
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
 
 _More = ParamSpec("_More")
-_BESIDE_COLUMNS = 130
+_BESIDE_COLUMNS = 100
 """Columns from which on the tree stands beside the entry."""
 
 
@@ -76,21 +75,14 @@ class NotesPane(Vertical):
     DEFAULT_CSS = """
     NotesPane {
         layout: vertical;
-        #notes-title { height: 1; padding: 0 1; color: $text-muted; text-style: bold; }
         #notes-filter { height: 1; border: none; padding: 0 1; background: $boost; }
         #notes-tree { height: 1fr; }
-        #notes-list { height: 1fr; }
-        #notes-entry {
-            height: 2fr; border-top: solid $foreground 20%;
-            border-title-color: $text-muted; border-title-style: none;
-            border-subtitle-color: $text-muted;
-        }
-        #notes-entry:focus-within { border-title-color: $text-primary; }
+        #notes-list { height: 1fr; min-width: 100%; min-height: 100%; }
+        #notes-entry { height: 2fr; }
+        &.-reading #notes-list { min-width: 0; min-height: 0; }
         &.-beside #notes-split { layout: horizontal; }
-        &.-beside.-reading #notes-list { width: 44; }
-        &.-beside #notes-entry {
-            width: 1fr; height: 1fr; border-top: none; border-left: solid $foreground 20%;
-        }
+        &.-beside.-reading #notes-list { width: 2fr; height: 100%; }
+        &.-beside #notes-entry { width: 3fr; height: 100%; }
         #notes-split { height: 1fr; }
         &.-editing #notes-list { display: none; }
         &.-editing #notes-entry { display: none; }
@@ -108,7 +100,7 @@ class NotesPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """The tree; what is read and edited comes when it is needed."""
-        with Vertical(id="notes-split"):
+        with Divided(id="notes-split"):
             yield TreePanel(id="notes-list")
 
     def on_resize(self, event: events.Resize) -> None:
@@ -248,7 +240,8 @@ class NotesPane(Vertical):
         event.stop()
         path = event.document.path
         if self.view is not None:
-            self.view.border_title = Content(clean_line(short_name(path)))
+            place = short_name(path)
+            self.view.label_with(clean_line(event.document.title), place=clean_line(place))
         self.panel.looked_at(path)
 
     @on(TreePanel.Chosen)
@@ -399,6 +392,27 @@ class NotesPane(Vertical):
         """Filter the tree."""
         await self.panel.start_filter()
 
+    def action_outline(self) -> None:
+        """Show the headings of the entry, and go to one."""
+        if self.view is not None:
+            self.view.choose_heading()
+        else:
+            tell(self, "Open an entry first: then o shows its headings.")
+
+    def action_preview(self) -> None:
+        """Show where the links of the line lead, without going there."""
+        if self.view is not None:
+            self.view.preview()
+        else:
+            tell(self, "Open an entry first: then K shows where its links lead.")
+
+    def action_tick(self) -> None:
+        """Tick the task under the cursor or unfold what is there; else go on by a page."""
+        if self.view is None or self._tree_leads:
+            self.knowledge_tree.action_page_down()
+        elif not self.view.body.turn_fold() and not self.view.tick():
+            self.view.body.action_page_down()
+
     # Asking
 
     def action_backlinks(self) -> None:
@@ -438,6 +452,13 @@ class NotesPane(Vertical):
         tag = await entry_actions.pick_tag(self, kb)
         if tag is not None:
             await self.panel.start_filter(f"#{tag}")
+
+    @_beside
+    async def action_tasks(self, kb: KnowledgeBase) -> None:
+        """Choose a task of any note and go there."""
+        chosen = await entry_actions.pick_task(self, kb)
+        if chosen is not None:
+            self.open_entry(chosen.path, chosen.task.line)
 
     # Changing
 

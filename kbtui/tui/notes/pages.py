@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING
 
+from kbtui.workspace.layout import NAME_PREFIX
+
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
 
 DAYS, NAMES = "@Days", "@Names"
 """The folders of the pages; no folder of entries is called so."""
-NAME_PREFIX = "names/"
 _IN_TREE = 2  # mentions
 
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from kbtui.errors import KbtuiError
+from kbtui.presentation.actors import actor_name
 from kbtui.text import clean_line
 from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import Folder, KnowledgeTree, Mark, build_tree
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
 
@@ -31,9 +33,10 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 _REFRESH_SECONDS = 0.05
+_QUIET = "$text-muted not bold"
 
 
-class TreePanel(Vertical):
+class TreePanel(Pane):
     """Title, filter line while there is one, and the tree.
 
     In the filter the arrows move in the tree, Enter opens the best match, Esc gives up.
@@ -64,8 +67,7 @@ class TreePanel(Vertical):
         self.entries: dict[str, EntryInfo] = {}
 
     def compose(self) -> ComposeResult:
-        """Title and tree; the filter comes when it is asked for."""
-        yield Static(Content("KNOWLEDGE"), id="notes-title")
+        """The tree; the filter comes when it is asked for."""
         yield KnowledgeTree(id="notes-tree")
 
     @property
@@ -73,25 +75,30 @@ class TreePanel(Vertical):
         """The tree."""
         return self.query_one("#notes-tree", KnowledgeTree)
 
+    def on_mount(self) -> None:
+        """Have a name from the first frame on."""
+        self.label_with("Notes")
+
     # Content
 
     def start(self, kb: KnowledgeBase) -> None:
         """Fill the tree."""
         self._kb = kb
+        self._show_count()
         self.read()
 
     def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
         """Mark what a commit changed (but not what the person sees anyway), and read anew."""
-        by_machine = not actor.brings_words_of_people
+        machine = "" if actor.brings_words_of_people else actor_name(actor)
         for path in paths:
             if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
                 continue
             old = self._marks.get(path)
             if old is None and path in self.entries:
                 self._seen[path] = self.entries[path].blob
-            known = path in self.entries and (old is None or old.word != "new")
-            if path != shown or by_machine:
-                self._marks[path] = Mark("edited" if known else "new", by_machine)
+            known = path in self.entries and (old is None or not old.new)
+            if path != shown or machine:
+                self._marks[path] = Mark(new=not known, machine=machine)
         self.read()
 
     def looked_at(self, path: str) -> None:
@@ -158,9 +165,15 @@ class TreePanel(Vertical):
             self.reveal(path)
 
     def _show_count(self) -> None:
-        count = f"  {sum(entry.is_entry for entry in self.entries.values()):,}"
-        title = Content.assemble("KNOWLEDGE", (count, "$text-muted not bold"))
-        self.query_one("#notes-title", Static).update(title)
+        count = f"{sum(entry.is_entry for entry in self.entries.values()):,}"
+        self.label_with(Content.assemble("Notes ", (count, _QUIET)), place=self._root)
+
+    @property
+    def _root(self) -> str:
+        """The folder of the workspace; another repository that is looked at has none."""
+        workspace = self._kb.workspace if self._kb is not None else None
+        root = str(workspace.root) if workspace is not None else ""
+        return clean_line(root.replace(str(Path.home()), "~", 1))
 
     @on(RowList.Selected)
     def _choose_row(self, event: RowList.Selected) -> None:
@@ -180,7 +193,7 @@ class TreePanel(Vertical):
         """Open the filter line, or go back to it; it has the focus when this returns."""
         if self._field is None:
             self._field = Input(placeholder="filter", id="notes-filter", select_on_focus=False)
-            await self.mount(self._field, after="#notes-title")
+            await self.mount(self._field, before="#notes-tree")
         if text:
             self._field.value = text
             self._field.cursor_position = len(text)

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.history.objects.commit import Actor
+from kbtui.presentation.deeds import sentence
+from kbtui.presentation.notes import Names, name_of
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -37,9 +39,9 @@ _MESSAGE_CHARACTERS = 400
 class WhyScreen(Dialog[Message]):
     """Where one line comes from. The answer is the message that leads there, or nothing."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     WhyScreen {
-        & > Vertical { width: 100; }
         VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
         ChoiceList { display: none; }
         &.-said ChoiceList { display: block; }
@@ -58,7 +60,7 @@ class WhyScreen(Dialog[Message]):
     def __init__(self, kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> None:
         """Show it for a line of a file, as it stands now or stood after a commit."""
         super().__init__()
-        self.TITLE_TEXT = f"Why {short_name(path)}:{line}"
+        self.TITLE_TEXT = f"Why {name_of(path)}, line {line}"
         self._at = at
         self._kb = kb
         self._path = path
@@ -86,7 +88,8 @@ class WhyScreen(Dialog[Message]):
         text.update(Content("\n").join(_explained(why)))
         hints = ["Enter goes there"] if why.messages else []
         hints += ["H change", "y copy id"] if why.commit is not None else []
-        self.query_one(Vertical).border_subtitle = Content(" · ".join([*hints, "Esc close"]))
+        self.HINT = " · ".join([*hints, "Esc close"])
+        self.say(self.HINT)
         if why.messages:
             self.add_class("-said")
             choices = [_choice(message, why) for message in why.messages]
@@ -141,7 +144,7 @@ def _explained(why: Why) -> Iterator[Content]:
         yield Content()
         yield description(why.commit)
     if why.moved_from:
-        place = f"{short_name(why.moved_from)}:{why.origin.line}"
+        place = f"{name_of(why.moved_from)}, line {why.origin.line},"
         yield Content.styled(f"It stood in {clean_line(place)} first.", "$text-muted")
     for entry in why.archives[:2]:
         yield Content()
@@ -161,23 +164,17 @@ def _choice(message: SessionMessage, why: Why) -> Choice:
     return Choice(f"{mark} {who}  {said}", when, message.id)
 
 
-def description(commit: Commit) -> Content:
-    """All that is known of a commit, in a few lines."""
-    facts = [f"{commit.time.astimezone():%a %Y-%m-%d %H:%M}", commit.who, commit.id[:10]]
-    origin = commit.origin
-    if origin.model:
-        facts.append(origin.model)
-    if origin.session:
-        messages = f" {origin.messages[0]}-{origin.messages[1]}" if origin.messages else ""
-        facts.append(f"{origin.session}{messages}")
-    if origin.batch:
-        facts.append(f"batch {origin.batch}")
-    if origin.undoes:
-        undone = origin.undoes.split()
-        more = f" and {len(undone) - 1} more" if len(undone) > 1 else ""
-        facts.append(f"undoes {undone[0][:10]}{more}")
+def description(commit: Commit, names: Names | None = None) -> Content:
+    """What a commit did, when and why, in a few lines; whatever names it by a number is copied."""
+    facts = [f"{commit.time.astimezone():%A} {moment(commit.time)}"]
+    if commit.origin.model and commit.actor is not Actor.MCP:
+        facts.append(commit.origin.model)
+    if commit.origin.session:
+        facts.append("from a conversation")
+    if commit.origin.batch:
+        facts.append("one of several at once")
     lines = [
-        Content.styled(clean_line(commit.subject), "bold"),
+        Content.styled(sentence(commit, names or Names()), "bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
     if commit.body.strip():

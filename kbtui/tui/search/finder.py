@@ -76,7 +76,10 @@ class Preview(MarkdownView):
         if document.kind == "conversation" and message is not None:
             reveal = (message_line(document, message), None)
         text = document.body or document.reason
-        self.show(Source(text, document.first_line, document.raw), reveal=reveal)
+        source = Source(
+            text, document.first_line, document.raw, properties=document.properties, whole=True
+        )
+        self.show(source, reveal=reveal)
 
     def content_at(self, index: int) -> Content:
         """A line with what was looked for marked in it."""

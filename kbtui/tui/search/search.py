@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.style import Style
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean, clean_line, counted, slugify
+from kbtui.search.results import counted_in_conversations
+from kbtui.text import clean, clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.search.finder import Finder, Preview
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import CATEGORIES, short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -76,9 +80,7 @@ class HitList(RowList):
             (f"  {clean_line(hit.heading)}" if hit.heading else "", ".rows--muted"),
             (f"  also in {counted(len(hit.also), 'place')}" if hit.also else "", ".rows--muted"),
         )
-        right = Content.styled(short_place_of(hit), ".rows--accent").truncate(
-            width // 2, ellipsis=True
-        )
+        right = Content.styled(place_of(hit), ".rows--muted").truncate(width // 2, ellipsis=True)
         head = head.truncate(max(4, width - right.cell_length - 3), ellipsis=True)
         gap = " " * (width - head.cell_length - right.cell_length - 1)
         snippet = snippet_of(hit)
@@ -92,19 +94,17 @@ class SearchScreen(Finder):
 
     DEFAULT_CSS = """
     SearchScreen {
-        #search-line { height: 1; background: $boost; }
-        #search-line Input {
-            width: 1fr; border: none; height: 1; padding: 0 1; background: $boost;
-        }
-        #search-scope { width: auto; padding: 0 1; color: $text-accent; }
-        #search-state { height: 1; padding: 0 1; color: $text-muted; }
         #search-body { height: 1fr; layout: vertical; }
+        #search-found { height: 1fr; border-subtitle-color: $text-muted; }
+        #search-line { height: 1; }
+        #search-line Input { width: 1fr; border: none; height: 1; background: $boost; }
+        #search-scope { width: auto; padding: 0 0 0 2; color: $text-accent; }
+        #search-state { height: auto; max-height: 3; color: $text-muted; }
         #search-hits { height: 1fr; }
-        #search-preview { height: 1fr; border-top: solid $foreground 20%; padding-left: 1; }
+        #search-preview { height: 1fr; }
         &.-wide-finder #search-body { layout: horizontal; }
-        &.-wide-finder #search-hits { width: 1fr; height: 100%; }
-        &.-wide-finder #search-preview {
-            width: 1fr; height: 100%; border-top: none; border-left: solid $foreground 20%;
+        &.-wide-finder #search-found, &.-wide-finder #search-preview {
+            width: 1fr; height: 100%;
         }
     }
     """
@@ -120,15 +120,18 @@ class SearchScreen(Finder):
 
     def compose(self) -> ComposeResult:
         """The line to type in, the hits, the place."""
-        with Horizontal(id="search-line"):
-            yield Input(self.first_query, placeholder="search", select_on_focus=False)
-            yield Static(id="search-scope")
-        yield Static(id="search-state")
-        with Container(id="search-body"):
-            yield HitList(id="search-hits")
-            with Vertical():
-                yield Preview(self.kb, id="search-preview")
-        yield Footer()
+        with Divided(id="search-body"):
+            with Pane(id="search-found") as found:
+                found.label_with("Search")
+                with Horizontal(id="search-line"):
+                    yield Input(self.first_query, placeholder="search", select_on_focus=False)
+                    yield Static(id="search-scope")
+                yield Static(id="search-state")
+                yield HitList(id="search-hits")
+            preview = Preview(self.kb, id="search-preview")
+            preview.add_class("framed")
+            yield preview
+        yield Hints()
 
     def on_mount(self) -> None:
         """Name the scope."""
@@ -170,7 +173,17 @@ class SearchScreen(Finder):
             self._say(f"{error.message} {error.hint}", "$text-error")
             return False
         self._show(result)
+        if semantic:
+            await self._count(result)
         return True
+
+    async def _count(self, result: SearchResult) -> None:
+        """Say how many places in conversations answer as well, where those aren't searched."""
+        query, scope = result.query, result.scope
+        count = await asyncio.to_thread(self.kb.search.in_conversations, query, scope)
+        if count and query.strip() == self.answered and scope == self.scope:
+            line = self.query_one("#search-state", Static)
+            line.update(self._state_of(result, counted_in_conversations(count)))
 
     def _show_nothing(self) -> None:
         self._suggestion = self.answered = ""
@@ -189,7 +202,7 @@ class SearchScreen(Finder):
             self.preview.clear()
         self.query_one("#search-state", Static).update(self._state_of(result))
 
-    def _state_of(self, result: SearchResult) -> Content:
+    def _state_of(self, result: SearchResult, elsewhere: str = "") -> Content:
         count = len(result.hits)
         kind = "words and meaning" if result.semantic else "words"
         found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
@@ -200,6 +213,9 @@ class SearchScreen(Finder):
             meant = Content.styled(f"did you mean {self._suggestion}? ({key})", "$text-accent")
             click = Style.from_meta({"@click": "screen.take_suggestion"})
             parts += [("   ", ""), meant.stylize(click)]
+        if elsewhere:
+            click = Style.from_meta({"@click": "screen.conversations"})
+            parts += [("   ", ""), Content.styled(elsewhere, "$text-accent").stylize(click)]
         if result.notice:
             parts.append((f"   {clean_line(result.notice)}", "$text-warning"))
         return Content.assemble(*parts)
@@ -211,7 +227,7 @@ class SearchScreen(Finder):
         """Show the place of the hit."""
         hit = self.hits.hit
         if hit is not None:
-            preview.border_title = Content(place_of(hit))
+            preview.border_title = Content(clean_line(hit.title))
             lines = (hit.line, hit.lines[1])
             preview.look_at(hit.path, lines, hit.messages[0] if hit.messages else None)
 
@@ -221,6 +237,12 @@ class SearchScreen(Finder):
         """Search for what was probably meant."""
         if self._suggestion:
             self.ask(self._suggestion)
+
+    def action_conversations(self) -> None:
+        """Search the conversations."""
+        self._scope = SCOPES.index("sessions")
+        self._show_scope()
+        self.search()
 
     def action_scope(self) -> None:
         """Search somewhere else."""
@@ -250,19 +272,12 @@ def _line_to_open(hit: Hit) -> int:
 
 
 def place_of(hit: Hit) -> str:
-    """Where a hit is, as it is cited: path and line, or conversation and messages."""
+    """Where a hit is beside its title: its folder and line, or the message of a conversation."""
     if hit.session is not None and hit.messages is not None:
-        return f"{clean_line(hit.session)} {hit.messages[0]}-{hit.messages[1]}"
-    return f"{clean_line(short_name(hit.path))}:{hit.line}"
-
-
-def short_place_of(hit: Hit) -> str:
-    """Like `place_of`, without the name of the file where the title says the same."""
-    place = place_of(hit)
-    folder, _, name = place.rpartition("/")
-    if folder and slugify(name.rpartition(":")[0]) == slugify(hit.title):
-        return f"{folder}:{hit.line}"
-    return place
+        return f"conversation · message {hit.messages[0]}"
+    folder = clean_line(short_name(hit.path).rpartition("/")[0])
+    shown = folder.capitalize() if folder in CATEGORIES else folder
+    return f"{shown} · line {hit.line}" if shown else f"line {hit.line}"
 
 
 def snippet_of(hit: Hit) -> Content:

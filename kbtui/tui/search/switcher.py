@@ -125,11 +125,11 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         align: center top;
         background: $background 60%;
         #switcher {
-            width: 72; max-width: 96%; height: 80%; margin-top: 2; background: $surface;
-            border: round $primary 60%; padding: 0 1;
+            width: 72; max-width: 95%; height: 80%; margin-top: 2; background: $surface;
+            border: round $border; padding: 0 1;
             border-title-color: $text-primary; border-subtitle-color: $text-muted;
         }
-        &.-wide-finder #switcher { width: 132; }
+        &.-wide-finder #switcher { width: 128; }
         Input { border: none; height: 1; padding: 0 1; background: $boost; margin-bottom: 1; }
         Input:focus { border: none; }
         #switcher-list { width: 1fr; }

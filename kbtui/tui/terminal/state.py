@@ -57,6 +57,32 @@ def write_state(file: Path, text: str) -> bool:
     return False
 
 
+def read_shares() -> dict[str, float]:
+    """How the screen was divided the last time: the share of the first part, by arrangement."""
+    stored = read_state(_layout_file())
+    if not stored:
+        return {}
+    import json
+
+    try:
+        values = json.loads(stored)
+    except ValueError:
+        return {}
+    found = values.items() if isinstance(values, dict) else ()
+    return {name: each for name, each in found if isinstance(each, float) and 0 < each < 1}
+
+
+def remember_share(arrangement: str, share: float) -> None:
+    """Divide the screen so at the next start."""
+    import json
+
+    write_state(_layout_file(), json.dumps(read_shares() | {arrangement: round(share, 4)}))
+
+
+def _layout_file() -> Path:
+    return state_folder() / "layout.json"
+
+
 class Drafts:
     """The unsent text of a workspace's prompt."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import ClassVar, Generic, NamedTuple, TypeVar, cast
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,26 +22,33 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 Answer = TypeVar("Answer")
+_CORNERS = 6
 QUIET_SECONDS = 1.0
 """Seconds without a key after which somebody isn't writing any more."""
 
 
 class Dialog(ModalScreen[Answer | None], Generic[Answer]):
-    """A box in the middle of the screen; Esc closes it with no answer."""
+    """A box in the middle of the screen with its keys in the lower border; Esc gives no answer.
+
+    There are two widths: one for a question, and with the class ``wide`` one for what is to be
+    read or chosen from.
+    """
 
     DEFAULT_CSS = """
     Dialog {
         align: center middle;
         background: $background 60%;
         & > Vertical {
-            width: 64; max-width: 95%; height: auto; max-height: 90%;
-            background: $surface; border: round $primary 60%; padding: 0 1;
+            width: 72; max-width: 95%; height: auto; max-height: 90%;
+            background: $surface; border: round $border; padding: 0 1;
             border-title-color: $text-primary; border-subtitle-color: $text-muted;
         }
+        &.wide > Vertical { width: 104; }
         Input { border: none; height: 1; padding: 0 1; background: $boost; }
         Input:focus { border: none; }
         ChoiceList { height: auto; max-height: 14; margin-top: 1; }
         Static { height: auto; margin: 0 1; }
+        .keys { display: none; color: $text-muted; margin-top: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
@@ -51,12 +59,25 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         """A box with a title and a hint around what the dialog asks."""
         with Vertical() as box:
             box.border_title = Content(clean_line(self.TITLE_TEXT))
-            box.border_subtitle = Content(self.HINT)
             yield from self.compose_question()
+            yield Static(classes="keys", markup=False)
 
     def compose_question(self) -> ComposeResult:
         """The widgets inside the box; none, where it only has a title."""
         return ()
+
+    def on_resize(self) -> None:
+        """Say what the keys do in the lower border, or above it where they don't fit in."""
+        self.call_after_refresh(self.say, self.HINT)
+
+    def say(self, hint: str) -> None:
+        """Say something in the lower border, whole."""
+        box, below = self.query_one(Vertical), self.query_one(".keys", Static)
+        fits = cell_len(hint) <= box.outer_size.width - _CORNERS
+        box.border_subtitle = Content(hint if fits else "")
+        below.display = not fits
+        if not fits:
+            below.update(hint)
 
     def action_cancel(self) -> None:
         """Leave without an answer."""
@@ -185,29 +206,20 @@ class NewEntryDialog(_ListDialog[NewEntry]):
 class KeyDialog(Dialog[str]):
     """Says something and waits for one of a few keys."""
 
-    DEFAULT_CSS = """
-    KeyDialog {
-        .keys { color: $text-muted; margin-top: 1; }
-    }
-    """
-
     def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
         """Ask; `keys` maps each key to what it does. The key is the answer."""
         super().__init__()
         self.TITLE_TEXT = title
-        self.HINT = ""
+        self.HINT = " · ".join(
+            f"{key_name(key)} {label}" for key, label in {**keys, "escape": "cancel"}.items()
+        )
         self._text = text
-        self._keys = dict(keys)
         for key, label in keys.items():
             self._bindings.bind(key, f"answer('{key}')", label)
 
     def compose_question(self) -> ComposeResult:
-        """The text and what the keys do."""
+        """The text."""
         yield Static(Content(clean(self._text)))
-        parts: list[str | tuple[str, str]] = []
-        for key, label in {**self._keys, "escape": "cancel"}.items():
-            parts += [(key_name(key), "bold $text-accent"), f" {label}   "]
-        yield Static(Content.assemble(*parts), classes="keys")
 
     def action_answer(self, key: str) -> None:
         """Take the key as the answer."""
@@ -230,8 +242,7 @@ class UnaskedDialog(KeyDialog):
         if isinstance(app, KeysInOrder):
             before = max(self._came_at, app.typed_before)
             if app.typed_at - before < QUIET_SECONDS:
-                box = self.query_one(Vertical)
-                box.border_subtitle = Content(f"You were typing: press {key_name(key)} again")
+                self.say(f"You were typing: press {key_name(key)} again")
                 return
         super().action_answer(key)
 
@@ -239,9 +250,9 @@ class UnaskedDialog(KeyDialog):
 class PageScreen(Dialog[None]):
     """Shows a text in a box; j and k scroll, y copies it, q or Esc closes."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     PageScreen {
-        & > Vertical { width: 100; }
         VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
         Static { margin: 0; }
     }
@@ -276,9 +287,10 @@ class PageScreen(Dialog[None]):
 class TextEditScreen(Dialog[str]):
     """Asks for a few lines of text; answers with them as they were written."""
 
+    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     TextEditScreen {
-        & > Vertical { width: 90%; max-width: 110; height: 14; padding: 0; }
+        & > Vertical { height: 14; padding: 0; }
         TextArea { height: 1fr; border: none; padding: 0 1; }
     }
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -19,8 +21,27 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
 
+from kbtui.tui.widgets.kinds import KIND_STYLE, kind_colour
+
+READABLE = 100
+"""The cells that lines to be read may take at most."""
 FLASH_SECONDS = 1.6
 """How long lines that were scrolled to stay highlighted."""
+
+
+_EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+_UNSTEADY = re.compile(
+    f"\u200d[{_EMOJI}]|[\ufe0e\ufe0f\u20e3]|(?<=[{_EMOJI}])[\U0001f3fb-\U0001f3ff]"
+)
+
+
+def steady(text: str) -> str:
+    """A text without what terminals disagree on how wide to draw: parts joined to an emoji.
+
+    Of a family the first member stays, of a coloured hand the hand; drawn as one by some
+    terminals and beside each other by others, they would shift the frame behind them.
+    """
+    return text if text.isascii() else _UNSTEADY.sub("", text)
 
 
 def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
@@ -32,8 +53,10 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
     def parse(name: str | Style) -> Style:
         if isinstance(name, Style):
             style = name
+        elif name.startswith(KIND_STYLE):
+            style = Style.parse(kind_colour(widget.app, name.removeprefix(KIND_STYLE)))
         elif name.startswith("."):
-            style = widget.get_visual_style(name[1:], partial=True)
+            style = _component(widget, name[1:])
         else:
             style = Style.parse(name)
         return style if colors else replace(style, foreground=None, background=None)
@@ -41,11 +64,22 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
     return parse
 
 
+def _component(widget: Widget, name: str) -> Style:
+    """The looks of a component class; Textual leaves an opaque ground out of a partial style."""
+    style = widget.get_visual_style(name, partial=True)
+    with suppress(KeyError):
+        ground = widget.get_component_styles(name).background
+        return replace(style, background=ground) if ground.a == 1 else style
+    return style
+
+
 def to_strip(
     content: Content, width: int, base: Style, parse: Callable[[str | Style], Style]
 ) -> Strip:
     """Draw one line, cut or filled up to exactly `width` cells; tabs must be expanded before."""
-    segments = [Segment(text, style.rich_style) for text, style in content.render(base, "", parse)]
+    segments = [
+        Segment(steady(text), style.rich_style) for text, style in content.render(base, "", parse)
+    ]
     return Strip(segments).adjust_cell_length(width, base.rich_style)
 
 
@@ -89,6 +123,8 @@ class LineView(ScrollView, can_focus=True):
     """Shows `Line`s, which fit its width already; text can be selected with the mouse."""
 
     ALLOW_SELECT = True
+    widest: ClassVar[int | None] = None
+    """The cells that a line of text may take at most, where longer ones are hard to read."""
     COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--flash"}
     DEFAULT_CSS = """
     LineView {
@@ -100,7 +136,7 @@ class LineView(ScrollView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "page_down", "Page down", show=False),
+        Binding("space", "leaf", "Page down", show=False),
         Binding("g", "scroll_home", "Top", show=False),
         Binding("G", "scroll_end", "End", show=False),
     ]
@@ -124,7 +160,8 @@ class LineView(ScrollView, can_focus=True):
     def text_width(self) -> int:
         """The cells that a line may take; room for scrollbar and gutter is always kept."""
         taken = self.styles.scrollbar_size_vertical + self._gutter_width
-        return max(1, self.content_region.width - taken)
+        room = max(1, self.content_region.width - taken)
+        return room if self.widest is None else min(room, self.widest)
 
     @property
     def gutter_width(self) -> int:
@@ -139,6 +176,10 @@ class LineView(ScrollView, can_focus=True):
         self._gutter_width = width
         self._gutter = content
         self._redraw()
+
+    def action_leaf(self) -> None:
+        """Go on by a page."""
+        self.action_page_down()
 
     # Content
 

@@ -42,6 +42,7 @@ class RowList(ScrollView, can_focus=True):
         "rows--good",
         "rows--bad",
         "rows--match",
+        "rows--gone",
     }
     DEFAULT_CSS = """
     RowList {
@@ -49,10 +50,7 @@ class RowList(ScrollView, can_focus=True):
         overflow-y: auto;
         scrollbar-size-vertical: 1;
         background: transparent;
-        & > .rows--cursor {
-            background: $block-cursor-background; color: $block-cursor-foreground;
-            text-style: bold;
-        }
+        & > .rows--cursor { background: $primary 22%; text-style: bold; }
         & > .rows--cursor-blurred { background: $block-cursor-blurred-background; }
         & > .rows--hover { background: $block-hover-background; }
         & > .rows--strong { text-style: bold; }
@@ -62,6 +60,7 @@ class RowList(ScrollView, can_focus=True):
         & > .rows--good { color: $text-success; }
         & > .rows--bad { color: $text-error; }
         & > .rows--match { color: $text-warning; text-style: bold; }
+        & > .rows--gone { color: $text-muted; text-style: strike; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

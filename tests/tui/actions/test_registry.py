@@ -23,6 +23,7 @@ from kbtui.tui.actions.registry import (
 from kbtui.tui.app import app
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
+from kbtui.tui.app.settings_screen import SettingsScreen
 from kbtui.tui.chat import commands, item_actions, memory_commands
 from kbtui.tui.chat.chat_pane import PROMPT_KEYS, ChatPane
 from kbtui.tui.chat.pickers import SessionsScreen
@@ -46,6 +47,7 @@ HOSTS = {
     "history": HistoryScreen,
     "past": PastPane,
     "search": SearchScreen,
+    "settings": SettingsScreen,
     "switcher": SwitcherScreen,
     "sessions": SessionsScreen,
     "memory": ChatPane,

@@ -14,6 +14,7 @@ from kbtui.errors import WorkspaceError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
+from kbtui.tui.app.settings_screen import SettingsScreen
 from kbtui.tui.app.theme_manager import ThemeScreen
 from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
@@ -24,7 +25,7 @@ from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
 from tests.models.local_servers import llama_cpp, serving
-from tests.tui.at_rest import Door
+from tests.tui.at_rest import Door, picture
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
 if TYPE_CHECKING:
@@ -165,8 +166,8 @@ async def test_the_function_keys_lead_everywhere_and_esc_back(shell) -> None:
         ("f4", "HistoryScreen"),
         ("f5", "SwitcherScreen"),
         ("f7", "SearchScreen"),
-        ("f8", "CommandPalette"),
-        ("ctrl+p", "CommandPalette"),
+        ("f8", "Palette"),
+        ("ctrl+p", "Palette"),
     ):
         await shell.press(key)
         await shell.until(lambda name=screen: type(shell.app.screen).__name__ == name)
@@ -183,7 +184,8 @@ async def test_nothing_of_a_closed_screen_is_kept(shell) -> None:
         await shell.press("escape")
         gc.collect()
         counts.append(sum(isinstance(thing, StylesCache) for thing in gc.get_objects()))
-    assert counts[-1] < counts[0] + rounds, "each screen has more widgets than one"
+    # The last one may still be there; six of them would have five times as many widgets.
+    assert counts[-1] < counts[0] + 2 * rounds
 
 
 async def test_f1_opens_help_and_closes_it_again(shell) -> None:
@@ -214,7 +216,7 @@ async def test_f2_comes_back_from_any_screen(shell) -> None:
 
 async def test_the_palette_carries_out_what_is_chosen(shell) -> None:
     await shell.press("f8")
-    await shell.until(lambda: type(shell.app.screen).__name__ == "CommandPalette")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "Palette")
     shell.app.screen.query_one(Input).value = "sessio"
     await shell.until(lambda: shell.app.screen.query("CommandList").first().option_count > 1)
     shell.app.screen.query_one(Input).value = "doctor"
@@ -267,10 +269,9 @@ async def test_a_person_can_change_keys(tmp_path: Path, monkeypatch) -> None:
         await shell.notified("nobody.knows")
 
 
-async def test_doctor_config_and_context_are_pages(shell) -> None:
+async def test_doctor_and_context_are_pages(shell) -> None:
     for command, part in (
         ("/doctor", "entries"),
-        ("/config", "ui.theme"),
         ("/context", "tokens"),
     ):
         await shell.say(command)
@@ -284,8 +285,10 @@ async def test_settings_never_show_a_key(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("KBTUI_API_KEY", "sk-very-secret")
     async with running(tmp_path / "kb") as shell:
         await shell.say("/config")
-        await shell.until(lambda: isinstance(shell.app.screen, PageScreen))
-        assert "sk-very-secret" not in shell.app.screen.text.plain
+        await shell.until(lambda: isinstance(shell.app.screen, SettingsScreen))
+        for _ in range(20):
+            await shell.press("down")
+            assert "sk-very-secret" not in picture(shell.app)
 
 
 async def test_a_theme_is_seen_before_it_is_taken(shell) -> None:
@@ -328,13 +331,13 @@ async def test_the_picker_finds_a_session_by_its_title(shell) -> None:
         await shell.say("/new")
         await shell.say("hello")
         await shell.say(f"/rename {title}")
-        await shell.until(lambda t=title: t in str(shell.app.main.query_one("#header").render()))
+        await shell.until(lambda t=title: t in shell.chat.label)
     await shell.say("/sessions")
     await shell.until(lambda: isinstance(shell.app.screen, SessionsScreen))
     shell.app.screen.query_one(Input).value = "aut"
     await settle(shell.pilot)
     await shell.press("enter")
-    await shell.until(lambda: "Auth" in str(shell.app.main.query_one("#header").render()))
+    await shell.until(lambda: "Auth" in shell.chat.label)
 
 
 async def test_a_long_session_shows_its_end_at_once_and_more_on_demand(shell) -> None:

@@ -8,15 +8,24 @@ import pytest
 from textual.widgets import Input
 
 from kbtui.agent.agent import Agent
-from kbtui.agent.events import Earlier, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from kbtui.agent.events import (
+    Earlier,
+    NoticeGiven,
+    ReasoningDelta,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+)
 from kbtui.agent.keeping import Keeping
 from kbtui.errors import StorageError
 from kbtui.history.change import Actor, Origin
 from kbtui.models.roles import ModelStatus
+from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
+from tests.scripted_server import Reply, ScriptedServer, call
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:
@@ -54,26 +63,56 @@ async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> N
     await shell.say("what did we decide on auth?")
     text = shell.text
     assert "> what did we decide on auth?" in text
-    assert '✓ memory_search "auth" 4 hits' in text
-    assert "✓ write_entry decisions/2026-11-auth-pkce created" in text
+    assert 'searched for "auth" · 4 hits' in text
+    assert "✓ ○ 2026-11-auth-pkce created" in text
     assert "PKCE, because the client can't keep a secret [1]." in text
-    assert "[1] decisions/2026-11-auth-pkce:14  Auth: PKCE" in text
-    assert text.index("write_entry") < text.index("PKCE, because") < text.index("[1] decisions")
+    assert "[1] ○ 2026-11-auth-pkce" in text
+    assert text.index("created") < text.index("PKCE, because") < text.index("[1] ○")
     (answer,) = _items(shell, AnswerItem)
     assert answer.source == ANSWER
 
 
+async def test_what_is_waited_for_stands_in_the_status_line_until_it_goes_on(shell) -> None:
+    silent = "Nothing came from localhost for 60 seconds. It is waited for up to 15 minutes."
+    shell.agent.script = [NoticeGiven(silent), *said("At last.")]
+    shell.agent.gate.clear()
+    await shell.say("Hi", wait=False)
+    status = shell.app.main.query_one(StatusLine)
+    await shell.until(lambda: status.memory == "Nothing came from localhost for 60 seconds")
+    assert status.memory in status.render().plain
+    shell.agent.gate.set()
+    await shell.until(lambda: shell.idle)
+    assert status.memory == ""
+
+
+@pytest.mark.parametrize("last", ["Noted: Alice leads it.", ""])
+async def test_with_a_model_and_a_write_each_answer_stands_once(shell, last: str) -> None:
+    kb: KnowledgeBase = shell.app.kb
+    agent = _real_agent(shell)
+    agent.find_editor = lambda: kb.memory.editor
+    kb.agent = agent
+    write = call("write_entry", kind="person", title="Alice", body="Leads the frontend.")
+    script = [Reply("I write that down.", tool_calls=[write]), Reply(last)]
+    with ScriptedServer(script) as server:
+        kb.models.use("openai/scripted", server.url, "none", remember=False)
+        await shell.say("Alice leads the frontend. Note that.")
+    assert shell.text.count("✓ ● Alice created") == 1
+    for answer in filter(None, ("I write that down.", last)):
+        assert shell.text.count(answer) == 1
+    assert "empty answer" not in shell.text
+
+
 async def test_the_header_tells_title_model_context_and_cost(shell) -> None:
-    header = str(shell.app.main.query_one("#header").render())
+    header = shell.chat.label
     assert "offline" in header
     status = ModelStatus("ollama_chat/qwen3:8b", is_local=True, offline=False)
     shell.chat.model = status
     await shell.say("what did we decide on auth?")
-    await shell.until(lambda: shell.app.main.query_one("#header").cost is not None)
-    header = str(shell.app.main.query_one("#header").render())
+    await shell.until(lambda: "today" in shell.chat.label)
+    header = shell.chat.label
     assert "what did we decide on auth?" in header
     assert "ollama_chat/qwen3:8b local" in header
-    assert "ctx " in header
+    assert "%" in header
     assert "$0.01" in header
 
 
@@ -224,7 +263,7 @@ async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(s
     (_, tool) = _items(shell, ToolItem)
     assert shell.transcript.cursor is tool
     await shell.press("enter")
-    assert "→ decisions/2026-11-auth-pkce" in shell.text
+    assert "→ ○ 2026-11-auth-pkce" in shell.text
     opened = []
     shell.app.main.notes.open_entry = lambda path, line=None, edit=False: opened.append(
         (path, line)
@@ -232,7 +271,7 @@ async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(s
     await shell.press("j", "enter")
     assert opened == [("knowledge/decisions/2026-11-auth-pkce.md", None)]
     await shell.press("k", "enter")
-    assert "→ decisions" not in shell.text
+    assert "→ ○" not in shell.text
 
 
 async def test_enter_on_what_is_not_kept_keeps_it_and_k_goes_up(shell, tmp_path) -> None:
@@ -240,7 +279,8 @@ async def test_enter_on_what_is_not_kept_keeps_it_and_k_goes_up(shell, tmp_path)
     shell.agent.script = [TextDelta("Oh."), TurnFinished("Oh.", "", "", not_kept=told)]
     shell.agent.keep = _real_agent(shell).keep
     await shell.say(told)
-    assert f"○ not kept: {told} · Enter keeps it" in shell.text
+    assert "○ not kept: my tea" in shell.text
+    assert "Enter keeps it" in shell.text
     await shell.press("shift+tab")
     (mark,) = _items(shell, NotKeptItem)
     assert shell.transcript.cursor is mark

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.agent.events import Citation, TurnChange
+from kbtui.presentation.notes import Names
 from kbtui.tui.chat.cards import (
     ReasoningItem,
     ToolItem,
@@ -119,15 +120,15 @@ def test_what_comes_from_outside_neither_steers_the_terminal_nor_is_markup(item)
 
 
 def test_a_tool_is_one_line_until_it_is_expanded() -> None:
-    tool = ToolItem(tool="memory_search", arguments='"auth"', details="query: auth")
-    assert plain(tool) == ['▸ … memory_search "auth"']
+    tool = ToolItem(tool="search", arguments='"auth"', details="query: auth")
+    assert plain(tool) == ['▸ … searched for "auth"']
     tool.ok, tool.summary, tool.output = True, "4 hits", "1. one\n2. two"
     tool.changed()
-    assert plain(tool) == ['▸ ✓ memory_search "auth" 4 hits']
+    assert plain(tool) == ['▸ searched for "auth" · 4 hits']
     tool.expanded = True
     tool.changed()
     assert plain(tool) == [
-        '▾ ✓ memory_search "auth" 4 hits',
+        '▾ searched for "auth" · 4 hits',
         "    query: auth",
         "    1. one",
         "    2. two",
@@ -151,10 +152,11 @@ def test_what_a_tool_wrote_can_be_opened_without_the_catalogue() -> None:
     assert only_index.target == Target("knowledge/INDEX.md")
 
 
-def test_a_citation_names_place_and_title() -> None:
-    (item,) = citation_items([Citation(1, "knowledge/people/alice.md", 14, 16, "Alice")], "t")
-    assert plain(item) == ["  [1] people/alice:14  Alice"]
-    assert item.target == Target("knowledge/people/alice.md", 14)
+def test_a_citation_names_the_note_and_the_section() -> None:
+    cited = Citation(1, "knowledge/people/alice-brown.md", 14, 16, "Alice Brown > Role")
+    (item,) = citation_items([cited], "t", Names())
+    assert plain(item) == ["  [1] ○ Alice brown  Role"]
+    assert item.target == Target("knowledge/people/alice-brown.md", 14)
 
 
 def test_arguments_fit_into_a_line_and_long_ones_stay_in_the_details() -> None:

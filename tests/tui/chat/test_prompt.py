@@ -93,9 +93,7 @@ async def test_tab_completes_a_command(shell) -> None:
     await shell.press("tab")
     await shell.type("Weekly planning")
     await shell.press("enter")
-    await shell.until(
-        lambda: "Weekly planning" in str(shell.app.main.query_one("#header").render())
-    )
+    await shell.until(lambda: "Weekly planning" in shell.chat.label)
     assert shell.agent.asked == []
 
 

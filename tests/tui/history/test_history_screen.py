@@ -46,13 +46,13 @@ async def test_commits_are_listed_newest_first_with_their_differences(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb)
         rows = text_of(screen.rows).split("\n")
-        assert len(rows) == 4
-        assert "dream" in rows[0]
-        assert "people/alice created" in rows[0]
+        assert len(rows) == 5
+        assert rows[0].strip() == "Today"
+        assert "Dream  wrote ● Alice" in rows[1]
         await pilot.press("j", "j")
         await until(pilot, lambda: "thirty" in text_of(screen.diff))
         text = text_of(screen.diff)
-        assert "topics/notes.md" in text
+        assert "■ notes" in text
         assert any(line.split() == ["5", "-", "line", "5"] for line in text.split("\n"))
         assert "told so" in str(screen.query_one("#history-what").render())
 
@@ -382,8 +382,8 @@ async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path,
         screen = await history(pilot, kb)
         await until(pilot, lambda: "more files" in text_of(screen.diff))
         text = text_of(screen.diff)
-        assert text.count("topics/t") == 4, "INDEX.md is the fifth"
+        assert text.count("■ T") == 4, "INDEX.md is the fifth"
         assert f"and {len(screen.rows.commit.paths) - 5} more files" in text
         await pilot.press("q")
         screen = await history(pilot, kb, "knowledge/topics/t19.md")
-        await until(pilot, lambda: "topics/t19.md" in text_of(screen.diff))
+        await until(pilot, lambda: "■ T19" in text_of(screen.diff))

@@ -162,7 +162,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
         await arrived(pilot, HistoryScreen, "#history-diff")
         screen = app.screen
         await until(pilot, lambda: len(screen.rows.commits) == 4)
-        assert "only to look at" in str(screen.query_one("#history-title").render())
+        assert "only to look at" in str(screen.rows.border_title)
         for number, key in enumerate("uRB", 1):
             await pilot.press(key)
             await until(pilot, lambda n=number: app.toasts.count("only looked at") == n, key)

@@ -86,7 +86,7 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         await shell.press("n", "a")
         await waiting(shell, screen, 1)
         assert now(tmp_path) == OLD + "- Has a cat\n"
-        title = str(screen.query_one("#inbox-title").render())
+        title = str(screen.query_one(".split-detail").border_subtitle)
         assert "Accepted, u takes it back; 1 still waits: memory/MEMORY" in title
         await shell.press("x")
         await waiting(shell, screen, 0)
@@ -254,7 +254,7 @@ async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
             TurnFinished("It waits.", "", ""),
         ]
         await shell.say("Note Alice")
-        assert "◇ write_entry proposed: people/alice created · F6" in shell.text
+        assert "◇ proposed: people/alice created · F6" in shell.text
         await shell.press("escape")
         shell.transcript.focus()
         await shell.press("k", "k", "o")
@@ -300,8 +300,10 @@ async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_d
                 await shell.press("enter")
             await shell.until(lambda: shell.app.screen is screen)
             await shell.until(lambda text=text: now(tmp_path) == text)
-        await shell.until(lambda: "Taken back" in str(screen.query_one("#inbox-title").render()))
+        await shell.until(
+            lambda: "Taken back" in str(screen.query_one(".split-detail").border_subtitle)
+        )
         await shell.press("u")
         await shell.until(
-            lambda: "Nothing was accepted" in str(screen.query_one("#inbox-title").render())
+            lambda: "Nothing was accepted" in str(screen.query_one(".split-detail").border_subtitle)
         )

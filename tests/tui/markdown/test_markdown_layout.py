@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.markdown.layout import column_widths, heading_line, render_markdown, render_plain
+from kbtui.tui.markdown.inline import Embed, Property
+from kbtui.tui.markdown.layout import column_widths, render_markdown, render_plain
+from kbtui.tui.markdown.syntax import LinkRef, embedded_in
 
 
 def shown(text: str, width: int = 40) -> list[str]:
@@ -27,7 +29,6 @@ def test_tasks_quotes_callouts_rules_and_footnotes():
         "",
         "▌ said",
         "",
-        "▌ Note",
         "▌ Title",
         "▌ body",
         "",
@@ -91,8 +92,122 @@ def test_nothing_is_wider_than_it_may_be_nor_lost(width):
 
 
 def test_html_math_and_what_markdown_does_not_know_stay_readable():
-    text = "<div onclick='x'>\nhi\n</div>\n\na <b>b</b> $x^2$ %%c%%\n"
-    assert shown(text) == ["<div onclick='x'>", "hi", "</div>", "", "a <b>b</b> $x^2$ %%c%%"]
+    text = "<div onclick='x'>\nhi\n</div>\n\na <b>b</b> $x^2$ %%c%% <Widget> List<str>\n"
+    assert shown(text, 60) == ["hi", "", "a b $x^2$  <Widget> List<str>"]
+
+
+def test_what_somebody_said_is_shown_whole():
+    text = "<div onclick='x'>\nhi\n</div>\n\na <b>b</b> %%c%% ^id\n\n> [!tip]- T\n> b\n"
+    lines = [line.text for line in render_markdown(text, 60, whole=True).lines]
+    assert lines[:3] == ["<div onclick='x'>", "hi", "</div>"]
+    assert lines[4:] == ["a <b>b</b> %%c%% ^id", "", "▌ T", "▌ b"]
+
+
+def test_comments_block_ids_and_tags_are_left_out_and_the_lines_keep_their_numbers():
+    text = (
+        "%%\nto do\n\nmore\n%%\n\nSaid. ^quote-1\n\n- item ^a1\n\n^list\n\n<!-- a\nb -->\n"
+        "<div>\n\n<style>\np { x }\n</style>\n\n`%%` and `<!--` ^x ^2 end\n\n```\n%%code%% ^id\n```\n"
+    )
+    lines = [line for line in render_markdown(text, 60).lines if line.text.strip()]
+    assert [(line.text.rstrip(), line.source) for line in lines] == [
+        ("Said.", 7),
+        ("• item", 9),
+        ("%% and <!-- ^x ^2 end", 21),
+        (" %%code%% ^id", 24),
+    ]
+    assert not render_markdown("%% only this %%\n", 60).lines
+
+
+def test_a_comment_that_is_not_closed_is_shown():
+    assert shown("a\n\n%% b\n") == ["a", "", "%% b"]
+    assert shown("a\n\n<!-- b %% c\n") == ["a", "", "<!-- b %% c"]
+
+
+def test_links_pictures_and_breaks_of_html_are_what_they_are():
+    rendered = render_markdown(
+        '<a class="x" href="https://a.b">site</a><br>two <img src="i.png" alt="A cat"/>', 40
+    )
+    assert [line.text for line in rendered.lines] == ["site", "two ▣ A cat"]
+    assert [ref.target for ref in rendered.links] == ["https://a.b", "i.png"]
+
+
+def spans_of(text: str, style: str) -> list[str]:
+    content = render_markdown(text, 60).lines[0].content
+    return [content.plain[at.start : at.end] for at in content.spans if at.style == style]
+
+
+def test_marks_lose_their_signs_and_may_hold_other_styles():
+    text = "==a **b** c== and ==漢字== and `==no==` and 1 == 2 == 3"
+    assert shown(text, 60) == ["a b c and 漢字 and ==no== and 1 == 2 == 3"]
+    assert spans_of(text, ".md--mark") == ["a b c", "漢字"]
+    assert spans_of(text, ".md--strong") == ["b"]
+    assert shown("*a ==b* c== d") == ["*a b* c d"]
+
+
+def test_tags_have_a_style_of_their_own():
+    assert spans_of("#one and #a/b not a#b or #1 [red]", ".md--tag") == ["#one", "#a/b"]
+
+
+def test_a_callout_has_its_own_title_in_the_colour_of_its_kind():
+    rendered = render_markdown("> [!warning|right] Mind **this**\n> body\n> > [!tip]\n", 40)
+    assert [line.text for line in rendered.lines] == ["▌ Mind this", "▌ body", "▌", "▌ ▌ Tip"]
+    styles = [{span.style for span in line.content.spans} for line in rendered.lines]
+    assert ".md--callout-warn" in styles[0]
+    assert ".md--callout-good" in styles[3]
+    body = render_markdown("> [!note]\n> body\n> more\n", 40, first_line=5).lines
+    assert [(line.text, line.source) for line in body] == [("▌ Note", 5), ("▌ body more", 6)]
+
+
+FOLDED = "> [!faq]- Why?\n> Because.\n> > [!bug]+ Open\n> > inside\n"
+
+
+def test_a_folded_callout_is_its_title_until_it_is_opened():
+    rendered = render_markdown(FOLDED, 40, first_line=3)
+    assert [line.text for line in rendered.lines] == ["▌ ▸ Why?"]
+    opened = render_markdown(FOLDED, 40, first_line=3, folds={3: True})
+    assert [line.text for line in opened.lines] == [
+        "▌ ▾ Why?", "▌ Because.", "▌", "▌ ▌ ▾ Open", "▌ ▌ inside",
+    ]  # fmt: skip
+    assert {at: fold.is_open for at, fold in opened.folds.items()} == {3: True, 5: True}
+    closed = render_markdown(FOLDED, 40, first_line=3, folds={3: True, 5: False})
+    assert closed.lines[-1].text == "▌ ▌ ▸ Open"
+    assert len(render_markdown(FOLDED, 40, first_line=3, wanted=4).lines) == 5
+
+
+def test_properties_are_chips_with_links_on_as_many_lines_as_they_need():
+    properties = [
+        Property("", ("topic",)),
+        Property("", ("#a/b",)),
+        Property("related", ("people/bob", "[[x#y|Xavier]]"), linked=True),
+        Property("source", ("see [[Book]] at https://a.b/c?d=[red] now",)),
+        Property("evil", ("\x1b[31m[bold]x\n  y",)),
+    ]
+    rendered = render_markdown("Text\n", 50, first_line=9, properties=properties)
+    assert [(line.text, line.source) for line in rendered.lines] == [
+        (" topic   #a/b   related: people/bob, Xavier ", 1),
+        (" source: see Book at https://a.b/c?d=[red] now ", 1),
+        (" evil: [31m[bold]x y ", 1),
+        ("", 1),
+        ("Text", 9),
+    ]
+    assert [(ref.kind, ref.target, ref.heading) for ref in rendered.links] == [
+        ("wiki", "people/bob", ""),
+        ("wiki", "x", "y"),
+        ("wiki", "Book", ""),
+        ("web", "https://a.b/c?d=[red]", ""),
+    ]
+    assert all(
+        line.content.cell_length <= 12
+        for line in render_markdown("Text", 12, properties=properties).lines
+    )
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["==a ", "<!--", "<!--x%%", "^a", "<a href=x ", "<b ", "> [!a]- ", "[[a", "%% `", " href=x"],
+)
+def test_many_signs_without_an_end_are_shown(sign):
+    assert render_markdown("<a" + (sign * 20_000)[:60_000], 80).lines
 
 
 def test_plain_text_is_only_wrapped():
@@ -106,8 +221,26 @@ def test_plain_text_is_only_wrapped():
     ]
 
 
-def test_a_heading_is_found_as_links_name_it():
-    text = "# One\n## Two & more\ntext\n"
-    assert heading_line(text, "Two & more") == 2
-    assert heading_line(text, "two-more") == 2
-    assert heading_line(text, "none") is None
+def test_what_is_embedded_stands_in_its_place_one_step_deep():
+    text = "a\n\n![[b#C]]\n\n![x](p.png)\n\nin a line ![[b#C]]\n\n![[none]]\n"
+    embeds = {
+        LinkRef("wiki", "b", "C"): Embed("B > C", "one [[d]]\n\n![[b#C]]\n"),
+        LinkRef("markdown", "p.png"): Embed("p.png · 12 bytes"),
+    }
+    rendered = render_markdown(text, 40, first_line=5, embeds=embeds)
+    assert [(line.text, line.source) for line in rendered.lines if line.text] == [
+        ("a", 5),
+        ("│ ▣ B > C", 7),
+        ("│ one d", 7),
+        ("│ ", 7),
+        ("│ ▣ b > C", 7),
+        ("│ ▣ p.png · 12 bytes", 9),
+        ("in a line ▣ b > C", 11),
+        ("▣ none", 13),
+    ]
+    assert [ref.target for ref in rendered.links] == ["b", "d", "b", "p.png", "b", "none"]
+
+
+def test_what_a_text_embeds_is_found_once_and_in_order():
+    text = "![](b.png) ![[a]] [[no]] ![[a|100]] ![w](https://x.y/i.png) ![[#h]] ![s](<c.png> 'T')"
+    assert [ref.target for ref in embedded_in(text)] == ["b.png", "a", "c.png"]

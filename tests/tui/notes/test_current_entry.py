@@ -153,7 +153,7 @@ async def test_an_entry_that_others_link_to_is_deleted_after_a_question(tmp_path
         await pilot.press("d")
         await arrived(pilot, ConfirmScreen, "DiffView")
         await pilot.press("y")
-        await until(pilot, lambda: "Deleted people/alice" in app.toasts)
+        await until(pilot, lambda: "Deleted Alice" in app.toasts)
         assert not (kb.workspace.root / ALICE).exists()
         assert "[[" not in kb.library.find("docker").text
         await pilot.press("u")
@@ -173,12 +173,12 @@ async def test_an_undone_deletion_leaves_no_mark_on_notes_that_are_what_they_wer
         await arrived(pilot, ConfirmScreen, "DiffView")
         await pilot.press("y")
         await until(pilot, lambda: "Alice" not in text_of(notes.knowledge_tree))
-        await until(pilot, lambda: "*edited" in text_of(notes.knowledge_tree), "Docker is so")
+        await until(pilot, lambda: "changed" in text_of(notes.knowledge_tree), "Docker is so")
         await pilot.press("u")
         await arrived(pilot, ConfirmScreen, "DiffView")
         await pilot.press("y")
         await shown(pilot, notes, ALICE)
-        await until(pilot, lambda: "*" not in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "changed" not in text_of(notes.knowledge_tree))
 
 
 async def test_a_change_of_many_files_shows_how_far_it_is_and_stopped_changes_nothing(

@@ -150,3 +150,91 @@ async def test_every_action_of_the_registry_can_be_carried_out():
         if not hasattr(widget, f"action_{action.method}")
     ]
     assert missing == []
+
+
+TASKS = "knowledge/topics/tasks.md"
+WITH_TASKS = "# Tasks\r\n\r\n- [ ] buy milk and bread\r\n- [x] [red]call[/]\r\n\r\nThat is all.\r\n"
+
+
+async def test_space_ticks_the_task_under_the_cursor_and_u_takes_that_back(tmp_path):
+    kb = make_kb(tmp_path, {"topics/tasks.md": WITH_TASKS})
+    file = kb.workspace.root / TASKS
+    app = NotesApp(kb)
+    async with app.run_test(size=(40, 30)) as pilot:
+        notes = await opened(pilot, TASKS, 3)
+        body = notes.view.body
+        await until(pilot, lambda: body.has_cursor)
+        await pilot.press("space")
+        await until(pilot, lambda: "☑ buy milk" in text_of(body))
+        ticked = WITH_TASKS.replace("[ ] buy", "[x] buy").encode()
+        assert file.read_bytes().endswith(ticked), "no other byte of it is another"
+        assert kb.history.commit("HEAD").body == "done: buy milk and bread"
+        assert (
+            body.pointed_source
+            == file.read_bytes().split(b"\r\n").index(b"- [x] buy milk and bread") + 1
+        )
+        await pilot.press("j", "space")
+        await until(pilot, lambda: "☐ [red]call[/]" in text_of(body))
+        await pilot.press("u")
+        await until(pilot, lambda: "☑ [red]call[/]" in text_of(body))
+
+
+async def test_space_goes_on_by_a_page_where_there_is_no_task(tmp_path):
+    text = "# Long\n\n" + "Paragraph.\n\n" * 100
+    app = NotesApp(make_kb(tmp_path, {"topics/tasks.md": text}))
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, TASKS)).view.body
+        await pilot.press("space")
+        await until(pilot, lambda: body.scroll_y > 5)
+
+
+async def test_a_task_that_was_changed_meanwhile_is_left_alone_and_that_is_said(tmp_path):
+    kb = make_kb(tmp_path, {"topics/tasks.md": WITH_TASKS})
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, TASKS, 3)
+        await until(pilot, lambda: notes.view.body.has_cursor)
+        other = WITH_TASKS.replace("milk", "eggs").encode()
+        (kb.workspace.root / TASKS).write_bytes(other)
+        await pilot.press("space")
+        await until(pilot, lambda: "another one by now" in app.toasts)
+        assert (kb.workspace.root / TASKS).read_bytes() == other
+
+
+async def test_space_folds_a_callout(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {"topics/tasks.md": "# Q\n\n> [!faq]- Why\n> Because.\n"}))
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, TASKS, 3)).view.body
+        await until(pilot, lambda: body.has_cursor)
+        await pilot.press("space")
+        await until(pilot, lambda: "Because" in text_of(body))
+        await pilot.press("space")
+        await until(pilot, lambda: "Because" not in text_of(body))
+
+
+async def test_shift_t_lists_the_open_tasks_of_all_notes_and_goes_to_one(tmp_path):
+    other = "# Other\n\n- [ ] water plants\n- [ ] \x1b[31m[red]odd\n"
+    entries = {
+        "topics/tasks.md": WITH_TASKS,
+        "topics/z.md": other,
+        "topics/x.md": b"\0- [ ] no\xff",
+    }
+    app = NotesApp(make_kb(tmp_path, entries))
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        await pilot.press("T")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        listed = text_of(app.screen.choices)
+        rows = [row.split("  ")[0].strip() for row in listed.split("\n")]
+        assert rows == ["☐ buy milk and bread", "☐ water plants", "☐ [31m[red]odd"]
+        await pilot.press(*"plants", "enter")
+        await shown(pilot, notes, "knowledge/topics/z.md")
+        await until(pilot, lambda: notes.view.body.pointed_source == 3)
+
+
+async def test_where_no_task_is_open_that_is_said(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("T")
+        await until(pilot, lambda: "No note has a task" in app.toasts)

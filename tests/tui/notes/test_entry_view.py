@@ -5,8 +5,8 @@ from textual.selection import Selection
 
 from kbtui.history.change import Actor
 from kbtui.tui.markdown import markdown_view
-from kbtui.tui.markdown.inline import LinkRef
 from kbtui.tui.markdown.markdown_view import MarkdownView
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.notes import documents
 from tests.tui.at_rest import Door, rest
 from tests.tui.notes_support import (
@@ -29,10 +29,9 @@ async def test_an_entry_is_shown_rendered_below_what_its_frontmatter_says(tmp_pa
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:
         notes = await opened(pilot, "knowledge/people/alice.md")
-        assert "person · #team" in header_of(notes)
         assert "Owns analytics." in header_of(notes)
         text = text_of(notes.view.body)
-        assert text.startswith("Alice\n━")
+        assert text.startswith(" person   #team   aliases: Al\n\nAlice\n━")
         assert "Works on postgresql with Bob" in text
         assert "• likes tea" in text
         assert "---" not in text
@@ -49,6 +48,16 @@ async def test_opening_at_a_line_scrolls_there_and_highlights_it(tmp_path):
         assert "Paragraph 150." in text_of(body)
 
 
+async def test_it_stays_highlighted_when_what_the_links_lead_to_is_known(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/people/alice.md", 11)
+        body = notes.view.body
+        await until(pilot, lambda: notes.view.links and body.flashed)
+        assert any(link.path is None for link in notes.view.links.outgoing)
+        assert [body.lines[y].text for y in body.flashed] == ["Notes"]
+
+
 EMPTY = (
     "---\ntype: person\n---\n# Carol\n\n## Role\n\n## Works on\n\n- billing\n\n"
     "## Hobbies\n\n## Notes\n\n"
@@ -61,7 +70,8 @@ async def test_sections_of_the_template_without_text_are_not_shown_and_stay_in_t
     async with app.run_test() as pilot:
         body = (await opened(pilot, "knowledge/people/carol.md")).view.body
         shown = [line.content.plain for line in body.lines if line.content.plain.strip()]
-        assert [shown[0], *shown[2:]] == ["Carol", "Works on", "• billing", "Hobbies"]
+        assert shown[0] == " person "
+        assert [shown[1], *shown[3:]] == ["Carol", "Works on", "• billing", "Hobbies"]
         assert kb.library.find("Carol").text == EMPTY
 
 
@@ -272,16 +282,106 @@ async def test_selected_text_is_copied_without_the_breaks_of_wrapping(tmp_path):
         assert body.get_selection(everything) == (f"{words}\n\nend", "\n")
 
 
+FOLDED = "---\nrelated: [people/bob]\n---\n# Q\n\n> [!faq]- Why\n> Because.\n"
+
+
+async def test_a_callout_opens_by_a_click_and_where_a_line_in_it_is_gone_to(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {**DEFAULT, "topics/q.md": FOLDED}))
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, "knowledge/topics/q.md")).view.body
+        assert "▸ Why" in text_of(body)
+        assert "Because" not in text_of(body)
+        await click_link(pilot, body, "▸ Why")
+        await until(pilot, lambda: "▾ Why\n▌ Because." in text_of(body))
+        await click_link(pilot, body, "▾ Why")
+        await until(pilot, lambda: "Because" not in text_of(body))
+        app.notes.open_entry("knowledge/topics/q.md", 7)
+        await until(pilot, lambda: "Because" in text_of(body) and body.pointed_source == 7)
+
+
+async def test_a_link_in_a_property_is_followed(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {**DEFAULT, "topics/q.md": FOLDED}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/q.md")
+        await click_link(pilot, notes.view.body, "people/bob")
+        await shown(pilot, notes, "knowledge/people/bob.md")
+
+
+EMBEDS = (
+    "# E\n\n![[alice#Notes]]\n\n![[photo.png]]\n\n![[bob]]\n\n![[alice#None]]\n\n![[e]]\n\nend\n"
+)
+
+
+async def test_parts_of_other_notes_and_the_names_of_pictures_are_shown_inside(tmp_path):
+    entries = {**DEFAULT, "topics/e.md": EMBEDS, "topics/photo.png": b"\x89PNG" + b"\0" * 2_000}
+    app = NotesApp(make_kb(tmp_path, entries))
+    async with app.run_test(size=(90, 60)) as pilot:
+        notes = await opened(pilot, "knowledge/topics/e.md")
+        body = notes.view.body
+        await until(pilot, lambda: "│ • likes tea" in text_of(body))
+        text = text_of(body)
+        assert "▣ Alice > Notes" in text
+        assert "▣ photo.png · 2 kB" in text
+        assert "Knows Alice." in text
+        assert "▣ Alice > None · there is no such part" in text
+        assert text.count("│ ▣ E") == 0, "a note isn't shown in itself"
+        await click_link(pilot, body, "Alice.")
+        await shown(pilot, notes, "knowledge/people/alice.md")
+
+
+async def test_o_shows_the_headings_and_goes_to_one(tmp_path):
+    text = "# Long\n\n" + "\n".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(1, 60))
+    app = NotesApp(make_kb(tmp_path, {"topics/long.md": text, "topics/x.md": "No heading\n"}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/long.md")
+        await pilot.press("o")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press(*"part 42", "enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1 and notes.view.body.flashed)
+        body = notes.view.body
+        assert [body.lines[y].text for y in body.flashed] == ["Part 42"]
+        assert body.has_focus
+        await opened(pilot, "knowledge/topics/x.md")
+        await pilot.press("o")
+        await until(pilot, lambda: "no headings" in app.toasts)
+
+
+HOSTILE = (
+    "---\ntags: ['[red]', '\\e[2J']\nx: '[[\\e]8;;http://evil\\e]]'\nlong: '"
+    + "y" * 5_000
+    + "'\n---\n"
+    "# [bold]\x1b[31mT[/bold]\n\n> [!\x1b]- [/red] \u202eevil\n> %%\n\n==[blink]\x07== #t[red] <b>\x1b]0;x\x07</b>\n\n"
+    "![[e]]\n\n- [ ] [@click=app.quit]x[/]\n\nعربي עברית 漢字 👩\u200d👩\u200d👧\n\n"
+    + "".join(f"![[bob#{n}]]\n\n" for n in range(100))
+    + "".join(f"[[missing {n}]] " for n in range(1_500))
+)
+
+
+async def test_a_hostile_note_is_shown_in_a_small_terminal_and_steers_nothing(tmp_path):
+    app = NotesApp(make_kb(tmp_path, {**DEFAULT, "topics/e.md": HOSTILE}))
+    async with app.run_test(size=(40, 12)) as pilot:
+        body = (await opened(pilot, "knowledge/topics/e.md")).view.body
+        await until(pilot, lambda: any("there is no such part" in line.text for line in body.lines))
+        text = "\n".join(line.text for line in body.lines)
+        assert not any(char in text for char in "\x1b\x07\u202e")
+        for shown_as_written in ("[bold]", "[/red]", "[blink]", "[@click=app.quit]x[/]", "漢字"):
+            assert shown_as_written in text
+        assert "missing 1499" in text.replace("\n", " ")
+        assert max(line.content.cell_length for line in body.lines) <= body.size.width
+        await pilot.press("G", "j", "K", "o", "escape", "space")
+        assert body.is_attached
+
+
 async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(
     tmp_path, monkeypatch
 ):
     text = "# Long\n\n" + "\n\n".join(f"Paragraph **{n}** of many." for n in range(4_000))
     door, render = Door(), markdown_view._render
 
-    def render_all_behind_the_door(source, width):
+    def render_all_behind_the_door(source, *room):
         if source.text == text:
             door.wait()
-        return render(source, width)
+        return render(source, *room)
 
     monkeypatch.setattr(markdown_view, "_render", render_all_behind_the_door)
     app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))

@@ -5,17 +5,22 @@ from kbtui.tui.messages import AskAbout, OpenHistory, OpenSearch
 from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, shown, text_of, until
 
 
+def _rows(tree) -> list[str]:
+    """The rows as they read, however wide the gap before what stands at the right."""
+    return [" ".join(line.split()) for line in text_of(tree).split("\n")]
+
+
 async def test_it_shows_categories_with_counts_and_a_small_base_unfolded(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:
         notes = await ready(pilot)
-        assert text_of(notes.knowledge_tree).split("\n") == [
-            "▾ people 2",
-            "    Alice",
-            "    Bob",
-            "▾ topics 2",
-            "    Docker",
-            "    PostgreSQL",
+        assert _rows(notes.knowledge_tree) == [
+            "▾ People 2",
+            "● Alice",
+            "● Bob",
+            "▾ Topics 2",
+            "■ Docker",
+            "■ PostgreSQL",
         ]
 
 
@@ -40,7 +45,7 @@ async def test_a_large_base_starts_folded(tmp_path):
     app = NotesApp(make_kb(tmp_path, {f"topics/t{n}.md": f"# T{n}\n" for n in range(60)}))
     async with app.run_test() as pilot:
         notes = await ready(pilot)
-        assert text_of(notes.knowledge_tree) == "▸ topics 60"
+        assert _rows(notes.knowledge_tree) == ["▸ Topics 60"]
 
 
 async def test_the_cursor_stays_with_its_entry_when_others_appear_above(tmp_path):
@@ -62,16 +67,16 @@ async def test_what_changed_is_marked_until_it_is_looked_at(tmp_path):
         notes = await ready(pilot)
         agent_writes(kb, "knowledge/people/bob.md", "# Bob\n\nNew.\n")
         kb.library.create("topic", "Kafka")
-        await until(pilot, lambda: "kb *edited" in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "✎ kbtui" in text_of(notes.knowledge_tree))
         assert "Kafka" in text_of(notes.knowledge_tree)
         lines = text_of(notes.knowledge_tree).split("\n")
-        assert any("Kafka" in line and line.endswith(" *new") for line in lines)
+        assert any("Kafka" in line and line.endswith(" new") for line in lines)
         notes.open_entry("knowledge/people/bob.md")
         await shown(pilot, notes, "knowledge/people/bob.md")
-        await until(pilot, lambda: "*edited" not in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "✎" not in text_of(notes.knowledge_tree))
         await pilot.press("h")
         notes.knowledge_tree.toggle(notes.knowledge_tree.rows[3].folder)
-        await until(pilot, lambda: "▸ topics 3  *1" in text_of(notes.knowledge_tree))
+        await until(pilot, lambda: "▸ Topics ✎ 1 3" in _rows(notes.knowledge_tree))
 
 
 async def test_the_filter_shows_matches_with_the_cursor_on_the_best(tmp_path):

@@ -43,7 +43,7 @@ async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_paus
         assert len(kb.search.asked) < 8, "keys in quick succession are asked together"
         text = text_of(screen.hits)
         assert "Long  Long" in text
-        assert "topics:101" in text
+        assert "Topics · line 101" in text
         assert "a Paragraph 50. here" in text
         assert "Owns it [31m[b]x" in text
 
@@ -72,7 +72,7 @@ async def test_a_hit_in_a_long_passage_leads_to_the_line_that_matches(tmp_path):
         preview = screen.query_one("#search-preview")
         await until(pilot, lambda: "Paragraph 50." in text_of(preview))
         assert preview.lines[preview.flashed.start].content.plain == "Paragraph 50."
-        assert "topics:101" in text_of(screen.hits)
+        assert "Topics · line 101" in text_of(screen.hits)
 
 
 async def test_ctrl_t_changes_where_is_searched(tmp_path):
@@ -163,3 +163,16 @@ async def test_a_hit_in_a_document_opens_the_text_of_its_page_and_is_not_for_edi
         await pilot.press("enter")
         await until(pilot, lambda: "Line 30 of page 2." in text_of(app.notes.view.body))
     assert why_not_editable(load_document(kb, "docs/a.pdf")).startswith("This is the text that was")
+
+
+async def test_what_conversations_hold_is_counted_and_a_click_searches_them(tmp_path):
+    kb = searchable(tmp_path)
+    kb.search.elsewhere = 12
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "para")
+        await until(pilot, lambda: "12 in conversations" in state(screen))
+        at = (state(screen).index("12 in") + 1, 0)
+        await pilot.click("#search-state", offset=at)
+        await until(pilot, lambda: kb.search.asked[-1] == ("para", "sessions", True))
+        assert "in conversations" not in state(screen)

@@ -1,0 +1,126 @@
+"""What a commit did, as a sentence without its subject: ``wrote ◆ Auth and ● Alice``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kbtui.history.objects.commit import Actor, Commit, PathChange, is_derived
+from kbtui.presentation.actors import committer
+from kbtui.presentation.notes import Named, Names
+from kbtui.text import counted
+from kbtui.workspace.layout import ENTRIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Piece = str | Named
+"""Of a sentence: words, or a note, which a face gives its colour and leads to."""
+_NAMED = 3
+"""Notes that a part of a sentence names; of more the first two, and how many there are besides."""
+_MANY = 20
+"""Notes that are only counted."""
+_BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
+
+
+class Deed(NamedTuple):
+    """What a commit did: the sentence in its pieces."""
+
+    pieces: tuple[Piece, ...]
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return "".join(str(piece) for piece in self.pieces)
+
+
+def is_upkeep(commit: Commit) -> bool:
+    """True of a commit that changed nothing but what follows from other files."""
+    return bool(commit.paths) and all(is_derived(change.path) for change in commit.paths)
+
+
+def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:
+    """Say what a commit did, to the file `about` first; where no path is known, its subject."""
+    changes = [change for change in commit.paths if not is_derived(change.path)] or [*commit.paths]
+    changes.sort(key=lambda change: about not in {change.path, change.old_path})
+    parts = [*_parts(commit, changes, names)] or [[commit.subject]]
+    pieces: list[Piece] = [_lead(commit)] if _lead(commit) else []
+    for number, part in enumerate(parts):
+        pieces += ["; ", *part] if number else part
+    return Deed(tuple(pieces))
+
+
+def sentence(commit: Commit, names: Names) -> str:
+    """The whole sentence in plain text, with who did it: ``You deleted ○ Kanban``."""
+    return f"{committer(commit)} {deed(commit, names)}"
+
+
+def _lead(commit: Commit) -> str:
+    if commit.origin.undoes is not None:
+        return "undid a change: "
+    return "brought back: " if commit.brings_back else ""
+
+
+def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Iterator[list[Piece]]:
+    by_kind: dict[str, list[PathChange]] = {}
+    for change in changes:
+        by_kind.setdefault(change.kind, []).append(change)
+    for change in by_kind.get("renamed", [])[:_NAMED]:
+        yield [_rename(change, names), names[change.path]]
+    if len(by_kind.get("renamed", ())) > _NAMED:
+        yield [f"moved {counted(len(by_kind['renamed']) - _NAMED, 'other note')}"]
+    if "deleted" in by_kind:
+        yield ["deleted ", *_listed(by_kind["deleted"], names)]
+    moved = _moved(commit, names)
+    if moved:
+        yield moved
+    if "added" in by_kind:
+        verb = _BRINGS.get(commit.actor, "wrote")
+        yield [f"{verb} ", *_listed(by_kind["added"], names)]
+    targets = {each.target for each in commit.moves} | {each.source for each in commit.moves}
+    changed = [
+        each for each in by_kind.get("modified", ()) if not moved or each.path not in targets
+    ]
+    follows = "renamed" in by_kind or "deleted" in by_kind
+    if changed and follows:
+        yield [f"{counted(len(changed), 'note')} mended"]
+    elif changed:
+        yield ["changed ", *_listed(changed, names)]
+
+
+def _rename(change: PathChange, names: Names) -> str:
+    old, new = change.old_path or "", change.path
+    if old.rpartition("/")[2] == new.rpartition("/")[2]:
+        return f"moved from {_folder(old)} to {_folder(new)}: "
+    return f"renamed {names[old].title} to "
+
+
+def _folder(path: str) -> str:
+    return path.removeprefix(ENTRIES).rpartition("/")[0] or "the top"
+
+
+def _moved(commit: Commit, names: Names) -> list[Piece]:
+    targets = [*dict.fromkeys(move.target for move in commit.moves)]
+    count = sum(move.count for move in commit.moves)
+    if not targets or commit.actor is Actor.YOU:
+        return []
+    return [f"moved {counted(count, 'line')} to ", *_joined([names[path] for path in targets])]
+
+
+def _listed(changes: Sequence[PathChange], names: Names) -> list[Piece]:
+    notes = [each for each in changes if each.path.startswith(ENTRIES)]
+    if len(changes) > _MANY:
+        return [counted(len(changes), "note" if len(notes) == len(changes) else "file")]
+    return _joined([names[change.path] for change in changes])
+
+
+def _joined(named: Iterable[Named]) -> list[Piece]:
+    several = list(named)
+    if len(several) > _NAMED:
+        first, second, *rest = several
+        return [first, ", ", second, f" and {len(rest)} more"]
+    pieces: list[Piece] = []
+    for number, each in enumerate(several):
+        if number:
+            pieces.append(" and " if number == len(several) - 1 else ", ")
+        pieces.append(each)
+    return pieces

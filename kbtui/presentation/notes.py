@@ -1,0 +1,123 @@
+"""Notes as people know them: by a title, and by the sign of their kind; never by a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from kbtui.knowledge.entries.habits import DATED
+from kbtui.presentation.moments import day_said
+from kbtui.text import clean_line, slugify
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
+
+if TYPE_CHECKING:
+    from kbtui.knowledge.entries.entry import EntryInfo
+
+
+class Kind(NamedTuple):
+    """What a note is about: its name in colours and settings, its sign, and its letter."""
+
+    name: str
+    sign: str
+    letter: str
+
+
+KINDS: Mapping[str, Kind] = {
+    "decision": Kind("decision", "◆", "D"),
+    "person": Kind("person", "●", "P"),
+    "project": Kind("project", "▲", "J"),
+    "topic": Kind("topic", "■", "T"),
+    "fact": Kind("fact", "▪", "F"),
+    "preference": Kind("preference", "★", "S"),
+    "reference": Kind("reference", "¶", "R"),
+}
+OTHER = Kind("other", "○", "O")
+"""Of a note that has none of them, as most of somebody's vault."""
+_STEP = " > "  # between headings, as the search index says them
+_INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+_MEMORY = "memory/MEMORY.md"
+_SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
+_DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
+
+
+def kind_of(type_: str | None) -> Kind:
+    """The kind that an entry's type stands for."""
+    return KINDS.get((type_ or "").casefold(), OTHER)
+
+
+def title_of(info: EntryInfo) -> str:
+    """The title of an entry.
+
+    Where a person gave the file a name that reads as one (capitals, spaces), it is the file's name.
+    """
+    slug = clean_line(info.slug)
+    named = bool(slug) and slug != slugify(slug) and any(char.isalpha() for char in slug)
+    reads = " " in slug or (slug[:1].isupper() and "." not in slug and "_" not in slug)
+    return slug if named and reads else clean_line(info.title) or slug
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file as it is said: its title, and its kind where it is an entry."""
+
+    path: str
+    title: str
+    kind: Kind | None = None
+
+    def __str__(self) -> str:
+        """Sign and title."""
+        return f"{self.kind.sign} {self.title}" if self.kind is not None else self.title
+
+
+class Names:
+    """Names files by the titles of the entries that there are; others by what their path says."""
+
+    def __init__(self, infos: Iterable[EntryInfo] = ()) -> None:
+        self._infos = {info.path: info for info in infos}
+
+    def __getitem__(self, path: str) -> Named:
+        """The name of any path of a workspace, gone ones included."""
+        info = self._infos.get(path)
+        if info is not None:
+            return Named(path, title_of(info), kind_of(info.type))
+        return _by_path(path)
+
+    def section(self, path: str, heading: str = "") -> str:
+        """A place in a note: its title, and the section where there is one that it isn't called."""
+        title, section = self[path].title, clean_line(heading).rpartition(_STEP)[2]
+        return f"{title}{_INTO}{section}" if section and section != title else title
+
+
+def name_of(path: str) -> str:
+    """What a path alone says of the name of its file."""
+    return _by_path(path).title
+
+
+def _by_path(path: str) -> Named:
+    day = _DAY.fullmatch(path)
+    if path == _MEMORY:
+        return Named(path, "Memory")
+    if day is not None:
+        return Named(path, _day_title(day[1]))
+    skill = _SKILL.fullmatch(path)
+    if skill is not None:
+        return Named(path, f"the skill {clean_line(skill[1])}")
+    if path in BOOTSTRAP_FILES:
+        return Named(path, path.removesuffix(".md"))
+    slug = clean_line(short_name(path).rpartition("/")[2])
+    is_entry = path.startswith(ENTRIES) and path.endswith(".md")
+    words = DATED.sub("", slug, count=1) or slug
+    if slug == slugify(slug) and not words[:1].isdigit():
+        words = words.replace("-", " ")
+        slug = words[:1].upper() + words[1:]
+    return Named(path, slug or clean_line(path), OTHER if is_entry else None)
+
+
+def _day_title(day: str) -> str:
+    try:
+        return f"the day {day_said(date.fromisoformat(day))}"
+    except ValueError:
+        return day

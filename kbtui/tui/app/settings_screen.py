@@ -1,0 +1,471 @@
+"""Settings as a form: groups at the left, fields at the right, what each means below them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual import events, on
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from kbtui.errors import KbtuiError
+from kbtui.setting_values import (
+    HIDDEN,
+    Setting,
+    all_settings,
+    as_toml,
+    checked,
+    write_setting,
+)
+from kbtui.settings import config_file
+from kbtui.text import clean_line, fold
+from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
+from kbtui.tui.messages import with_errors_told
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.dialogs import Dialog, PickDialog, TextDialog
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+_ROLES = {
+    "chat": "answers you",
+    "consolidate": "condenses conversations",
+    "dream": "curates what is known",
+    "import": "reads what is brought in",
+    "embed": "finds by meaning",
+}
+_UNSET = {"chat": "what is found here", "embed": "the built-in one"}
+_SAME_AS_CHAT = "same as chat"
+_MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
+_LATER = "It holds from the next start on."
+
+
+class Field(NamedTuple):
+    """A row of the form: a setting, or the keys of an action, and how it is said."""
+
+    group: str
+    label: str
+    value: str
+    setting: Setting
+    action: Action | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """True where the value isn't the default."""
+        return bool(self.setting.source)
+
+    def fits(self, wanted: str) -> bool:
+        """True where all words that were typed are somewhere in it."""
+        said = fold(f"{self.group} {self.label} {self.value} {self.setting.name} {self.about}")
+        return all(word in said for word in wanted.split())
+
+    @property
+    def about(self) -> str:
+        """What it means."""
+        return self.setting.about
+
+    @property
+    def standard(self) -> str:
+        """The default, as it is said."""
+        if self.action is not None:
+            return key_names(self.action.keys)
+        return _unset(self.setting) if _is_role(self.setting) else said(self.setting.default)
+
+
+def said(value: Any) -> str:
+    """A value as a person reads it."""
+    if value is None or value in ([], {}, ""):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value)
+    return clean_line(f"{value:,}" if isinstance(value, int) else str(value))
+
+
+def fields_of(settings: Iterable[Setting], keymap: Mapping[str, str]) -> list[Field]:
+    """The rows of the form: models first, keys by their actions."""
+    found = list(settings)
+    models = [_role(each) for each in found if _is_role(each)]
+    rest = [
+        Field(_group(each), _label(each.name), said(each.value), each)
+        for each in found
+        if not _is_role(each) and each.name != "ui.keys"
+    ]
+    keys = next(each for each in found if each.name == "ui.keys")
+    return [*models, *rest, *_keys(keys, keymap)]
+
+
+def _is_role(setting: Setting) -> bool:
+    return setting.name.startswith("models.") and setting.name.endswith(".model")
+
+
+def _role(setting: Setting) -> Field:
+    role = setting.name.split(".")[1]
+    value = _unset(setting) if setting.value is None else said(setting.value)
+    return Field(_MODELS, f"{role}: {_ROLES.get(role, '')}", value, setting)
+
+
+def _unset(setting: Setting) -> str:
+    """What a role does without a model of its own."""
+    return _UNSET.get(setting.name.split(".")[1], _SAME_AS_CHAT)
+
+
+def _group(setting: Setting) -> str:
+    section = setting.name.partition(".")[0]
+    named = {"models": _DETAILS, "mcp": "Other agents", "ui": "Looks"}
+    return named.get(section, section.capitalize())
+
+
+def _label(name: str) -> str:
+    return ": ".join(name.split(".")[1:]).replace("_", " ")
+
+
+def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
+    rows = []
+    for action in ACTIONS:
+        if action.keys:
+            own = setting.source if action.id in (setting.value or {}) else ""
+            each = Setting(f"ui.keys.{action.id}", action.help, None, None, own)
+            label = f"{CONTEXT_TITLES[action.context]}: {action.title}"
+            rows.append(Field(_KEYS, label, key_names(keys_of(action, keymap)), each, action))
+    return rows
+
+
+class FieldList(RowList):
+    """Fields with their values; what differs from the default is bold and says where it is from."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._fields: Sequence[Field] = ()
+
+    def show_fields(self, fields: Sequence[Field], name: str = "") -> None:
+        """Show fields, with the cursor on the one of that name."""
+        self._fields = fields
+        names = [field.setting.name for field in fields]
+        self.rows_changed(names.index(name) if name in names else 0)
+
+    @property
+    def field(self) -> Field | None:
+        """The field that the cursor is on."""
+        return self._fields[self.cursor] if self._fields else None
+
+    @property
+    def row_count(self) -> int:
+        """How many there are."""
+        return len(self._fields)
+
+    def empty_text(self) -> Content:
+        """Say that nothing fits."""
+        return Content.styled(" Nothing fits that.", ".rows--muted")
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw label and value."""
+        field = self._fields[index]
+        room = max(10, width // 2)
+        label = Content(f" {field.label}").truncate(room - 1, ellipsis=True)
+        style = ".rows--strong" if field.is_given else ".rows--muted"
+        value = Content.styled(field.value, style).truncate(width - room - 1, ellipsis=True)
+        return [label + Content(" " * (room - label.cell_length)) + value]
+
+
+class KeyPressDialog(Dialog[str]):
+    """Answers with the key that is pressed."""
+
+    HINT = "press the key · Esc leaves"
+
+    def __init__(self, action: Action) -> None:
+        super().__init__()
+        self.TITLE_TEXT = action.title
+        self._about = action.help
+
+    def compose_question(self) -> ComposeResult:
+        """What it is for."""
+        yield Static(Content(self._about))
+
+    def on_key(self, event: events.Key) -> None:
+        """Take any key but Esc."""
+        if event.key != "escape":
+            event.stop()
+            event.prevent_default()
+            self.dismiss(event.key)
+
+
+class SettingsScreen(Screen[None]):
+    """Shows every setting and changes those of the person's own file; nothing else is written.
+
+    Args:
+        kb: Whose settings.
+        keymap: The keys that the person has changed, by action id.
+    """
+
+    DEFAULT_CSS = """
+    SettingsScreen {
+        #settings-body { height: 1fr; layout: horizontal; }
+        #settings-groups { width: 24; height: 100%; }
+        #settings-fields { width: 1fr; height: 100%; }
+        #settings-list { height: 1fr; }
+        #settings-filter { height: 1; border: none; padding: 0 1; background: $boost; }
+        #settings-about {
+            height: auto; max-height: 8; padding: 0 1; margin-top: 1; background: $surface;
+        }
+        #settings-wrong { display: none; height: auto; color: $text-error; padding: 0 1; }
+        &.-wrong #settings-wrong { display: block; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("settings")]
+
+    def __init__(self, kb: KnowledgeBase, keymap: Mapping[str, str]) -> None:
+        super().__init__()
+        self._kb = kb
+        self._keymap = dict(keymap)
+        self._fields: list[Field] = []
+        self._wanted = ""
+
+    def compose(self) -> ComposeResult:
+        """What is wrong, groups, fields, what the field means, keys."""
+        yield Static(id="settings-wrong", markup=False)
+        with Divided(id="settings-body"):
+            with Pane(id="settings-groups") as groups:
+                groups.label_with("Settings")
+                yield ChoiceList(id="settings-names")
+            with Pane(id="settings-fields"):
+                yield FieldList(id="settings-list")
+                yield Static(id="settings-about", markup=False)
+        yield Hints()
+
+    @property
+    def groups(self) -> ChoiceList:
+        """The groups."""
+        return self.query_one(ChoiceList)
+
+    @property
+    def rows(self) -> FieldList:
+        """The fields of the group, or those that fit the filter."""
+        return self.query_one(FieldList)
+
+    def on_mount(self) -> None:
+        """Read the settings."""
+        self.rows.focus()
+        run_latest(self, "read", self._read)
+
+    # Reading
+
+    async def _read(self) -> None:
+        """Read what is set now; of a file that is wrong, say so and show what is in force."""
+        root, wrong = self._kb.workspace.root, ""
+        try:
+            found = await asyncio.to_thread(all_settings, root)
+        except KbtuiError as error:
+            wrong = f"{error.message} {error.hint} Nothing of it is touched. In force:"
+            found = await asyncio.to_thread(all_settings, root, self._kb.settings)
+        self.set_class(bool(wrong), "-wrong")
+        self.query_one("#settings-wrong", Static).update(clean_line(wrong))
+        own = next(each.value for each in found if each.name == "ui.keys")
+        self._keymap |= {name: keys for name, keys in own.items() if keys}
+        self._fields = fields_of(found, self._keymap)
+        names = list(dict.fromkeys(field.group for field in self._fields))
+        if self.groups.row_count != len(names):
+            self.groups.show_choices([Choice(name, "", name) for name in names])
+        self._show()
+
+    def _show(self) -> None:
+        """Show what fits the filter, else the group."""
+        choice = self.groups.choice
+        group = choice.value if choice is not None else _MODELS
+        fitting = (
+            [field for field in self._fields if field.fits(self._wanted)]
+            if self._wanted
+            else [field for field in self._fields if field.group == group]
+        )
+        at = self.rows.field.setting.name if self.rows.field is not None else ""
+        title = f"All that fits {self._wanted!r}" if self._wanted else group
+        self.query_one("#settings-fields", Pane).label_with(title)
+        self.rows.show_fields(fitting, at)
+        self._explain()
+
+    def _explain(self) -> None:
+        """Say what the field means, what it is by itself, and where its value is from."""
+        field = self.rows.field
+        about = self.query_one("#settings-about", Static)
+        about.display = field is not None
+        if field is not None:
+            source = field.setting.source or "nobody"
+            about.update(
+                Content.assemble(
+                    (f"{field.about or field.label}\n", "bold"),
+                    (f"default {field.standard}\nset by {clean_line(source)}", "$text-muted"),
+                )
+            )
+
+    @on(RowList.Highlighted, "#settings-names")
+    def _other_group(self, event: RowList.Highlighted) -> None:
+        event.stop()
+        self._wanted = ""
+        self._show()
+
+    @on(RowList.Highlighted, "#settings-list")
+    def _other_field(self, event: RowList.Highlighted) -> None:
+        event.stop()
+        self._explain()
+
+    @on(RowList.Selected)
+    def _chosen(self, event: RowList.Selected) -> None:
+        event.stop()
+        self.action_change()
+
+    # Moving
+
+    def action_down(self) -> None:
+        """Next row."""
+        self._list.cursor += 1
+
+    def action_up(self) -> None:
+        """Previous row."""
+        self._list.cursor -= 1
+
+    @property
+    def _list(self) -> RowList:
+        return self.groups if self.groups.has_focus else self.rows
+
+    def action_left(self) -> None:
+        """Go to the groups."""
+        self.groups.focus()
+
+    def action_right(self) -> None:
+        """Go to the fields."""
+        self.rows.focus()
+
+    async def action_filter(self) -> None:
+        """Show only what fits what is typed."""
+        if not self.query(Input):
+            field = Input(placeholder="filter all settings", id="settings-filter")
+            await self.query_one("#settings-fields", Vertical).mount(field, before=self.rows)
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _filter_by(self, event: Input.Changed) -> None:
+        event.stop()
+        self._wanted = fold(event.value).strip()
+        self._show()
+
+    @on(Input.Submitted)
+    def _filtered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.rows.focus()
+
+    def action_back(self) -> None:
+        """End the filter, or close the form."""
+        if not self.query(Input):
+            self.dismiss(None)
+            return
+        self.query(Input).remove()
+        self._wanted = ""
+        self._show()
+        self.rows.focus()
+
+    # Changing
+
+    def action_change(self) -> None:
+        """Change the field, in the way that fits it."""
+        if self.groups.has_focus:
+            self.rows.focus()
+        elif self.rows.field is not None:
+            run_latest(self, "change", with_errors_told, self, self._change, self.rows.field)
+
+    def action_reset(self) -> None:
+        """Take the field out of the person's file."""
+        if self.rows.field is not None:
+            run_latest(self, "change", with_errors_told, self, self._reset, self.rows.field)
+
+    async def _reset(self, field: Field) -> None:
+        if field.action is not None:
+            self._keymap.pop(field.action.id, None)
+        await self._write(field, None)
+
+    async def _change(self, field: Field) -> None:
+        if field.action is not None:
+            await self._change_keys(field, field.action)
+        elif field.setting.choices == (True, False):
+            await self._write(field, not field.setting.value)
+        else:
+            text = await self._ask(field)
+            if text is not None:
+                value = await asyncio.to_thread(checked, field.setting.name, text)
+                await self._write(field, value)
+
+    async def _ask(self, field: Field) -> str | None:
+        """What it shall be, as text; a role that is to be as the chat is taken out at once."""
+        if field.setting.name == "ui.theme":
+            themes = [name for name in self.app.available_themes if name.startswith("kbtui-")]
+            others = sorted(set(self.app.available_themes) - set(themes))
+            return await self._pick(field, [*sorted(themes), *others])
+        if field.setting.choices:
+            return await self._pick(field, field.setting.choices)
+        if _is_role(field.setting):
+            return await self._pick_model(field)
+        value = field.setting.value
+        text = "" if value in (None, HIDDEN) else as_toml(value)
+        return await self.app.push_screen_wait(TextDialog(field.label, text, field.about))
+
+    async def _pick(self, field: Field, values: Sequence[Any]) -> str | None:
+        choices = [Choice(said(each), "", str(each)) for each in values]
+        return await self.app.push_screen_wait(PickDialog(field.label, choices))
+
+    async def _pick_model(self, field: Field) -> str | None:
+        """A model that is found here, any other by its name, or none of its own."""
+        found = [each for each in await self._kb.models.discover() if each.usable]
+        choices = [Choice(each.name, each.about, each.name) for each in found]
+        if field.setting.value is not None:
+            choices.insert(0, Choice("none of its own", field.standard, ""))
+        dialog = PickDialog(field.label, choices, new="by its name")
+        chosen = await self.app.push_screen_wait(dialog)
+        if chosen == "":
+            await self._reset(field)
+        return chosen or None
+
+    async def _change_keys(self, field: Field, action: Action) -> None:
+        key = await self.app.push_screen_wait(KeyPressDialog(action))
+        if key is None:
+            return
+        taken = self._who_has(key, action)
+        if taken is not None:
+            self.notify(
+                f"{key_names(key)} is {taken.title} already; give that another key first.",
+                severity="warning",
+                markup=False,
+            )
+            return
+        self._keymap[action.id] = key
+        await self._write(field, key)
+
+    def _who_has(self, key: str, wanted: Action) -> Action | None:
+        """The action that has a key where another one is to have it."""
+        places = {wanted.context, "global"} if wanted.context != "global" else None
+        for action in ACTIONS:
+            near = places is None or action.context in places
+            if near and action is not wanted and key in keys_of(action, self._keymap).split(","):
+                return action
+        return None
+
+    async def _write(self, field: Field, value: Any) -> None:
+        name = field.setting.name
+        await asyncio.to_thread(write_setting, name, value)
+        await self._read()
+        above = next((f.setting.source for f in self._fields if f.setting.name == name), "")
+        if above and above != str(config_file()):
+            self.notify(f"It is written, but {above} says otherwise, and wins.", markup=False)
+        elif not name.startswith("ui."):
+            self.notify(_LATER, markup=False)

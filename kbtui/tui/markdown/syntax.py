@@ -1,0 +1,213 @@
+"""What notes are written in: Markdown as GitHub and Obsidian have it, as a tree of blocks.
+
+Two ways to read it. A note is read as Obsidian shows it: comments, block ids and HTML tags are
+left out. What somebody said in a conversation is shown whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from mdit_py_plugins.footnote import footnote_plugin
+
+from kbtui.knowledge.format.body import CodeRanges
+from kbtui.text import clean
+
+if TYPE_CHECKING:
+    from markdown_it.rules_inline import StateInline
+
+WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|#]*)(#[^\[\]\n|]*)?(?:\\?\|([^\[\]\n]*))?\]\]")
+_PICTURE = re.compile(r"!\[[^\[\]\n]*\]\(<?([^()<>\s]+)>?[^()\n]*\)")
+_TAG = re.compile(r"#(?=[^\d\W]|\d+[^\d\s])[\w/-]+")
+_MARKED = re.compile(r"==(?=[^\s=])([^=\n]|=(?!=))*(?<=\S)==")
+_ELEMENT = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
+_ANCHORED = re.compile(r"([^<]*)</a>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\s(src|alt|href)=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_WEB = ("http://", "https://", "mailto:")
+LinkKind = Literal["wiki", "markdown", "web"]
+_HTML = re.compile(
+    "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button"
+    "|canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|div"
+    "|dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|h1|h2|h3|h4|h5|h6|head|header"
+    "|hr|html|i|iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|menu|meta|meter"
+    "|nav|noscript|object|ol|optgroup|option|output|p|param|picture|pre|progress|q|rp|rt|ruby"
+    "|s|samp|section|select|small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td"
+    "|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
+)
+_ENDS = {"%%": "%%", "<!--": "-->", "<script": "</script>", "<style": "</style>"}
+_HIDING = re.compile(r"%%|<!--|-->|</?(?:script|style)>|<(?:script|style)(?=\s)", re.IGNORECASE)
+_BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRef:
+    """A link in the text: where it leads as it is written, and a heading there."""
+
+    kind: LinkKind
+    target: str
+    heading: str = ""
+
+
+def link_of(href: str) -> LinkRef:
+    """Tell a link into the web from one to a file of the workspace."""
+    if href.lower().startswith(_WEB):
+        return LinkRef("web", clean(href))
+    target, _, heading = href.partition("#")
+    return LinkRef("markdown", clean(target), clean(heading))
+
+
+def ref_of(node: SyntaxTreeNode) -> LinkRef:
+    """Where a link or picture of the tree leads."""
+    if node.type == "wikilink":
+        return LinkRef("wiki", clean(node.meta["target"]), clean(node.meta["heading"]))
+    return link_of(str(node.attrs.get("src" if node.type == "image" else "href", "")))
+
+
+def embed_of(paragraph: SyntaxTreeNode) -> LinkRef | None:
+    """What a paragraph embeds that is nothing but an embedded file; None for any other."""
+    inline = paragraph.children[0] if paragraph.children else paragraph
+    if len(inline.children) != 1 or inline.type != "inline":
+        return None
+    only = inline.children[0]
+    embeds = only.type == "image" or (only.type == "wikilink" and only.meta["embed"])
+    return ref_of(only) if embeds else None
+
+
+def embedded_in(text: str) -> list[LinkRef]:
+    """What a text may embed, each file once, in order; some of it may stand in code."""
+    wiki = (
+        (at.start(), LinkRef("wiki", at[2].strip(), (at[3] or "")[1:].strip()))
+        for at in WIKILINK.finditer(text)
+        if at[1]
+    )
+    pictures = ((at.start(), link_of(at[1])) for at in _PICTURE.finditer(text))
+    found = sorted([*wiki, *pictures], key=lambda pair: pair[0])
+    return [
+        ref for ref in dict.fromkeys(ref for _, ref in found) if ref.kind != "web" and ref.target
+    ]
+
+
+def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
+    """Parse Markdown without frontmatter into a tree; any text is valid.
+
+    With `whole` nothing of it is left out. The lines keep their numbers either way.
+    """
+    if not whole:
+        text = without_hidden(text)
+    return SyntaxTreeNode(_parser(whole=whole).parse(text))
+
+
+def without_hidden(text: str) -> str:
+    """A text without its comments and block ids; each line stays where it is."""
+    if not _HIDING.search(text) and "^" not in text:
+        return text
+    code = CodeRanges(text)
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found.start() in code else " " * len(found[0])
+
+    text = _BLOCK_ID.sub(blank, text)
+    kept: list[str] = []
+    at, start, end = 0, 0, ""
+    for found in _HIDING.finditer(text):
+        sign = found[0].lower()
+        if found.start() in code:
+            continue
+        if end and sign == end:
+            kept += [text[at:start], "\n" * text.count("\n", start, found.end())]
+            at, end = found.end(), ""
+        elif not end:
+            start, end = found.start(), _ENDS.get(sign.removesuffix(">"), "")
+    return "".join([*kept, text[at:]])
+
+
+@lru_cache(maxsize=2)
+def _parser(*, whole: bool) -> MarkdownIt:
+    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": 20}).use(footnote_plugin)
+    parser.inline.ruler.before("link", "wikilink", _wikilink)
+    parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
+    parser.inline.ruler.before("wikilink", "tag", _tag)
+    parser.inline.ruler.before("wikilink", "mark", _mark)
+    parser.inline.add_terminator_char("#")
+    parser.inline.add_terminator_char("=")
+    if not whole:
+        # A block of HTML is then a paragraph, whose tags are left out.
+        parser.disable("html_block")
+        parser.inline.ruler.before("html_inline", "element", _element)
+    return parser
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    match = WIKILINK.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax:
+        return False
+    embed, target, heading, alias = match.groups()
+    if not target and not heading:
+        return False
+    if not silent:
+        token = state.push("wikilink", "", 0)
+        shown = target.strip() + (f" > {heading[1:].strip()}" if heading and target else "")
+        token.content = (alias or shown or (heading or "")[1:]).strip()
+        token.meta = {
+            "target": target.strip(),
+            "heading": (heading or "")[1:].strip(),
+            "embed": bool(embed),
+        }
+    state.pos = match.end()
+    return True
+
+
+def _tag(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()):
+        return False
+    match = _TAG.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax:
+        return False
+    if not silent:
+        state.push("tag", "", 0).content = match.group()
+    state.pos = match.end()
+    return True
+
+
+def _mark(state: StateInline, silent: bool) -> bool:
+    match = _MARKED.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax:
+        return False
+    if not silent:
+        end = state.posMax
+        state.push("mark_open", "mark", 1)
+        state.pos, state.posMax = match.start() + 2, match.end() - 2
+        state.md.inline.tokenize(state)
+        state.push("mark_close", "mark", -1)
+        state.posMax = end
+    state.pos = match.end()
+    return True
+
+
+def _element(state: StateInline, silent: bool) -> bool:
+    """An HTML tag: a link, a picture or a new line where it is one, else nothing to be seen."""
+    match = _ELEMENT.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax or not _HTML.fullmatch(match[1].lower()):
+        return False
+    name = match[1].lower() if match[0][1] != "/" else ""
+    said = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
+    anchored = _ANCHORED.match(state.src, match.end()) if name == "a" and "href" in said else None
+    if anchored is not None and anchored.end() > state.posMax:
+        anchored = None
+    if not silent:
+        if anchored is not None:
+            state.push("link_open", "a", 1).attrs = {"href": said["href"]}
+            state.push("text", "", 0).content = anchored[1]
+            state.push("link_close", "a", -1)
+        elif name == "img":
+            token = state.push("image", "img", 0)
+            token.attrs, token.content = {"src": said.get("src", "")}, said.get("alt", "")
+        else:
+            state.push("hardbreak" if name == "br" else "nothing", "", 0)
+    state.pos = (anchored or match).end()
+    return True

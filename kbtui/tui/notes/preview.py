@@ -1,0 +1,100 @@
+"""A look at where a link leads, without going there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from kbtui.text import clean_line
+from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.messages import OpenEntry
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from kbtui.knowledge_base import KnowledgeBase
+
+
+class Target(NamedTuple):
+    """Where a link leads: a file, and what of it is named behind ``#``."""
+
+    path: str
+    heading: str
+
+
+class PreviewScreen(Dialog[Message]):
+    """Shows the notes that some links lead to, one at a time. The answer leads to one of them."""
+
+    DEFAULT_CLASSES = "wide"
+    DEFAULT_CSS = """
+    PreviewScreen MarkdownView { height: 24; max-height: 75vh; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Go there", show=False),
+        Binding("K,right", "next(1)", "Next link", show=False),
+        Binding("left", "next(-1)", "Link before", show=False),
+        Binding("j,down", "scroll(1)", "Down", show=False),
+        Binding("k,up", "scroll(-1)", "Up", show=False),
+        Binding("q", "cancel", "Close", show=False),
+    ]
+
+    def __init__(self, kb: KnowledgeBase, targets: Sequence[Target]) -> None:
+        super().__init__()
+        self._kb = kb
+        self._targets = targets
+        self._at = 0
+        self._line: int | None = None
+        more = "K next link · " if len(targets) > 1 else ""
+        self.HINT = f"{more}Enter goes there · Esc closes"
+
+    def compose_question(self) -> ComposeResult:
+        """The text that is looked at."""
+        yield MarkdownView(id="preview-text")
+
+    def on_mount(self) -> None:
+        """Show the first."""
+        self.query_one(MarkdownView).focus()
+        self.action_next(0)
+
+    def action_next(self, by: int) -> None:
+        """Show where the next link leads."""
+        self._at = (self._at + by) % len(self._targets)
+        run_latest(self, "preview", self._show, self._targets[self._at])
+
+    async def _show(self, target: Target) -> None:
+        from kbtui.knowledge.format.outline import line_named
+        from kbtui.tui.notes.documents import load_document
+
+        document = await asyncio.to_thread(load_document, self._kb, target.path)
+        self._line = None
+        if target.heading:
+            self._line = await asyncio.to_thread(line_named, document.text, target.heading)
+        among = f" {self._at + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
+        place = clean_line(short_name(target.path))
+        self.query_one(Vertical).border_title = Content(f"{place}{among}")
+        source = Source(
+            document.body or document.reason,
+            document.first_line,
+            document.raw,
+            properties=document.properties,
+            whole=document.kind != "entry",
+        )
+        reveal = (self._line, None) if self._line is not None else None
+        self.query_one(MarkdownView).show(source, reveal=reveal)
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the text."""
+        self.query_one(MarkdownView).scroll_relative(y=by, animate=False)
+
+    def action_open(self) -> None:
+        """Go to what is shown."""
+        self.dismiss(OpenEntry(self._targets[self._at].path, self._line))

@@ -1,0 +1,55 @@
+"""Kinds of notes as they are drawn: their sign in their colour, alike on every screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from kbtui.presentation.notes import OTHER, Kind, Named
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_DARK = {
+    "decision": "#f0a35e",
+    "person": "#7ab7f5",
+    "project": "#f08a9b",
+    "topic": "#5fcaa5",
+    "fact": "#c3c9d1",
+    "preference": "#e5d36c",
+    "reference": "#c9a4f2",
+    OTHER.name: "#949ca8",
+}
+_LIGHT = {
+    "decision": "#9a4a00",
+    "person": "#1f5fae",
+    "project": "#b3264a",
+    "topic": "#0b6b53",
+    "fact": "#454d59",
+    "preference": "#6f5a00",
+    "reference": "#6d3fa6",
+    OTHER.name: "#5d6674",
+}
+
+
+KIND_STYLE = ".kind--"
+
+
+def kind_colour(app: App[object], name: str) -> str:
+    """The colour of a kind: the theme's variable ``kind-NAME``, else one that fits its ground."""
+    theme = app.current_theme
+    own = theme.variables.get(f"kind-{name}")
+    return own or (_DARK if theme.dark else _LIGHT)[name]
+
+
+def signed(named: Named, style: str = "") -> Content:
+    """A note as it is said: its sign in the colour of its kind, then its title."""
+    title = Content.styled(clean_line(named.title), style)
+    return sign(named.kind) + title if named.kind is not None else title
+
+
+def sign(kind: Kind) -> Content:
+    """The sign of a kind and a blank, in the style ``.kind--NAME``, which `kind_colour` gives."""
+    return Content.styled(f"{kind.sign} ", f"{KIND_STYLE}{kind.name}")

@@ -1,0 +1,110 @@
+"""A list of choices beside a text field: what completes the word that is being typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from textual import events
+
+_MOST_ROWS = 8
+_CHOSEN = "$block-cursor-foreground on $block-cursor-background"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line: what it puts into the text, what it is called, and what it means."""
+
+    value: str
+    label: str
+    detail: str = ""
+
+
+class Popup(Static):
+    """Shows choices, one of them marked; hidden while there are none, `rows` of them at a time."""
+
+    DEFAULT_CSS = """
+    Popup {
+        height: auto; max-height: 10; padding: 0 1; background: $background;
+        border: round $border-blurred; border-title-color: $text-muted;
+    }
+    """
+
+    class Picked(Message):
+        """A choice was clicked."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self.choices: list[Choice] = []
+        self.at = 0
+        self.rows = _MOST_ROWS
+        self.kind = ""
+        self.display = False
+
+    @property
+    def chosen(self) -> Choice | None:
+        """The marked choice."""
+        return self.choices[self.at] if self.choices else None
+
+    def show_choices(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
+        """Show choices of one kind; none hides the list."""
+        kept = self.chosen.value if self.chosen and kind == self.kind else None
+        self.kind, self.choices = kind, list(choices)
+        values = [choice.value for choice in choices]
+        self.at = values.index(kept) if kept in values else 0
+        self.border_title = title
+        self.display = bool(self.choices)
+        self.refresh(layout=True)
+
+    def hide(self) -> None:
+        """Take the list away."""
+        self.show_choices("", ())
+
+    def move(self, step: int) -> None:
+        """Mark another choice, round the ends."""
+        if self.choices:
+            self.at = (self.at + step) % len(self.choices)
+            self.refresh()
+
+    def get_content_height(self, *_: object) -> int:
+        """As many rows as there are choices, up to `rows`."""
+        return min(len(self.choices), self.rows)
+
+    @property
+    def _first(self) -> int:
+        return max(0, min(self.at - self.rows // 2, len(self.choices) - self.rows))
+
+    def render(self) -> Content:
+        """The rows in view."""
+        width = self.content_size.width
+        rows = self.choices[self._first : self._first + self.rows]
+        widest = max((len(choice.label) for choice in self.choices), default=0)
+        label_width = min(widest, max(12, width // 2))
+        lines = [
+            self._row(choice, label_width, width, chosen=choice is self.chosen) for choice in rows
+        ]
+        return Content("\n").join(lines)
+
+    def _row(self, choice: Choice, label_width: int, width: int, *, chosen: bool) -> Content:
+        label = Content(clean_line(choice.label)).truncate(label_width, ellipsis=True, pad=True)
+        detail = Content(f"  {clean_line(choice.detail)}")
+        if not chosen:
+            label = label.stylize("$primary")
+            detail = detail.stylize("$text-muted")
+        row = (label + detail).truncate(max(1, width), ellipsis=True, pad=True)
+        return row.stylize(_CHOSEN) if chosen else row
+
+    def on_click(self, event: events.Click) -> None:
+        """Mark and take the choice under the mouse."""
+        at = self._first + event.get_content_offset_capture(self).y
+        if 0 <= at < len(self.choices):
+            self.at = at
+            self.post_message(self.Picked())

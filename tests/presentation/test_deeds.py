@@ -1,0 +1,111 @@
+"""What a commit did, said in a sentence, of commits that a real history made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.history.change import Actor, Origin
+from kbtui.history.objects.commit import Commit
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.presentation.actors import committer
+from kbtui.presentation.deeds import deed, is_upkeep, sentence
+from kbtui.presentation.notes import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+ALICE = "knowledge/people/alice.md"
+AUTH = "knowledge/decisions/auth.md"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as kb:
+        yield kb
+
+
+def _changed(
+    kb: KnowledgeBase,
+    edits: Mapping[str, str | None],
+    actor: Actor = Actor.AGENT,
+    origin: Origin | None = None,
+) -> Commit:
+    with kb.history.change(actor, "", origin or Origin()) as change:
+        for path, text in edits.items():
+            if text is None:
+                change.delete(path)
+            else:
+                change.write(path, text)
+    assert change.result is not None
+    return kb.history.commit(change.result.id)
+
+
+def _names(kb: KnowledgeBase) -> Names:
+    return Names(kb.library.infos())
+
+
+def _person(name: str) -> str:
+    return f"---\ntype: person\n---\n# {name}\n\nText.\n"
+
+
+def test_what_was_written_is_named_by_title_and_sign(kb: KnowledgeBase) -> None:
+    commit = _changed(
+        kb, {ALICE: _person("Alice"), AUTH: "---\ntype: decision\n---\n# Auth by keys\n"}
+    )
+    said = sentence(commit, _names(kb))
+    assert said in {
+        "kbtui wrote ◆ Auth by keys and ● Alice",
+        "kbtui wrote ● Alice and ◆ Auth by keys",
+    }
+
+
+def test_what_was_there_is_changed(kb: KnowledgeBase) -> None:
+    _changed(kb, {ALICE: _person("Alice")})
+    changed = _changed(kb, {ALICE: _person("Alice") + "More.\n"})
+    assert str(deed(changed, _names(kb))) == "changed ● Alice"
+
+
+def test_a_deletion_is_named_after_it_is_gone_and_what_follows_is_counted(
+    kb: KnowledgeBase,
+) -> None:
+    _changed(kb, {ALICE: _person("Alice"), AUTH: "# Auth\n\n[[alice]]\n"})
+    commit = kb.library.delete("alice")
+    assert commit is not None
+    said = sentence(kb.history.commit(commit.id), _names(kb))
+    assert said.startswith("You deleted ○ Alice")
+    assert "changed" not in said
+
+
+def test_many_notes_are_counted_and_the_one_asked_about_comes_first(kb: KnowledgeBase) -> None:
+    paths = [f"knowledge/topics/t{number}.md" for number in range(6)]
+    commit = _changed(kb, dict.fromkeys(paths, "# T\n"), Actor.IMPORT)
+    said = str(deed(commit, Names(), paths[5]))
+    assert said == "brought in ○ T5, ○ T0 and 4 more"
+
+
+def test_a_client_has_its_own_name_and_people_theirs(kb: KnowledgeBase) -> None:
+    origin = Origin(model="Claude Code")
+    commit = _changed(kb, {ALICE: _person("Alice")}, Actor.MCP, origin)
+    assert committer(commit) == "Claude Code"
+    assert committer(_changed(kb, {ALICE: None}, Actor.DREAM)) == "Dream"
+
+
+def test_an_undo_says_that_it_is_one(kb: KnowledgeBase) -> None:
+    commit = _changed(kb, {ALICE: _person("Alice")})
+    undone = kb.history.undo(commit.id)
+    assert str(deed(kb.history.commit(undone.id), _names(kb))).startswith("undid a change: ")
+
+
+def test_what_only_follows_from_notes_is_upkeep(kb: KnowledgeBase) -> None:
+    _changed(kb, {ALICE: _person("Alice")})
+    assert is_upkeep(_changed(kb, {"knowledge/INDEX.md": "# Index\n"}))
+    assert not is_upkeep(_changed(kb, {ALICE: None}))
+
+
+def test_nothing_said_steers_a_terminal(kb: KnowledgeBase) -> None:
+    commit = _changed(kb, {ALICE: "---\ntype: person\n---\n# A\x1b[2Jlice\u202e\n"})
+    assert "\x1b" not in sentence(commit, _names(kb))
+    assert "\u202e" not in sentence(commit, _names(kb))

@@ -1,0 +1,114 @@
+"""The settings as a form: what is shown, what a change writes, and where nothing is written."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from textual.widgets import Input
+
+from kbtui.settings import config_file
+from kbtui.tui.app.settings_screen import KeyPressDialog, SettingsScreen
+from kbtui.tui.widgets.dialogs import PickDialog, TextDialog
+from tests.tui.shell import Shell, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+async def shell(tmp_path: Path):
+    async with running(tmp_path / "kb") as shell:
+        yield shell
+
+
+async def _open(shell: Shell, words: str) -> SettingsScreen:
+    """Open the settings with only those that fit some words, the cursor on the first."""
+    await shell.say("/config")
+    await shell.until(lambda: isinstance(shell.app.screen, SettingsScreen))
+    screen = shell.app.screen
+    await shell.until(lambda: screen.rows.row_count)
+    await shell.press("slash")
+    screen.query_one(Input).value = words
+    await shell.press("enter")
+    await shell.until(lambda: screen.rows.has_focus and screen.rows.field is not None)
+    return screen
+
+
+def _written() -> dict[str, Any]:
+    file = config_file()
+    return tomllib.loads(file.read_text()) if file.exists() else {}
+
+
+def _about(screen: SettingsScreen) -> str:
+    return str(screen.query_one("#settings-about").render())
+
+
+async def test_a_filter_leaves_what_fits_and_back_shows_the_group_again(shell) -> None:
+    screen = await _open(shell, "search.semantic")
+    assert screen.rows.row_count == 1
+    await shell.press("q")
+    await shell.until(lambda: screen.rows.row_count > 1)
+    await shell.press("q")
+    await shell.until(lambda: shell.app.screen is shell.app.main)
+
+
+async def test_a_switch_is_turned_and_written_and_default_takes_it_out_again(shell) -> None:
+    screen = await _open(shell, "search.semantic")
+    name = screen.rows.field.setting.name
+    section, key = name.split(".")
+    before = screen.rows.field.setting.value
+    await shell.press("enter")
+    await shell.until(lambda: _written().get(section, {}).get(key) is (not before))
+    await shell.until(lambda: str(config_file()) in _about(screen))
+    await shell.press("d")
+    await shell.until(lambda: key not in _written().get(section, {}))
+
+
+async def test_only_what_differs_is_written_and_comments_stay(shell) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text("# mine\n[ui]\ntheme = 'kbtui-light'  # by day\n")
+    screen = await _open(shell, "ui.theme")
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, PickDialog))
+    await shell.press("enter")
+    await shell.until(lambda: shell.app.screen is screen)
+    text = config_file().read_text()
+    assert "# mine" in text
+    assert set(_written()) == {"ui"}
+
+
+async def test_what_is_no_value_is_refused_and_nothing_is_written(shell) -> None:
+    await _open(shell, "context.session_tokens")
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, TextDialog))
+    shell.app.screen.query_one(Input).value = "[red]many"
+    await shell.press("enter")
+    await shell.notified("session_tokens")
+    assert not _written()
+
+
+async def test_a_key_is_set_by_pressing_it_and_none_is_taken_from_another(shell) -> None:
+    screen = await _open(shell, "global.history")
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyPressDialog))
+    await shell.press("f3")
+    await shell.notified("already")
+    assert not _written()
+    await shell.press("enter")
+    await shell.until(lambda: isinstance(shell.app.screen, KeyPressDialog))
+    await shell.press("f12")
+    await shell.until(lambda: _written() == {"ui": {"keys": {"global.history": "f12"}}})
+    assert shell.app.screen is screen
+
+
+async def test_a_file_that_is_wrong_is_named_and_left_alone(shell) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text("[ui\n")
+    await shell.say("/config")
+    await shell.until(lambda: isinstance(shell.app.screen, SettingsScreen))
+    screen = shell.app.screen
+    await shell.until(lambda: screen.has_class("-wrong"))
+    assert screen.rows.row_count
+    assert config_file().read_text() == "[ui\n"

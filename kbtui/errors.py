@@ -29,8 +29,17 @@ that the command line ends with::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_FOR_PEOPLE = re.compile(r"`(?:kbtui\b|/)|\bF\d")
+
+
+def without_commands(text: str) -> str:
+    """A text for models: without the sentences that name a command or a key of people's."""
+    return " ".join(each for each in _SENTENCE.split(text) if not _FOR_PEOPLE.search(each))
 
 
 class KbtuiError(Exception):
@@ -46,9 +55,20 @@ class KbtuiError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
+    @property
+    def for_models(self) -> str:
+        """It as a model is told it, with what a model can do about it."""
+        return f"{self.message} {without_commands(self.hint)}".rstrip()
+
 
 class NotFoundError(KbtuiError):
     """An entry, revision, session or setting that isn't there."""
+
+    @property
+    def for_models(self) -> str:
+        """See `KbtuiError`."""
+        hint = without_commands(self.hint) or "Look for it with a search, or list what there is."
+        return f"{self.message} {hint}"
 
 
 class UnreadableError(KbtuiError):

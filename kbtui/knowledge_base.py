@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError
 from kbtui.history.adoption import OutsideEdits
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kbtui.agent.agent import Agent
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Changed
+    from kbtui.knowledge.library.public_history import PublicHistory
     from kbtui.maintenance.check import Checking
     from kbtui.maintenance.doctor import Finding
     from kbtui.maintenance.sync import Syncing
@@ -74,6 +75,13 @@ class KnowledgeBase:
         self._opened = ExitStack()  # closes what was opened, the last first
         self._opened.callback(self.library.close)
         self._opened.callback(self._outside.close)
+
+    @cached_property
+    def public_history(self) -> PublicHistory:
+        """The history without what is or was private, as `library.public` is the library."""
+        from kbtui.knowledge.library.public_history import PublicHistory
+
+        return PublicHistory(self.history, self.library)
 
     @cached_property
     def search(self) -> SearchIndex:
@@ -148,8 +156,13 @@ class KnowledgeBase:
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
+        agent.find_names = lambda: self.names
+        agent.paid = self._paid
         agent.find_keeping = lambda: Keeping(self.library, self.journal, self.memory.remembering)
         return agent
+
+    def _paid(self, usd: float) -> None:
+        self.memory.budget.talked(usd)
 
     @cached_property
     def journal(self) -> Journal:
@@ -183,9 +196,16 @@ class KnowledgeBase:
             count_consolidated=lambda archive: count_consolidated(
                 self.workspace, self.history, archive
             ),
+            room=self._session_room,
         )
         self._opened.callback(memory.close)
         return memory
+
+    def _session_room(self) -> int:
+        """The tokens that a session has in a prompt of the chat's."""
+        from kbtui.agent.context import session_room
+
+        return session_room(self)
 
     @cached_property
     def syncing(self) -> Syncing:
@@ -259,16 +279,6 @@ class KnowledgeBase:
         self.search.start()
         self.memory.start()
 
-    def session_tokens(self, session: str) -> int:
-        """Estimate the tokens that a session takes of a prompt now.
-
-        Raises:
-            NotFoundError: there is no such session.
-        """
-        from kbtui.agent.context import session_tokens
-
-        return session_tokens(self, session, self.sessions.read(session))
-
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
         return self.history.subscribe(listener)
@@ -318,8 +328,8 @@ class KnowledgeBase:
         from kbtui.maintenance.migrate import bring_up_to_date, keep_old_index
 
         is_new = self.history.head() is None
-        self.history.open()
-        keep_old_index(self.workspace)
+        self._guarded(self.history.open)
+        self._guarded(lambda: keep_old_index(self.workspace))
         if not adopts_later:
             self._guarded(self._adopt)
         self.history.add_companion(self._bury)
@@ -331,12 +341,18 @@ class KnowledgeBase:
 
         self._guarded(bring)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
-        """Do what a start begins with; a damaged history keeps nobody from reading the notes."""
+    def _guarded(self, work: Callable[[], object]) -> None:
+        """Do what a start begins with; nothing that goes wrong keeps anybody from reading.
+
+        A history may be damaged, a disk full. Who writes afterwards is told by the door.
+        """
         try:
             work()
         except (ConflictError, NotFoundError) as problem:
             self._problem(problem)
+        except StorageError as problem:
+            log.warning("%s", problem)
+            self._note(f"Only reading works now. {problem}")
 
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import platformdirs
 from pydantic import (
@@ -33,6 +33,10 @@ from pydantic import (
 )
 
 from kbtui.errors import ConfigurationError, StorageError
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
 
 OFFLINE = "offline"
 BUNDLED_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
@@ -68,7 +72,9 @@ class RoleSettings(_Section):
     api_key: SecretStr | None = Field(None, description="better kept in the keyring")
     context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
     max_tokens: int | None = Field(None, gt=0, description="limit of one answer, in tokens")
-    temperature: float | None = Field(None, ge=0, le=2, description="empty: the model's own")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="empty: the model's own; 0.1 where memory is made"
+    )
     vision: bool | None = Field(None, description="takes pictures; empty: as litellm knows")
 
 
@@ -99,8 +105,10 @@ class ModelsSettings(_Section):
 class ContextSettings(_Section):
     """Sizes of a prompt's parts, in tokens unless said otherwise."""
 
-    memory_window: int = Field(100, gt=0, description="messages of the session in the prompt")
-    session_tokens: int = Field(24_000, gt=0, description="tokens of the session in the prompt")
+    memory_window: int | None = Field(
+        None, gt=0, description="messages of the session in the prompt; empty: as many as fit"
+    )
+    session_tokens: int = Field(50_000, gt=0, description="tokens of the session in the prompt")
     index_tokens: int = Field(1_200, ge=0, description="the part of INDEX.md")
     memory_tokens: int = Field(4_000, ge=0, description="MEMORY.md")
     bootstrap_tokens: int = Field(4_000, ge=0, description="SOUL, USER, AGENTS, TOOLS, IDENTITY")
@@ -109,10 +117,7 @@ class ContextSettings(_Section):
     notes_days: int = Field(7, ge=0, description="how many days of daily notes")
 
     def session_share(self, window: int) -> int:
-        """The tokens that a session may always have in a context window of so many.
-
-        It is condensed when it fills half of them; so nothing leaves a prompt unread.
-        """
+        """The tokens that a session may always have in a context window of so many."""
         return max(1, min(self.session_tokens, window // 3))
 
 
@@ -142,8 +147,20 @@ class SearchSettings(_Section):
     @field_validator("roots")
     @classmethod
     def _plain(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
-        """Write ``Notes/`` and ``./Notes`` as paths are written everywhere: ``Notes``."""
-        return tuple(PurePosixPath(root).as_posix().strip("/") for root in roots)
+        """Write ``Notes/`` and ``./Notes`` as paths are written everywhere: ``Notes``.
+
+        What lies in these folders is read to models and programs elsewhere, so conversations and
+        the files of kbtui itself can't be among them, nor what leads there in a roundabout way.
+        """
+        paths = [PurePosixPath(root) for root in roots]
+        for root, path in zip(roots, paths, strict=True):
+            first = path.parts[0].casefold() if path.parts else "."
+            if first == "sessions" or first.startswith(".") or {"/", ".."} & {*path.parts}:
+                raise ValueError(
+                    f"{root!r} can't be one of them: conversations, hidden folders and what lies"
+                    " outside are not notes; name a folder of the workspace, such as Journal"
+                )
+        return tuple(map(str, paths))
 
 
 class FlushSettings(_Section):
@@ -164,6 +181,7 @@ class SessionNotesSettings(_Section):
 class MemorySettings(_Section):
     """How conversation becomes memory."""
 
+    retired: ClassVar[frozenset[str]] = frozenset({"consolidate_messages", "consolidate_tokens"})
     review: Literal["auto", "ask"] = Field(
         "auto",
         description="`auto`: only what would change lines of yours unasked, SOUL.md or USER.md is"
@@ -175,13 +193,9 @@ class MemorySettings(_Section):
         " section of the daily notes that a vault has; empty: own, and asked once",
     )
     consolidate: bool = Field(default=True, description="condense conversations by themselves")
-    consolidate_tokens: int | None = Field(
-        None, gt=0, description="begin at so many new tokens; empty: half of context.session_tokens"
+    idle_minutes: float = Field(
+        5, ge=0, description="write down what was said after so long a quiet time; 0: never"
     )
-    consolidate_messages: int | None = Field(
-        None, gt=0, description="begin at so many new messages; empty: context.memory_window"
-    )
-    idle_minutes: float = Field(30, ge=0, description="begin after a quiet time; 0: never")
     flush: FlushSettings = FlushSettings()
     session_notes: SessionNotesSettings = SessionNotesSettings()
 
@@ -189,10 +203,10 @@ class MemorySettings(_Section):
 class DreamSettings(_Section):
     """The slow curation of what is known, while nobody waits."""
 
+    retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
     interval_hours: float = Field(2, ge=0, description="how often Dream runs; 0: only when asked")
     model_override: str | None = Field(None, description="instead of models.dream.model")
     max_batch_size: int = Field(20, gt=0, description="archive entries read in one run")
-    max_iterations: int = Field(10, gt=0, description="steps of editing in one run")
 
 
 class BudgetSettings(_Section):
@@ -344,17 +358,37 @@ def setting_names() -> list[str]:
 
 def describe_settings() -> list[tuple[str, str]]:
     """Every setting as ``section.name`` with its description, which may be empty."""
+    return [(name, field.description or "") for name, field in described_fields()]
+
+
+def described_fields() -> list[tuple[str, FieldInfo]]:
+    """Every setting as ``section.name`` with what pydantic knows of it."""
     return list(_walk(Settings, ""))
 
 
-def _walk(model: type[BaseModel], prefix: str) -> Iterable[tuple[str, str]]:
+def given_values(
+    workspace: Path | None, environment: Mapping[str, str]
+) -> list[tuple[str, dict[str, Any]]]:
+    """What each source says, by its name; the later win.
+
+    Raises:
+        ConfigurationError: A file isn't TOML, or a workspace's sets what it may not.
+    """
+    sources = [(str(config_file()), _read_toml(config_file()))]
+    if workspace is not None:
+        file = workspace / "kbtui.toml"
+        sources.append((str(file), _workspace_values(file)))
+    return [*sources, ("the environment (KBTUI_ …)", _from_environment(environment))]
+
+
+def _walk(model: type[BaseModel], prefix: str) -> Iterable[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
         full = f"{prefix}{field.alias or name}"
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _walk(inner, full + ".")
         else:
-            yield full, field.description or ""
+            yield full, field
 
 
 def _read_toml(file: Path) -> dict[str, Any]:
@@ -443,6 +477,11 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
             into[key] = value
 
 
+def _problem(error: ErrorDetails) -> str:
+    own = error.get("ctx", {}).get("error")
+    return str(own) if isinstance(own, ValueError) else error["msg"].lower()
+
+
 def _explain(error: ValidationError) -> tuple[str, str]:
     """Say in words what the first problem is, and what was probably meant."""
     first = error.errors(include_url=False, include_input=False)[0]
@@ -454,6 +493,6 @@ def _explain(error: ValidationError) -> tuple[str, str]:
         hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
         return f"There is no setting `{name}`.", hint
     return (
-        f"The setting `{name}` is wrong: {first['msg'].lower()}.",
+        f"The setting `{name}` is wrong: {_problem(first)}.",
         "`kbtui config list` explains it.",
     )

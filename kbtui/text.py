@@ -72,6 +72,13 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def span(seconds: float) -> str:
+    """A time to wait, roughly."""
+    if seconds < 90:  # of a minute and a half
+        return counted(max(1, round(seconds)), "second")
+    return counted(round(seconds / 60), "minute")
+
+
 def moment(time: datetime) -> str:
     """A time as people are told it, in their own zone: ``2026-03-06 10:00``."""
     return f"{time.astimezone():%Y-%m-%d %H:%M}"

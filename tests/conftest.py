@@ -63,6 +63,36 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what takes long, and leave out what needs data that isn't there, with one line."""
+    for item in items:
+        if _SLOW_ROOM in item.path.parents or any(map(item.get_closest_marker, _SLOW_MARKS)):
+            item.add_marker(pytest.mark.slow)
+    if data_folder().is_dir():
+        return
+    without = [item for item in items if "data_dir" in getattr(item, "fixturenames", ())]
+    if without:
+        items[:] = [item for item in items if item not in without]
+        config.hook.pytest_deselected(items=without)
+
+
+def pytest_report_header() -> str | None:
+    """Say once why what needs the measuring data isn't run."""
+    folder = data_folder()
+    where = f"the measuring data is not at {folder} (set KBTUI_DATA): its tests are left out"
+    return None if folder.is_dir() else where
+
+
+_SLOW_ROOM = Path(__file__).parent / "e2e"
+_SLOW_MARKS = ("pty", "faults", "model", "data")
+
+
+def data_folder() -> Path:
+    """Where the measuring data lies, if it is there."""
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("KBTUI_DATA", default))
+
+
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _REAL_SERVERS = {11434, 8080, 1234, 8000}  # where a developer's own models answer
 _REAL_CONNECT = socket.socket.connect
@@ -157,11 +187,7 @@ def _no_database_stays_open(_databases: WeakSet[DerivedDatabase]) -> Iterator[No
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Real vaults, exports and retrieval sets, which are not part of the project."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("KBTUI_DATA", default))
-    if not folder.is_dir():
-        pytest.skip(f"the measuring data is not at {folder} (set KBTUI_DATA)")
-    return folder
+    return data_folder()
 
 
 @pytest.fixture

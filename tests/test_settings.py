@@ -90,6 +90,23 @@ def test_a_workspace_may_tighten_what_the_user_set_and_not_loosen_it(tmp_path: P
     assert (settings.memory.review, settings.search.roots) == ("ask", ("Notes",))
 
 
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize(
+    "root",
+    ["sessions", "./sessions/", "Sessions/2026", ".kbtui", "", ".", "Notes/../sessions", "/etc"],
+)
+def test_no_setting_opens_conversations_or_what_lies_outside(
+    tmp_path: Path, root: str, *, own: bool
+) -> None:
+    config_folder().mkdir(parents=True, exist_ok=True)
+    file = tmp_path / "kbtui.toml" if own else config_folder() / "config.toml"
+    file.write_text(f'[search]\nroots = ["Notes", "{root}"]\n')
+    with pytest.raises(ConfigurationError, match="conversations, hidden folders") as caught:
+        load_settings(tmp_path, environment={})
+    assert "`search.roots" in caught.value.message
+    assert repr(root) in caught.value.message
+
+
 def test_an_unknown_key_names_the_nearest_one() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings(environment={"KBTUI_SEARCH__CHUNK_TOKEN": "100"})

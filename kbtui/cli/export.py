@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,10 +19,11 @@ from kbtui.text import counted
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.export import Tree
-    from kbtui.sessions.log_records import SessionMessage
+    from kbtui.sessions.log_records import SessionInfo, SessionLog, SessionMessage
 
 _FORMAT = 1
 _SHOWN = 5
+_STAYS = "The log of all changes and the settings stay here; `kbtui sync` takes the log along."
 _BETWEEN = "\n---\n\n"
 _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
 
@@ -51,15 +52,17 @@ def export(
 ) -> None:
     """Take your notes, or a conversation, elsewhere.
 
-    As a folder or a zip the files leave as they are, with memory, documents and pictures: such a
-    folder is a workspace again. As one Markdown or JSON file they can be read by anything.
+    As a folder or a zip the files leave as they are, with memory, documents, pictures and
+    conversations: such a folder is a workspace again. As one Markdown or JSON file they can be read
+    by anything. Where something had to be left out it ends with 1.
 
     \b
     The JSON of all, with times as ISO 8601:
       {"format": 1, "workspace",
        "entries": [{"path", "type", "title", "tags", "created", "updated",
                     "summary", "category", "aliases", "private", "problem", "text"}],
-       "files": [{"path", "text" or "base64"}]}
+       "files": [{"path", "text" or "base64"}],
+       "conversations": [as below, without "format"]}
     of a conversation:
       {"format": 1, "id", "title", "created", "updated", "channel", "url",
        "messages": [{"id", "time", "role", "text", "citations"}]}
@@ -73,6 +76,7 @@ def export(
     if ref and form in ("folder", "zip"):
         raise UsageError("A conversation is exported as md or json.")
     file = Path(target or "-").expanduser()
+    is_partial = False
     with place.opened() as kb:
         if ref:
             count, kept = _session(kb, ref, file, form, private=private, overwrite=overwrite)
@@ -80,16 +84,21 @@ def export(
         else:
             from kbtui.maintenance.export import tree_of
 
-            tree = tree_of(kb.workspace, kb.library, private=private)
+            tree = tree_of(kb.workspace, kb.library, kb.sessions, private=private)
             _tree(kb, tree, file, form, overwrite=overwrite)
             count, kept = sum(path not in tree.left_out for path in tree.paths), tree.kept_back
             told = counted(count, "file")
+            is_partial = bool(tree.left_out)
             _tell_left_out(tree)
+            if not to_output:
+                note(f"kbtui: {_STAYS}")
     if kept:
         note(f"kbtui: {counted(kept, 'private one')} stayed here; --private takes them along.")
     if not to_output:
         shape = {"target": str(file), "format": form, "count": count, "private_kept_back": kept}
         say_json(shape) if as_json else say(f"{told} written to {file}")
+    if is_partial:
+        click.get_current_context().exit(1)
 
 
 def _tell_left_out(tree: Tree) -> None:
@@ -111,7 +120,7 @@ def _session(
     kb: KnowledgeBase, ref: str, file: Path, form: str, *, private: bool, overwrite: bool
 ) -> tuple[int, int]:
     """Write a conversation; how many messages, and how many stayed here."""
-    from kbtui.maintenance.export import message_shape, session_markdown
+    from kbtui.maintenance.export import session_markdown
 
     name = ref.strip().removesuffix(".jsonl")
     infos = kb.sessions.list()
@@ -132,8 +141,7 @@ def _session(
         if form == "md":
             stream.write("\n".join(session_markdown(session, log.shown_title, shown)).encode())
         else:
-            said_by = [message_shape(each) for each in shown]
-            shape = {"format": _FORMAT, **session_shape(found[0]), "messages": said_by}
+            shape = {"format": _FORMAT, **_conversation_shape(found[0], shown)}
             stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
     return len(shown), len(said) - len(shown)
 
@@ -143,7 +151,7 @@ def _is_private(message: SessionMessage) -> bool:
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bool) -> None:
-    from kbtui.maintenance.export import markdown_of, write_folder, write_zip
+    from kbtui.maintenance.export import markdown_of, session_markdown, write_folder, write_zip
 
     entries = {info.path for info in kb.library.infos()}
     if form == "folder":
@@ -162,11 +170,33 @@ def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bo
                 if (data := tree.read(path)) is not None:
                     stream.write(f"{between}{markdown_of(tree.name(path), data)}".encode())
                     between = _BETWEEN
+            for info, log in _conversations(kb, tree):
+                lines = session_markdown(info.id, log.shown_title, log.messages)
+                stream.write("".join([between, "\n".join(lines)]).encode("utf-8", "replace"))
+                between = _BETWEEN
+
+
+def _conversations(kb: KnowledgeBase, tree: Tree) -> Iterator[tuple[SessionInfo, SessionLog]]:
+    """The conversations that leave, the oldest first."""
+    from kbtui.maintenance.export import CONVERSATIONS
+
+    for info in sorted(kb.sessions.list(), key=lambda info: (info.created, info.id)):
+        if f"{CONVERSATIONS}{info.id}.jsonl" in tree.paths:
+            yield info, kb.sessions.read_log(info.id)
+
+
+def _conversation_shape(info: SessionInfo, messages: Iterable[SessionMessage]) -> dict[str, Any]:
+    from kbtui.maintenance.export import message_shape
+
+    said = [
+        each for each in messages if each.role in ("user", "assistant") and each.content.strip()
+    ]
+    return {**session_shape(info), "messages": [message_shape(each) for each in said]}
 
 
 def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
     """One object, an entry or a file a line, so that it needn't be held whole."""
-    from kbtui.maintenance.export import file_shape
+    from kbtui.maintenance.export import CONVERSATIONS, file_shape
 
     infos = {info.path: info for info in kb.library.infos()}
     head = {"format": _FORMAT, "workspace": str(kb.workspace.root)}
@@ -175,7 +205,7 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
         yield f',\n"{key}": ['
         comma = "\n"
         for path in tree.paths:
-            if (path in infos) != is_entry:
+            if (path in infos) != is_entry or path.startswith(CONVERSATIONS):
                 continue
             data = tree.read(path)
             if data is None:
@@ -187,7 +217,13 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
             yield comma + json.dumps(shape, ensure_ascii=False, default=str)
             comma = ",\n"
         yield "]"
-    yield "}\n"
+    yield ',\n"conversations": ['
+    comma = "\n"
+    for info, log in _conversations(kb, tree):
+        shape = _conversation_shape(info, log.messages)
+        yield comma + json.dumps(shape, ensure_ascii=False, default=str)
+        comma = ",\n"
+    yield "]}\n"
 
 
 @contextmanager

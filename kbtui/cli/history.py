@@ -27,6 +27,8 @@ from kbtui.errors import NotFoundError, UndoConflictError, UsageError
 from kbtui.text import clean, counted, moment
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from kbtui.history.looking.diff import FileDiff
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Actor, Commit
@@ -55,8 +57,9 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
             say_json(commits)
             return 1 if (path or actor) and not commits else 0
         count = 0
+        write = LogPrinter(kb, by_days=to_terminal(), about=wanted)
         for commit in islice(found, _SCREENFUL) if shortened else found:
-            print_commit(commit)
+            write(commit)
             count += 1
         if shortened and next(found, None) is not None:
             note(f"These are the newest {_SCREENFUL}; -n N shows more.")
@@ -87,18 +90,37 @@ def _actor(name: str) -> Actor:
         ) from None
 
 
-def print_commit(commit: Commit) -> None:
-    """Write one line of the log."""
-    when = moment(commit.time)
-    say_line(
-        say_styled(commit.id[:10], fg="yellow"),
-        "  ",
-        when,
-        "  ",
-        say_styled(commit.who.ljust(8), fg="cyan"),
-        "  ",
-        say_styled(commit.subject),
-    )
+class LogPrinter:
+    """Writes commits as sentences; for a person below their days, else each with its whole time."""
+
+    def __init__(self, kb: KnowledgeBase, *, by_days: bool, about: str | None = None) -> None:
+        from kbtui.presentation.notes import Names
+
+        self._names = Names(kb.library.infos())
+        self._by_days = by_days
+        self._about = about
+        self._day: date | None = None
+
+    def __call__(self, commit: Commit) -> None:
+        """Write one line of the log, and its day where that is another one."""
+        from kbtui.presentation.actors import committer
+        from kbtui.presentation.deeds import deed
+        from kbtui.presentation.moments import day_heading
+
+        local = commit.time.astimezone()
+        when = f"{local:%H:%M}" if self._by_days else moment(commit.time)
+        if self._by_days and local.date() != self._day:
+            self._day = local.date()
+            say_line(say_styled(day_heading(self._day), bold=True))
+        say_line(
+            say_styled(commit.id[:10], fg="yellow"),
+            "  ",
+            when,
+            "  ",
+            say_styled(committer(commit).ljust(8), fg="cyan"),
+            "  ",
+            say_styled(str(deed(commit, self._names, self._about))),
+        )
 
 
 @click.command()
@@ -176,10 +198,14 @@ def undo(
     prefer: str | None,
     as_json: bool,
 ) -> None:
-    """Take back exactly one change; later ones stay."""
-    if sum(name is not None for name in (rev, turn, batch)) != 1:
+    """Take back exactly one change; later ones stay.
+
+    Without a name that is the last change that isn't taken back yet.
+    """
+    named = sum(name is not None for name in (rev, turn, batch))
+    if named > 1:
         raise UsageError(
-            "Undo needs one change.",
+            "Undo takes back one change at a time.",
             "Name it by its id from `kbtui log`, or by --turn ID or --batch ID.",
         )
     if rev is None and (hunk is not None or paths):
@@ -188,6 +214,13 @@ def undo(
             "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
         )
     with place.opened() as kb:
+        last = None if named else kb.history.last_change()
+        if last is not None and (last.origin.batch or "").startswith("import-"):
+            batch = last.origin.batch
+        elif last is not None:
+            rev = last.id
+        if last is not None and not as_json:
+            say(f"Taking back {last.subject} ({last.id[:10]}, {moment(last.time)}, {last.who})")
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
         work = _undo_of(kb, rev, paths, hunk, turn, batch)
@@ -197,6 +230,8 @@ def undo(
             print_conflicts(error, kb.workspace)
             raise
     say_commit(commit, kb.workspace, as_json=as_json)
+    if commit is not None and not as_json:
+        note(f"To have it back: kbtui undo {commit.id[:10]}")
 
 
 def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> bool:

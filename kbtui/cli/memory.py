@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import Place, json_option, pass_place
-from kbtui.cli.history import print_commit, print_conflicts, print_diffs, print_patch
+from kbtui.cli.history import LogPrinter, print_conflicts, print_diffs, print_patch
 from kbtui.cli.output import (
     commit_shape,
     note,
@@ -22,9 +22,11 @@ from kbtui.cli.output import (
     say_styled,
 )
 from kbtui.errors import UndoConflictError, UsageError
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.background.service import Memory
     from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
@@ -90,10 +92,16 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 
 @click.command()
 @click.argument("session", required=False)
+@click.option(
+    "--all", "by_model", is_flag=True, help="Also what was archived while there was no model."
+)
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even where it costs money.")
 @click.option("--if-due", is_flag=True, hidden=True)
 @json_option
 @pass_place
-def consolidate(place: Place, session: str | None, if_due: bool, as_json: bool) -> int:
+def consolidate(
+    place: Place, session: str | None, by_model: bool, is_sure: bool, if_due: bool, as_json: bool
+) -> int:
     """Condense one conversation, or all that wait."""
     import asyncio
 
@@ -102,20 +110,40 @@ def consolidate(place: Place, session: str | None, if_due: bool, as_json: bool) 
             asyncio.run(kb.memory.consolidate_if_due(session, _LATE_SECONDS))
             return 0
         kb.memory.count_old()
-        chosen = [_session_id(kb, session)] if session else kb.memory.unfinished()
-        outcomes = []
-        for each in chosen:
-            before = kb.session_tokens(each)
-            outcome = asyncio.run(kb.memory.consolidate(each))
-            outcomes.append((outcome, max(0, before - kb.session_tokens(each))))
+        if by_model and not _may_cost(kb.memory, is_sure=is_sure):
+            return 1
+        chosen = [_session_id(kb, session)] if session else kb.memory.unfinished(by_model=by_model)
+        outcomes = [asyncio.run(kb.memory.consolidate(each, by_model=by_model)) for each in chosen]
     if as_json:
-        say_json([_outcome_shape(outcome, freed) for outcome, freed in outcomes])
+        say_json([_outcome_shape(outcome) for outcome in outcomes])
     else:
-        for outcome, freed in outcomes:
-            _print_outcome(outcome, freed)
+        for outcome in outcomes:
+            _print_outcome(outcome)
         if not outcomes:
             note("Nothing waits to be condensed.")
-    return next((each.error.exit_code for each, _ in outcomes if each.error is not None), 0)
+    return next((each.error.exit_code for each in outcomes if each.error is not None), 0)
+
+
+def _may_cost(memory: Memory, *, is_sure: bool) -> bool:
+    """True unless a paid model would be given what waits, and nobody agrees to that.
+
+    Raises:
+        UsageError: there is no model, or nobody can be asked.
+    """
+    from kbtui.settings import OFFLINE
+
+    unread = memory.unread()
+    if unread is None:
+        return True
+    if unread.cost.model == OFFLINE:
+        raise UsageError("No model is configured.", "kbtui setup, or /model in the app, adds one.")
+    said = counted(len(unread.sessions), "conversation")
+    note(f"{said} for {unread.cost.model}: {unread.cost.told(unread.tokens)}.")
+    if is_sure or not unread.cost.is_paid:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked whether it may cost that.", "Add --yes.")
+    return click.confirm("Have that condensed?", err=True)
 
 
 def _session_id(kb: KnowledgeBase, ref: str) -> str:
@@ -123,18 +151,15 @@ def _session_id(kb: KnowledgeBase, ref: str) -> str:
         return opened.id
 
 
-def _outcome_shape(outcome: Outcome, freed: int) -> dict[str, object]:
-    return {
-        **picked(outcome, "session kind messages cursor commit proposals notice"),
-        "freed_tokens": freed,
-    }
+def _outcome_shape(outcome: Outcome) -> dict[str, object]:
+    return picked(outcome, "session kind messages cursor commit proposals notice")
 
 
-def _print_outcome(outcome: Outcome, freed: int) -> None:
+def _print_outcome(outcome: Outcome) -> None:
     said: str = outcome.kind
     if outcome.messages is not None:
         first, last = outcome.messages
-        said = f"{said}: messages {first} to {last}, {freed:,} tokens of its prompt freed"
+        said = f"{said}: messages {first} to {last}"
     say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(said))
     if outcome.notice:
         note(f"kbtui: {outcome.notice}")
@@ -170,11 +195,16 @@ def _print_audit(found: Audit) -> None:
     for name in ("messages", "archived", "dropped", "pending", "unaccounted"):
         say(f"{getattr(found, name):>8,} {name}")
     say(f"{found.in_entries:>8,} in entries")
+    say(f"{found.not_grounded:>8,} not grounded")
     for account in found.accounts:
         for first, last in account.unaccounted:
             note(f"kbtui: {account.session}: messages {first} to {last} are unaccounted for.")
         for problem in account.problems:
             note(f"kbtui: {account.session}: {problem}")
+        for line in account.not_grounded:
+            say_line(say_styled(account.session, fg="cyan"), "  not grounded: ", say_styled(line))
+    for line in found.by_dream:
+        say_line(say_styled("Dream", fg="cyan"), "  not grounded: ", say_styled(line))
     for problem in found.problems:
         note(f"kbtui: {problem}")
 
@@ -230,6 +260,7 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
             return
         change = kb.memory.dream_log.show(rev)
         idle = kb.memory.dream_log.idle()
+        write = LogPrinter(kb, by_days=False)
     if as_json:
         say_json(
             {
@@ -238,7 +269,7 @@ def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -
             }
         )
         return
-    print_commit(change.commit)
+    write(change.commit)
     print_diffs(change.diffs, kb.workspace)
     note(f"Go back to before it with: kbtui dream-restore {change.commit.id[:10]}")
     if rev is None:
@@ -249,8 +280,10 @@ def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
     commits = kb.memory.dream_log.log(limit)
     if as_json:
         say_json([commit_shape(commit, kb.workspace) for commit in commits])
-    for commit in () if as_json else commits:
-        print_commit(commit)
+        return
+    write = LogPrinter(kb, by_days=False)
+    for commit in commits:
+        write(commit)
 
 
 @click.command("dream-restore")

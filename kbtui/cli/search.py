@@ -73,10 +73,11 @@ def search(
         result = kb.search.search(
             query or "", **options, semantic=semantic is not False, wait=semantic is True
         )
+        elsewhere = 0 if at else kb.search.in_conversations(query or "", scope)
     if as_json:
-        say_json(result_shape(result, kb.workspace))
+        say_json({**result_shape(result, kb.workspace), "in_conversations": elsewhere})
     else:
-        _print(result, kb.workspace)
+        _print(result, kb.workspace, elsewhere)
     return 0 if result.hits else 1
 
 
@@ -111,7 +112,9 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def _print(result: SearchResult, layout: Layout) -> None:
+def _print(result: SearchResult, layout: Layout, elsewhere: int) -> None:
+    from kbtui.search.results import counted_in_conversations
+
     for hit in result.hits:
         where = f"{layout.file(hit.path)}:{hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
@@ -127,6 +130,8 @@ def _print(result: SearchResult, layout: Layout) -> None:
         note(f"kbtui: {result.notice}")
     if not result.hits:
         note("kbtui: Nothing was found.")
+    if elsewhere:
+        note(f"kbtui: {counted_in_conversations(elsewhere)}: add --scope sessions to see them.")
     if result.suggestion:
         note(f"kbtui: Did you mean: {result.suggestion}")
     sys.stdout.flush()

@@ -7,7 +7,10 @@ the machines' records, which may quote them.
 from __future__ import annotations
 
 import base64
+import contextlib
+import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -24,6 +27,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.library.library import Library
 from kbtui.sessions.imported import is_imported
 from kbtui.sessions.log_records import SessionMessage
+from kbtui.sessions.store import SessionStore
 from kbtui.text import clean, clean_line, moment
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -31,6 +35,9 @@ from kbtui.workspace.layout import MACHINE, Workspace
 from kbtui.workspace.scan import Scanner, attachments_in
 
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
+CONVERSATIONS = "sessions/"
+_PRIVATE = r'"private": ?(?!false|null|\[\])'  # as a key: in a text its quotes are escaped
+_LONGEST = 10_000  # bytes of a name that is looked for
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
 
 
@@ -73,8 +80,10 @@ class Tree:
         return self.workspace.file(path)
 
 
-def tree_of(workspace: Workspace, library: Library, *, private: bool = False) -> Tree:
-    """See which files leave: notes, memory, how-tos, documents, and what lies beside notes."""
+def tree_of(
+    workspace: Workspace, library: Library, sessions: SessionStore, *, private: bool = False
+) -> Tree:
+    """See which files leave: notes, memory, how-tos, documents, what lies beside, conversations."""
     scanner = Scanner(workspace)
     found = {*scanner.scan()}
     left_out = scanner.left_out()
@@ -86,13 +95,34 @@ def tree_of(workspace: Workspace, library: Library, *, private: bool = False) ->
     left_out = {path: why for path, why in left_out.items() if path not in found}
     if workspace.in_place:
         found.add(_SIGN)
+    logs = {f"{CONVERSATIONS}{info.id}.jsonl" for info in sessions.list()}
+    left_out |= sessions.unreadable
     hidden = {path for path in found if library.is_private(path)}
-    if private or not hidden:
-        return Tree(workspace, library, tuple(sorted(found)), left_out=left_out)
+    if private:
+        return Tree(workspace, library, tuple(sorted(found | logs)), left_out=left_out)
+    of_private = _of_private(workspace, logs, hidden)
+    if not hidden:
+        paths = tuple(sorted(found | logs - of_private))
+        return Tree(workspace, library, paths, len(of_private), left_out)
     hidden |= _shown_by_private_alone(workspace, found, hidden)
     records = {path for path in found - hidden if _is_record(path)}
-    paths = tuple(sorted(found - hidden - records))
-    return Tree(workspace, library, paths, len(hidden), left_out)
+    paths = tuple(sorted((found - hidden - records) | (logs - of_private)))
+    return Tree(workspace, library, paths, len(hidden | of_private), left_out)
+
+
+def _of_private(workspace: Workspace, logs: Iterable[str], hidden: Iterable[str]) -> set[str]:
+    """The conversations that used what is private, or name such a note, taken back or not."""
+    names = {form for path in hidden for form in (path, json.dumps(path)[1:-1])}
+    told = re.compile("|".join([_PRIVATE, *map(re.escape, sorted(names))]).encode())
+    found = set()
+    for path in logs:
+        last = b""
+        with contextlib.suppress(KbtuiError):  # it doesn't leave, which is said when it is read
+            for piece in files.read_pieces(workspace, path):
+                if told.search(last + piece):
+                    found.add(path)
+                last = piece[-_LONGEST:]
+    return found
 
 
 def _trouble(workspace: Workspace, path: str) -> str:

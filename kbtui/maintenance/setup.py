@@ -13,7 +13,7 @@ from kbtui.models.port import ChatModel, Message
 _SAID = """\
 [2026-03-06 10:00 #1] USER: My sister Alma moved to Graz in March. Remember that.
 [2026-03-06 10:01 #2] ASSISTANT: I will."""
-_TOOL = "read_entry"
+_TOOL = "read"
 _ASKED = (
     Message("system", "You help with somebody's notes. Use the tools to look things up."),
     Message("user", "Read the entry people/alma and tell me where she lives."),

@@ -67,6 +67,7 @@ class Syncing:
     def __init__(
         self, workspace: Workspace, history: History, library: Library, inbox: Callable[[], Inbox]
     ) -> None:
+        self._workspace = workspace
         self._history = history
         self._library = library
         self._inbox = inbox
@@ -112,8 +113,19 @@ class Syncing:
         watcher = Watcher(tell, stopped)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
+        if self._remotes.get() is None:
+            report = replace(report, notes=(*report.notes, self._stays))
         self._remotes.put(address.text)
         return Synced(report, tuple(dict.fromkeys(proposals)))
+
+    @property
+    def _stays(self) -> str:
+        """What doesn't travel, in a sentence for the first sync."""
+        beside = ", pictures and other attachments" if self._workspace.in_place else ""
+        return (
+            "Notes, memory and how-tos travel, with their history; conversations, documents under"
+            f" docs/{beside} and the settings stay on this machine."
+        )
 
     def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
         for clash in clashes:

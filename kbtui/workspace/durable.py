@@ -77,7 +77,10 @@ def real_name(folder: int, name: str) -> str:
 
 
 def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
-    """Open a folder below `root` step by step, following no link; the caller closes it."""
+    """Open a folder below `root` step by step, following no link; the caller closes it.
+
+    Below a file there is nothing: what is looked for there isn't found.
+    """
     if any(part in {"", ".", ".."} for part in parts):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), "/".join(parts))
     folder = os.open(root, _FOLDER)
@@ -99,6 +102,11 @@ def _step(folder: int, part: str, *, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
+    except NotADirectoryError:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if make or not stat.S_ISREG(status.st_mode):
+            raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from None
     with contextlib.suppress(FileExistsError):  # somebody else made it meanwhile
         os.mkdir(name, 0o777, dir_fd=folder)
         os.fsync(folder)
@@ -328,11 +336,23 @@ def _sync_files(files: Sequence[tuple[int, str]]) -> None:
 
 
 def _regular(folder: int, name: str) -> os.stat_result | None:
-    """The status of a file that may be replaced; None: there is none."""
+    """The status of a file that may be replaced; None: there is none, or a folder without files."""
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(old.st_mode):
+            _remove_hollow(folder, name)
+            return None
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(old.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
     return old
+
+
+def _remove_hollow(folder: int, name: str) -> None:
+    """Remove a folder in which there is nothing but folders; one with a file stays as it is."""
+    walked = [(each, held) for each, _, held, _ in os.fwalk(name, topdown=False, dir_fd=folder)]
+    if any(held for _, held in walked):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+    for each, _ in walked:
+        os.rmdir(each, dir_fd=folder)

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,10 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+
+
+class _FolderError(UnreadableError):
+    """Where a file should be there is a folder, so there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,14 @@ def checked_path(path: str) -> str:
     if too_long or len(normal.encode()) > _MAX_PATH:
         raise _unsafe(path, "it is too long for a file name")
     return "/".join(parts)
+
+
+def is_path(path: str) -> bool:
+    """True if it can be a workspace path: see `checked_path`."""
+    try:
+        return bool(checked_path(path))
+    except UnsafePathError:
+        return False
 
 
 def is_portable(path: str) -> bool:
@@ -141,10 +153,10 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
 
 
 def read_if_there(root: Layout, path: str) -> bytes | None:
-    """Read one file, None where there is none; raises else as `read_bytes`."""
+    """Read one file, None where there is none, but a folder, say; raises else as `read_bytes`."""
     try:
         return read_bytes(root, path)
-    except NotFoundError:
+    except (NotFoundError, _FolderError):
         return None
 
 
@@ -170,7 +182,7 @@ def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes |
                 try:
                     folder, name = folders.place(checked_path(path))
                     data: bytes | None = _read(folder, name, file, READ_LIMIT)
-                except FileNotFoundError:
+                except (FileNotFoundError, _FolderError):
                     data = None
             yield path, data
 
@@ -186,7 +198,8 @@ def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[by
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise UnreadableError(f"{path} is not a file.")
+            kind = _FolderError if stat.S_ISDIR(status.st_mode) else UnreadableError
+            raise kind(f"{path} is not a file.")
         if limit is not None and status.st_size > limit:
             size, most = status.st_size / 2**20, limit / 2**20
             raise UnreadableError(f"{path} is too large: {size:,.1f} MB, at most {most:,.1f} MB.")
@@ -262,6 +275,32 @@ def is_gone(root: Layout, path: str) -> bool:
         if not stat.S_ISDIR(status.st_mode):
             break
     return place != top / file
+
+
+def in_the_way(root: Layout, path: str, known: Container[str]) -> bool:
+    """True if a file can't be written as something stands there that isn't `known`.
+
+    That is a link or a file above it, or a folder in its place that holds more than known files.
+    """
+    file = located(root, checked_path(path))[1]
+    place, parts = root.root, file.split("/")
+    for depth, part in enumerate(parts, 1):
+        place /= part
+        try:
+            mode = place.lstat().st_mode
+        except OSError:
+            return False
+        if not stat.S_ISDIR(mode):
+            above = root.path_of("/".join(parts[:depth]))
+            return not stat.S_ISREG(mode) or (depth < len(parts) and above not in known)
+    inside = place.rglob("*")
+    others = (each for each in inside if each.is_symlink() or not each.is_dir())
+    return any(root.path_of(each.relative_to(root.root).as_posix()) not in known for each in others)
+
+
+def is_folder(root: Layout, path: str) -> bool:
+    """True if a folder stands where a file of that name would."""
+    return root.place(checked_path(path)).is_dir()
 
 
 def _has_other_form(place: Path) -> bool:

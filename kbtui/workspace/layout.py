@@ -22,6 +22,8 @@ TAKING_OVER = f"{MACHINE}/taking-over"
 TAKEN_OVER = f"{MACHINE}/taken-over.md"
 """The report of that."""
 ENTRIES = "knowledge/"
+NAME_PREFIX = "names/"
+"""Before a name, for the page of the lines that have it; no file lies there."""
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")
 BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
@@ -186,6 +188,12 @@ def _passing(name: str) -> Path:
 def is_recorded(path: str) -> bool:
     """True if the history keeps this workspace path."""
     return path in BOOTSTRAP_FILES or path.startswith(tuple(f"{f}/" for f in RECORDED_FOLDERS))
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders that a file lies in, but for the area, which is never anybody's."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(2, len(parts))]
 
 
 def is_conflict_copy(path: str) -> bool:

@@ -61,6 +61,13 @@ _PAIR = re.compile(
     r"(?:[ \t]{1,2}(?:is|are|for|of|ist|sind|es|son|für|de|[\w.-]{2,20})){0,3}?[ \t]{0,2}(?P<label>[:=]?)[ \t]{0,2}"
     r"[\"'`(]?[\w.@+-]{2,60}[ \t]?(?:/|(?P<gap>[:,][ \t])|:|,|\|)[ \t]?(?P<secret>[^\s/:,\"'`)(\[\]]{5,64})(?![/:@])"
 )
+_NO_PASSWORD = re.compile(r"(?i).{1,3}|pass(?:word|wd|phrase)?|pwd?|secret")
+# The address of a link or picture, what a wiki link names, and any address that stands by itself.
+_LINK = re.compile(
+    r"\[\[(?![\s\"'\[{])[^\[\]\n]{1,500}\]\]|\]\(<?[^\s<>)]{1,4096}|(?:href|src)=[\"'][^\"'\n]{1,4096}"
+    r"|(?<![\w+.-])[A-Za-z][\w+.-]{1,20}://[^\s<>\"'`)\]]{1,4096}|(?m:^ {0,3}\[[^\]\n]{1,500}\]:[ \t]+[#./]\S*)"
+)
+_IS_VALUE = re.compile(r"[?&;#](?!(?i:X-Amz-|X-Goog-|Signature=))[\w.-]*=\Z")
 _ENDS_LINE = re.compile(r"[A-Za-z0-9][!-~]{3,62}[A-Za-z0-9][ \t]*(?:\r?\n|\Z)")
 # Told in plain words: "the gate code is 4711", "pw hunter2", "mi contraseña es ...".
 _PASSWORD_WORD = (
@@ -456,16 +463,39 @@ def _spans(text: str) -> Iterator[Span]:
     yield from _issued(text)
     if "://" in text:
         for match in _IN_URL.finditer(text):
-            if not _PLACEHOLDER.search(match["secret"]):
+            if not (
+                _PLACEHOLDER.search(match["secret"]) or _NO_PASSWORD.fullmatch(match["secret"])
+            ):
                 yield *match.span("secret"), "password"
+    yield from _outside_of_links(text, _guessed(read))
+
+
+def _guessed(read: _Read) -> Iterator[Span]:
+    """Secrets that are known by what stands around them, or by a check digit alone."""
     if read.heads:
         yield from _assigned(read)
         yield from _codes_told(read)
         yield from _passwords_told(read)
         yield from _told_otherwise(read)
-    for match in _CARD.finditer(text):
+    for match in _CARD.finditer(read.text):
         if _is_card(match["secret"]):
             yield *match.span("secret"), "card number"
+
+
+def _outside_of_links(text: str, spans: Iterable[Span]) -> Iterator[Span]:
+    """Leave out what is a part of an address: it is no guess that could be worth a broken link.
+
+    But ``?api_key=...`` says so itself, unless the link is signed for a while (``X-Amz-Signature``).
+    """
+    links: list[tuple[int, int]] | None = None
+    for span in spans:
+        if links is None:
+            links = [match.span() for match in _LINK.finditer(text)]
+        first, last, _ = span
+        place = bisect(links, (last,)) - 1
+        is_inside = place >= 0 and links[place][1] > first
+        if not is_inside or _IS_VALUE.search(text, max(0, first - _LOOK_BACK), first):
+            yield span
 
 
 def _shaped(read: _Read) -> Iterator[Span]:

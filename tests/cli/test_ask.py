@@ -145,7 +145,7 @@ def test_a_model_behind_an_endpoint_streams_and_calls_tools(
     from tests.scripted_server import Reply, ScriptedServer, call
 
     made = call(
-        "write_entry", type="fact", title="Bin day", sections={"": "Bins go out on Monday."}
+        "write_entry", kind="fact", title="Bin day", sections={"": "Bins go out on Monday."}
     )
     with ScriptedServer([Reply(tool_calls=[made]), Reply("Noted: Monday.")]) as server:
         monkeypatch.setenv("KBTUI_API_BASE", server.url)

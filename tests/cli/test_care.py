@@ -112,7 +112,7 @@ def test_two_workspaces_are_brought_together(told: Command, tmp_path: Path) -> N
     assert told.bare("-w", other, "inbox", "accept", done["proposals"][0]).status == 0
     assert "here." in (tmp_path / "other" / A).read_text()
     assert told.ok("sync").out.startswith("Up to date")
-    assert "topics/here created" in told.bare("-w", other, "log").out
+    assert "brought ■ here" in told.bare("-w", other, "log").out
 
 
 def test_a_place_that_is_not_there_ends_with_4(told: Command, tmp_path: Path) -> None:

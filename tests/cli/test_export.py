@@ -43,7 +43,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {
         file.relative_to(folder).as_posix(): file.read_bytes()
         for file in folder.rglob("*")
-        if file.is_file() and ".kbtui" not in file.parts and "sessions" not in file.parts
+        if file.is_file() and ".kbtui" not in file.parts
     }
 
 
@@ -68,6 +68,32 @@ def test_what_is_private_stays_with_its_pictures_and_records(
     assert "2 private ones stayed here" in done.err
 
 
+@pytest.mark.parametrize("target", ["out", "out.zip", "out.json", "out.md"])
+def test_conversations_leave_but_for_those_that_used_what_is_private(
+    filled: Command, tmp_path: Path, target: str
+) -> None:
+    filled.ok("ask", "What is the code of the safe?", "--session", "Combination")
+    done = filled.ok("export", "-o", target)
+    assert "The log of all changes" in done.err
+    assert "3 private ones stayed here" in done.err
+    everything = filled.ok("export", "-o", f"all-{target}", "--private")
+    assert "private" not in everything.err
+
+    def held(name: str) -> bytes:
+        place = tmp_path / name
+        if name.endswith(".zip"):
+            packed = zipfile.ZipFile(place)
+            return b"".join(packed.read(each) for each in packed.namelist())
+        return b"".join(tree(place).values()) if place.is_dir() else place.read_bytes()
+
+    assert b"mooring is at pier 9" in held(target)
+    assert b"code of the safe" not in held(target)
+    assert b"code of the safe" in held(f"all-{target}")
+    if target == "out":
+        again = filled.bare("-w", str(tmp_path / target), "sessions")
+        assert "Mooring" in again.out
+
+
 @pytest.mark.parametrize("form", ["md", "json"])
 def test_one_file_has_the_entries_and_goes_to_the_output(filled: Command, form: str) -> None:
     said = filled.ok("export", "--format", form).out
@@ -79,7 +105,10 @@ def test_one_file_has_the_entries_and_goes_to_the_output(filled: Command, form: 
 def test_the_json_of_all_has_entries_and_files(filled: Command, tmp_path: Path) -> None:
     filled.ok("export", "-o", "all.json")
     shape = json.loads((tmp_path / "all.json").read_text())
-    assert set(shape) == {"format", "workspace", "entries", "files"}
+    assert set(shape) == {"format", "workspace", "entries", "files", "conversations"}
+    [talk] = shape["conversations"]
+    assert talk["title"] == "Mooring"
+    assert "the mooring is at pier 9" in talk["messages"][0]["text"]
     boat = next(each for each in shape["entries"] if each["title"] == "Boat")
     assert (boat["path"], boat["type"], boat["tags"]) == (
         "knowledge/topics/boat.md",
@@ -180,7 +209,10 @@ def test_what_cant_be_read_stays_here_by_name_and_all_else_leaves(
     (folder / "line\nbreak.png").write_bytes(b"x")
     with (folder / "film.mp4").open("wb") as film:
         film.truncate(files.READ_LIMIT + 1)
-    said = filled.ok("export", "-o", target).err
+    done = filled("export", "-o", target)
+    said = done.err
+    assert done.status == 1
+    assert "files written" in done.out
     assert all(name in said for name in ("topics/pipe.png: ", "topics/loop: ", "line break.png: "))
     assert "film.mp4: " not in said
     if target == "out":

@@ -51,7 +51,7 @@ def test_the_log_of_a_folder_of_an_actor_and_of_nothing(told: Command) -> None:
     assert told("log", "never-there").status == 1
     lines = told.ok("log", "knowledge").out.splitlines()
     assert len(lines) == 3
-    assert all("you" in line for line in lines)
+    assert all("You" in line for line in lines)
 
 
 def test_the_log_of_what_was_deleted(told: Command) -> None:
@@ -100,6 +100,37 @@ def test_undo_of_what_was_changed_again_is_a_conflict_and_changes_nothing(told: 
     assert file.read_text() == text
 
 
+def test_undo_alone_takes_back_the_last_change_and_says_which(told: Command) -> None:
+    file = told.file("knowledge/topics/docker.md")
+    edited = file.read_text()
+    first = told.ok("undo")
+    assert "Taking back topics/docker" in first.out
+    assert "Zwei" not in file.read_text()
+    back = first.err.rpartition("kbtui undo ")[2].strip()
+    told.ok("undo", back)
+    assert file.read_text() == edited, "as it says it comes back"
+    told.ok("undo")
+    assert "people/ann created" in told.ok("undo").out, "and then the change before that"
+    assert not told.file("knowledge/people/ann.md").exists()
+    told.ok("undo")
+    assert not file.exists()
+    done = told("undo")
+    assert (done.status, done.out) == (2, "")
+    assert "no change to take back" in done.err
+    assert told.file("skills/knowledge-base/SKILL.md").exists(), "what kbtui put there stays"
+
+
+def test_undo_alone_takes_back_a_whole_import(kbtui: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "old-notes"
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nA line of {name}.\n")
+    kbtui.ok("import", str(folder), "--yes")
+    before = len(kbtui.ok("list").out.splitlines())
+    kbtui.ok("undo")
+    assert len(kbtui.ok("list").out.splitlines()) == before - 2
+
+
 def test_undo_of_a_turn(kbtui: Command) -> None:
     kbtui.ok("ask", "remember that the alarm code is in the blue folder")
     commits = kbtui.ok("log", "--json").json
@@ -112,7 +143,6 @@ def test_undo_of_a_turn(kbtui: Command) -> None:
     kbtui.ok("undo", "--turn", turn)
     assert kbtui.ok("list", "--json").json != before or len(before) == 0
     assert kbtui("undo", "--turn", "none").status == 1
-    assert kbtui("undo").status == 2
     assert kbtui("undo", "HEAD", "--turn", turn).status == 2
 
 

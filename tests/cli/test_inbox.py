@@ -117,7 +117,7 @@ def test_what_stands_there_by_now_no_longer_waits(kbtui: Command, proposal: str)
 
 def test_a_turn_under_review_says_where_its_proposal_is(kbtui: Command) -> None:
     kbtui.ok("config", "set", "memory.review", "ask")
-    new = call("write_entry", type="topic", title="LoRa", body="It needs no SIM.")
+    new = call("write_entry", kind="topic", title="LoRa", body="It needs no SIM.")
     with ScriptedServer([Reply(tool_calls=[new]), Reply("Proposed.")]) as server:
         kbtui.ok("config", "set", "models.chat.api_base", server.url)
         kbtui.ok("config", "set", "models.chat.api_key", "none")

@@ -98,7 +98,7 @@ def test_after_a_few_commands_meaning_is_compared_without_the_app(
     found = eventually(compared)
     assert found["notice"] == ""
     assert found["hits"][0]["path"] == "knowledge/topics/kitchen.md"
-    looks = Reply(tool_calls=[call("memory_search", "s1", query=QUESTION)])
+    looks = Reply(tool_calls=[call("search", "s1", query=QUESTION)])
     with ScriptedServer([looks, Reply("An hour.")]) as server:
         model = {"KBTUI_MODEL": "openai/scripted", "KBTUI_API_BASE": server.url}
         ok("ask", "Tell me.", workspace=notes, KBTUI_API_KEY="none", **model, **on)

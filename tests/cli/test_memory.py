@@ -161,6 +161,12 @@ def test_what_stands_nowhere_is_buried_all_the_same(kbtui: Command) -> None:
     assert kbtui.file("memory/tombstones.jsonl").exists()
 
 
+def test_what_was_archived_without_a_model_is_for_one_and_that_is_said(kbtui: Command) -> None:
+    kbtui.ok("ask", "The boiler man comes on Thursday.")
+    kbtui.ok("consolidate")
+    assert "No model is configured" in kbtui("consolidate", "--all").err
+
+
 def test_consolidate_condenses_all_that_waits_and_then_nothing(kbtui: Command) -> None:
     kbtui.ok("ask", "My favorite color is blue.", "-s", "colors")
     (done,) = kbtui.ok("consolidate", "--json").json
@@ -172,7 +178,7 @@ def test_consolidate_condenses_all_that_waits_and_then_nothing(kbtui: Command) -
 def test_ask_condenses_a_conversation_that_has_become_long(
     kbtui: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KBTUI_MEMORY__CONSOLIDATE_MESSAGES", "4")
+    monkeypatch.setenv("KBTUI_CONTEXT__MEMORY_WINDOW", "4")
     for text in ("My favorite color is blue.", "I prefer tea.", "I use Vim."):
         kbtui.ok("ask", text, "-s", "talk")
     assert "blue" in kbtui.file("memory/history.jsonl").read_text()
@@ -181,7 +187,7 @@ def test_ask_condenses_a_conversation_that_has_become_long(
 def test_condensing_that_takes_long_is_left_to_a_process_of_its_own(
     kbtui: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KBTUI_MEMORY__CONSOLIDATE_MESSAGES", "4")
+    monkeypatch.setenv("KBTUI_CONTEXT__MEMORY_WINDOW", "4")
     started: list[list[str]] = []
     monkeypatch.setattr("kbtui.cli.ask._MEMORY_SECONDS", 0.0)
     monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.importers.exports import claude, written
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -49,6 +51,20 @@ def test_nothing_found_is_status_one(filled: Command) -> None:
     done = filled("search", "zyxwvut")
     assert done.out == ""
     assert "Nothing" in done.err
+
+
+def test_what_conversations_hold_is_counted_beside(filled: Command, tmp_path: Path) -> None:
+    talks = [claude(f"c{n}", f"Does a walrus sing {n}?", "No.") for n in range(3)]
+    filled.ok("import", "--no-memory", str(written(tmp_path / "a.json", talks)))
+    found = filled.ok("search", "walrus", "--scope", "sessions", "--json").json
+    count = len(found["hits"])
+    assert count >= len(talks)
+    assert found["in_conversations"] == 0
+    done = filled.ok("search", "walrus")
+    assert "walrus-care.md" in done.out
+    assert f"{count} in conversations: add --scope sessions" in done.err
+    assert filled.ok("search", "walrus", "--json").json["in_conversations"] == count
+    assert "in conversations" not in filled("search", "penguin").err
 
 
 def test_scope_and_revision(filled: Command) -> None:

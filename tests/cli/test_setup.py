@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STEPS = [{"status": "pulling manifest"}, {"status": "success"}]
 MEMORY = Reply(tool_calls=[call_save("Alma moved to Graz.", [])])
-LOOKS = Reply(tool_calls=[call("read_entry", entry="people/alma")])
+LOOKS = Reply(tool_calls=[call("read", path="people/alma")])
 
 
 @pytest.fixture(scope="module", autouse=True)

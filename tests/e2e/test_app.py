@@ -47,7 +47,7 @@ def _app(workspace: Path, *program: str) -> Terminal:
 @pytest.fixture
 def app(workspace: Path) -> Iterator[Terminal]:
     with _app(workspace) as terminal:
-        terminal.wait_for("KNOWLEDGE", "Write a message")
+        terminal.wait_for("─ Notes", "Ask, tell")
         yield terminal
 
 
@@ -61,7 +61,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.wait_for("From your notes:", "▌ we decided to use PostgreSQL", "[1]")
 
     app.send(F[3])
-    app.wait_for("▾ decisions", "H History of it")
+    app.wait_for("▾ Decisions", "H History of it")
     app.send("j" + ENTER)
     app.wait_for("of its JSON operators", "no links")
 
@@ -74,14 +74,14 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.send(ESC)
     app.wait_gone("type: decision")
     app.send("H")
-    app.wait_for("HISTORY", "+ Added by hand.", "you")
+    app.wait_for("─ History", "+ Added by hand.", "you")
     app.send("u")
     app.wait(lambda _: decision.read_text() == written)
 
 
 def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path) -> None:
     with _app(workspace) as terminal:
-        terminal.wait(lambda screen: "Write a message" in screen)
+        terminal.wait(lambda screen: "Ask, tell" in screen)
         terminal.send("the cake is in the oven" + ENTER)
         terminal.wait_for("✓ noted", "Noted.")
     (day,) = (workspace / "memory").glob("????-??-??.md")
@@ -91,7 +91,7 @@ def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path)
 def test_it_is_usable_at_80x24_and_survives_any_size(app: Terminal) -> None:
     for size in ((80, 24), (20, 5), (3, 2), (200, 60), (80, 24)):
         app.resize(*size)
-    app.wait_for("Write a message")
+    app.wait_for("Ask, tell")
     app.send("still here")
     app.wait_for("still here")
 
@@ -101,7 +101,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     workspace: Path, number: signal.Signals
 ) -> None:
     with _app(workspace, "-c", PATIENT) as terminal:
-        terminal.wait_for("KNOWLEDGE", "Write a message")
+        terminal.wait_for("─ Notes", "Ask, tell")
         terminal.send("half a thought")
         terminal.wait_for("half a thought")
         terminal.kill(number)
@@ -114,7 +114,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
 
 def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
     with _app(workspace) as terminal:
-        terminal.wait_for("KNOWLEDGE", "Write a message")
+        terminal.wait_for("─ Notes", "Ask, tell")
         terminal.send(SAID + ENTER)
         terminal.wait_for("Use PostgreSQL for analytics created")
         terminal.send("the cake is in the oven" + ENTER)
@@ -122,7 +122,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:
-        terminal.wait_for("Today", "decisions 1", "Use PostgreSQL for analytics")
+        terminal.wait_for("Today", "Decisions", "Use PostgreSQL for analytics")
     (decision,) = (workspace / DECISION).glob("*.md")
     assert SAID in decision.read_text()
     (day,) = (workspace / "memory").glob("????-??-??.md")
@@ -141,7 +141,7 @@ def test_an_edit_from_outside_shows_up_as_the_users(app: Terminal, workspace: Pa
     app.wait_for("✓ remembered", "Remembered, for every conversation.")
     (workspace / "knowledge/topics/from-vim.md").write_text("# From vim\n\nWritten elsewhere.\n")
     app.send(F[4])
-    app.wait_for("HISTORY", "from-vim", "you")
+    app.wait_for("─ History", "from-vim", "you")
 
 
 def test_a_workspace_that_cant_be_opened_ends_with_one_sentence(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_an_index_that_cannot_be_written_is_searched_all_the_same(
     asked, cache = ("search", "--lexical", "walruses"), str(tmp_path / "cache")
     expected = ok(*asked, workspace=workspace, XDG_CACHE_HOME=cache).out
     folders = [place for place in (tmp_path / "cache").rglob("*") if place.is_dir()]
-    assert any(list(folder.glob("*.packed")) for folder in folders)
+    assert any(list(folder.glob("*.words")) for folder in folders)
     for folder in folders:
         folder.chmod(0o500)
     try:

@@ -144,7 +144,7 @@ def test_notes_are_listed_shown_linked_searched_and_logged_where_they_lie(vault:
     assert "The Plan" in links
     hits = ok("search", "kestrel motorway", "--json", workspace=vault).json["hits"]
     assert hits[0]["path"] == "My Great Note.md"
-    assert "created" in ok("log", "My Great Note", workspace=vault).out
+    assert "wrote ○ My Great Note" in ok("log", "My Great Note", workspace=vault).out
     assert ok("check", workspace=vault).status == 0
     assert tree_of(vault) == before
 
@@ -237,7 +237,7 @@ def test_the_app_shows_the_notes_at_the_root_and_in_folders(vault: Path) -> None
     before = tree_of(vault)
     command = [sys.executable, "-m", "kbtui", "-w", str(vault)]
     with Terminal(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as app:
-        app.wait_for("KNOWLEDGE", "Home", "My Great Note", "Work")
+        app.wait_for("─ Notes", "Home", "My Great Note", "Work")
     assert tree_of(vault) == before
 
 
@@ -484,7 +484,7 @@ raise SystemExit(main())
 def test_on_a_disk_that_does_not_answer_the_app_paints_says_so_and_quits(vault: Path) -> None:
     command = [sys.executable, "-c", _DEAD_DISK, "-w", str(vault)]
     with Terminal(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as app:
-        app.wait_for("KNOWLEDGE", "Write a message")
+        app.wait_for("─ Notes", "Ask, tell")
         app.wait_for("doesn't", "answer")
         app.send("\x11")
         assert app.wait_exit() == 3

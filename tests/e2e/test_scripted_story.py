@@ -22,17 +22,17 @@ WRITES = Reply(
         call(
             "write_entry",
             "w1",
-            type="decision",
+            kind="decision",
             title="PostgreSQL for analytics",
             sections={"Context": "We need JSON operators.", "Decision": "Use PostgreSQL."},
         ),
         call(
-            "write_entry", "w2", type="person", title="Alice", sections={"Role": "Owns analytics."}
+            "write_entry", "w2", kind="person", title="Alice", sections={"Role": "Owns analytics."}
         ),
     ]
 )
 CONFIRMS = Reply("Both are **kept**: the decision, and Alice as its owner.")
-SEARCHES = Reply(tool_calls=[call("memory_search", "s1", query="PostgreSQL analytics")])
+SEARCHES = Reply(tool_calls=[call("search", "s1", query="PostgreSQL analytics")])
 
 
 def _answers(request: Request) -> Reply:
@@ -82,7 +82,7 @@ def test_the_app_shows_the_stream_the_cards_and_stops_on_escape(workspace: Path)
         with Terminal(argv, env) as app:
             app.wait_for("scripted")
             app.send(SAID + ENTER)
-            app.wait_for("people/alice created", "Both are kept")
+            app.wait_for("Alice created", "Both are kept")
             app.send("tell me more" + ENTER)
             app.wait_for("word word")
             app.send(ESC)

@@ -29,13 +29,10 @@ def _person(title: str) -> str:
 def _dreams(workspace: Path) -> str:
     """Let a model add a line to three entries; the id of that change."""
     edits = [
-        {**call("add_line", path=f"people/{name}", line=f"{title} leads it"), "id": name}
+        {"do": "add_line", "path": f"people/{name}", "new": f"{title} leads it"}
         for name, title in PEOPLE.items()
     ]
-    replies = [
-        Reply(tool_calls=edits),
-        Reply(tool_calls=[call("finish")]),
-    ]
+    replies = [Reply(tool_calls=[call("curate", edits=edits)])]
     with ScriptedServer(replies) as server:
         env = {
             "KBTUI_MODEL": "openai/scripted",
@@ -76,13 +73,13 @@ def _machine_writes(folder: Path) -> None:
 def _ask_why(app: Terminal) -> None:
     """Another line still says where it came from."""
     app.send(ESC)
-    app.wait_gone("HISTORY")
+    app.wait_gone("─ History")
     app.send(F[5])
     app.wait_for("Open")
     app.send("bob" + ENTER)
     app.wait_for("people/bob", "Billing", "links")
     app.send("w")
-    app.wait_for("Why people/bob", "consolidator")
+    app.wait_for("Why Bob", "kbtui")
 
 
 def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(workspace: Path) -> None:
@@ -94,9 +91,9 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
     argv = [sys.executable, "-m", "kbtui", "-w", str(workspace)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with Terminal(argv, env, (120, 40)) as app:
-        app.wait_for("KNOWLEDGE  3", "Carol")
+        app.wait_for("─ Notes 3", "Carol")
         app.send(F[4])
-        app.wait_for("HISTORY", "dream", "people/alice")
+        app.wait_for("─ History", "Dream", "● Alice")
         app.wait_for("+ - Plays chess")
         app.send("j")
         app.wait_for("+ - Alice leads it")
@@ -111,7 +108,7 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
         assert files["bob"].read_text().endswith("- Billing\n")
 
         # Back to when Dream had just been there: one of the entries is brought back from there.
-        app.wait_for("undoes " + commit[:10])
+        app.wait_for("You undid a change")
         app.send("jj")
         app.wait_for("+ - Alice leads it")
         app.send("T")
@@ -124,7 +121,7 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
         app.send(ESC)
         app.wait_gone("since then")
         app.send("R")
-        app.wait_for("Restore people/alice?", "+ - Alice leads it")
+        app.wait_for("Restore Alice?", "+ - Alice leads it")
         app.send(ENTER)
         app.wait(lambda _: "Alice leads it" in files["alice"].read_text())
         assert "leads it" not in files["bob"].read_text()
@@ -133,9 +130,9 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
 
         # That restore is a change like any other, and is taken back in turn.
         app.send(ESC)
-        app.wait_gone("HISTORY")
+        app.wait_gone("─ History")
         app.send(F[4])
-        app.wait_for("HISTORY", "- - Plays chess")
+        app.wait_for("─ History", "- - Plays chess")
         app.send("u")
         app.wait(lambda _: "Plays chess" in files["alice"].read_text())
         assert "leads it" not in files["alice"].read_text()

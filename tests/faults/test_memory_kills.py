@@ -88,6 +88,7 @@ def _condensed(request: Request) -> Reply:
         message = int(number)
         if lucky := re.match(r"My lucky number \d+", text):
             fact = {"text": text, "type": "fact", "subject": lucky[0], "message": message}
+            fact["importance"] = 3
             facts.append(fact)
         elif decided := re.match(r"We decided to use (tool\d+ for job\d+)", text):
             fact = {"text": text, "type": "decision", "subject": decided[1], "message": message}

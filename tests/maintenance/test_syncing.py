@@ -91,3 +91,14 @@ def test_a_place_inside_the_workspace_is_refused(tmp_path: Path) -> None:
                 kb.syncing.run(str(place))
         assert not (root / "backup").exists()
         assert not (root / "knowledge/backup").exists()
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["own layout", "in place"])
+def test_the_first_sync_says_what_stays_here(tmp_path: Path, in_place: bool) -> None:
+    create_workspace(tmp_path / "notes", in_place=in_place)
+    with KnowledgeBase.open(tmp_path / "notes") as kb:
+        [note] = kb.syncing.run(str(tmp_path / "remote.git")).report.notes
+        assert "conversations" in note
+        assert "docs/" in note
+        assert ("attachments" in note) is in_place
+        assert kb.syncing.run().report.notes == ()

@@ -42,7 +42,7 @@ def test_a_workspace_that_is_moved_loses_nothing(tmp_path: Path) -> None:
         Remotes(kb.workspace).put("/srv/notes.git")
         Drafts(kb.workspace.root).save("half a thought")
         cache = kb.workspace.cache
-        made = {file.name for file in (cache / "search").rglob("*") if file.suffix == ".col"}
+        made = {file.name for file in (cache / "search").rglob("*") if file.suffix == ".words"}
     new.parent.mkdir()
     shutil.move(old, new)
     with _open(new) as kb:

@@ -414,3 +414,53 @@ def test_what_is_told_in_plain_words_is_taken_out(text: str, secret: str) -> Non
 )
 def test_what_only_speaks_of_secrets_stays(text: str) -> None:
     assert redact(text).text == text
+
+
+ADDRESSES = [
+    "https://login.example.com/4b7ux5Jq",
+    "https://router.vuejs.org/guide2/x1",
+    "https://account.example.com/users/4111111111111111",
+    "https://example.com/a/qX7vR2mK9pL4wT8nB3/password-is-tr0ub4dor",
+    "https://example.com/img/token:qX7vR2mK9pL4wT8nB3.png",
+    "../login/4b7ux5Jq@2x.png",
+    "Login/4b7ux5Jq#Codes^b1",
+]
+LINKS = [
+    "My password is [here]({}).",
+    "token: ![]({})",
+    "- login: [[{}]]",
+    "Password ![[{}]]",
+    'pass <a href="{}">it</a>',
+    "The door code ([a]({}), [b]({}))",
+]
+
+
+@pytest.mark.parametrize("form", LINKS)
+def test_no_link_is_broken_by_what_stands_around_it(form: str) -> None:
+    for address in ADDRESSES:
+        text = form.format(address, address)
+        assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[api](https://example.com/v1?api_key=qX7vR2mK9pL4wT8nB3zJ)",
+        "[db](postgres://admin:Tr0ub4dor3@db.example.com/x)",
+        'if [[ $PASSWORD == "Tr0ub4dor&3xyz" ]]; then',
+        '[["password", "Tr0ub4dor&3xyz"]]',
+        "See https://example.com, the password is Tr0ub4dor&3xyz.",
+        "[here](https://example.com) the password is Tr0ub4dor&3xyz",
+    ],
+)
+def test_a_secret_in_a_link_or_beside_one_is_found(text: str) -> None:
+    redaction = redact(text)
+    assert redaction.found
+    assert "Tr0ub4dor" not in redaction.text
+    assert "qX7vR2" not in redaction.text
+
+
+@pytest.mark.parametrize("word", ["pass", "password", "pw", "abc"])
+def test_what_stands_for_a_password_in_an_address_is_none(word: str) -> None:
+    text = f"HTTPS_PROXY=http://user:{word}@10.10.1.10:1080"
+    assert redact(text).text == text

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbtui.knowledge.entries.habits import DATED
 from kbtui.presentation.moments import day_said
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
@@ -97,6 +96,9 @@ def name_of(path: str) -> str:
 
 
 def _by_path(path: str) -> Named:
+    # Reading front matter takes long to import, and nothing of it is needed for the first paint.
+    from kbtui.knowledge.entries.habits import DATED
+
     day = _DAY.fullmatch(path)
     if path == _MEMORY:
         return Named(path, "Memory")

@@ -15,6 +15,7 @@ from kbtui.presentation.notes import Names
 from kbtui.sessions.window import KEEP
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
+from kbtui.tui.chat.written import Written, card_lines
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
@@ -73,15 +74,29 @@ class ToolItem(Item):
     changes: tuple[TurnChange, ...] = ()
     names: Names = field(default_factory=Names)
     proposal: str = ""
+    written: tuple[Written, ...] = ()
+    undone: bool = False
     expanded: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
-        """The card's line, and the details below it."""
-        lines = [Line(self._head().truncate(width, ellipsis=True))]
+        """The notes that were written as cards, else a line; and the details below."""
+        lines = [
+            line
+            for each in self.written
+            for line in card_lines(each, self._linked_title(each.path), width, undone=self.undone)
+        ]
+        lines = lines or [Line(self._head().truncate(width, ellipsis=True))]
         if self.expanded:
             lines += _below(self.details, width, expanded=True)
             lines += _below(self.output, width, expanded=True)
         return lines
+
+    def _linked_title(self, path: str) -> Content:
+        """A note by its name, as a place to click."""
+        title = signed(self.names[path], ".md--strike" if self.undone else ".chat--link")
+        if path not in self.paths:
+            return title
+        return title.stylize(Style.from_meta({"target": self.paths.index(path)}))
 
     def _head(self) -> Content:
         """What it did in a quiet line; what it wrote, or that it failed, stands out."""

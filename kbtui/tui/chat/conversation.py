@@ -42,6 +42,7 @@ from kbtui.tui.chat.items import (
     failure,
 )
 from kbtui.tui.chat.transcript import Transcript, TurnView
+from kbtui.tui.chat.written import read_written, undone_commits
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -262,6 +263,10 @@ class Conversation:
                 async for event in events:
                     if paths := _paths_of(event):
                         view.names = await asyncio.to_thread(names_of_paths, kb, paths)
+                    if isinstance(event, ToolFinished):
+                        view.written = await asyncio.to_thread(
+                            read_written, kb.history, event.changes
+                        )
                     view.show(event)
                     self._tell_wait(event)
                     if isinstance(event, UsageReported):
@@ -321,9 +326,22 @@ def names_of_paths(kb: KnowledgeBase, paths: Iterable[str]) -> Names:
 def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
     """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
     items = replay(messages, Names(kb.library.infos() if kb is not None else ()))
+    if kb is not None:
+        _read_cards(kb, [item for item in items if isinstance(item, ToolItem) and item.changes])
     for item in items:
         item.lines(width)
     return items
+
+
+def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
+    """Say of tools that wrote what they wrote, and which of it was undone since."""
+    if not tools:
+        return
+    commits = {change.commit for tool in tools for change in tool.changes}
+    undone = undone_commits(kb.history, commits)
+    for tool in tools:
+        tool.written = read_written(kb.history, tool.changes)
+        tool.undone = undone.issuperset(change.commit for change in tool.changes)
 
 
 def replay(messages: Sequence[SessionMessage], names: Names | None = None) -> list[Item]:

@@ -206,8 +206,18 @@ async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
     except KbtuiError as error:
         host.say(str(error), "error")
     else:
-        if commit is not None:
-            host.say(f"Undone: {commit.subject}")
+        if commit is None:
+            return
+        _strike_cards(host, turn)
+        host.say("Undone: what this turn wrote. The history can bring it back.")
+
+
+def _strike_cards(host: ChatHost, turn: str) -> None:
+    """Show what a turn wrote as undone."""
+    for item in host.transcript.items:
+        if isinstance(item, ToolItem) and item.turn == turn and item.changes:
+            item.undone = True
+            host.transcript.item_changed(item)
 
 
 ACTIONS: Mapping[Verb, ItemFunction] = {

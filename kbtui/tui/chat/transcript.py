@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
+    from kbtui.tui.chat.written import Written
     from kbtui.tui.markdown.syntax import LinkRef
 
 # The looks of the conversation, by the names that its lines use. These aren't component classes:
@@ -312,6 +313,7 @@ class TurnView:
     ) -> None:
         self.turn = ""
         self.names = Names()
+        self.written: tuple[Written, ...] = ()
         self._transcript = transcript
         self._said = said
         self._before = before
@@ -415,7 +417,8 @@ class TurnView:
         if tool is None:
             tool = self._tools[event.call] = self._put(ToolItem(turn=self.turn, tool=event.tool))
         tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
-        tool.changes, tool.proposal, tool.names = event.changes, event.proposal, self.names
+        tool.changes, tool.proposal = event.changes, event.proposal
+        tool.names, tool.written = self.names, self.written
         self._transcript.item_changed(tool)
         if all(other.ok is not None for other in self._tools.values()):
             self._wait()

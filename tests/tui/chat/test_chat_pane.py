@@ -96,7 +96,7 @@ async def test_with_a_model_and_a_write_each_answer_stands_once(shell, last: str
     with ScriptedServer(script) as server:
         kb.models.use("openai/scripted", server.url, "none", remember=False)
         await shell.say("Alice leads the frontend. Note that.")
-    assert shell.text.count("✓ ● Alice created") == 1
+    assert shell.text.count("● Alice ─") == 1
     for answer in filter(None, ("I write that down.", last)):
         assert shell.text.count(answer) == 1
     assert "empty answer" not in shell.text

@@ -1,0 +1,139 @@
+"""What a turn wrote, as a card in the conversation: the note by its name, and its first lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from kbtui.errors import KbtuiError
+from kbtui.history.looking.diff import DiffLine, FileDiff
+from kbtui.text import clean_line
+from kbtui.tui.widgets.line_view import Line
+
+if TYPE_CHECKING:
+    from kbtui.agent.events import TurnChange
+    from kbtui.history.history import History
+
+MAX_LINES = 5
+MAX_CARDS = 3
+_MIN_WIDTH = 24
+_WORDS = {"added": "new", "modified": "changed", "deleted": "deleted", "renamed": "renamed"}
+_PROPERTY = re.compile(r"([\w-]+):[ \t]*(\S.*)")
+_UPKEEP = {"created", "updated", "type", "title", "id", "modified"}
+_EMPTY = {"[]", "{}", "''", '""', "null", "~"}
+_LOOKED_BACK = 500  # commits
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one note: the kind of change, its first lines with their signs, the rest."""
+
+    path: str
+    kind: str
+    lines: tuple[tuple[str, str], ...]
+    more: int = 0
+
+
+def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[Written, ...]:
+    """What changes did to notes, catalogues left out; reads the history, so for threads."""
+    found: list[Written] = []
+    for change in changes:
+        try:
+            differences = history.changes_of(change.commit)
+        except KbtuiError:  # purged, or of a history that isn't here
+            continue
+        wanted = [each for each in differences if each.path in change.paths]
+        found += [_written(history, each) for each in wanted if not each.path.endswith("INDEX.md")]
+    return tuple(found[:MAX_CARDS])
+
+
+def undone_commits(history: History, commits: Collection[str]) -> set[str]:
+    """Those of some commits that a later one took back; looks at the newest commits only."""
+    undone: set[str] = set()
+    left = set(commits)
+    for commit in islice(history.log(), _LOOKED_BACK):
+        left.discard(commit.id)
+        if commit.id not in undone:
+            undone.update((commit.origin.undoes or "").split())
+        if not left:
+            break
+    return undone & set(commits)
+
+
+def _written(history: History, difference: FileDiff) -> Written:
+    heads = {
+        "+": _head_lines(history, difference.new_blob),
+        "-": _head_lines(history, difference.old_blob),
+    }
+    said = [
+        (line.kind, text)
+        for hunk in difference.hunks
+        for line in hunk.lines
+        if line.kind != " " and (text := _said(line, heads[line.kind]))
+    ]
+    return Written(
+        difference.path, difference.kind, tuple(said[:MAX_LINES]), max(0, len(said) - MAX_LINES)
+    )
+
+
+def _head_lines(history: History, blob: str | None) -> int:
+    """How many lines of a note are front matter."""
+    from kbtui.knowledge.format import frontmatter
+
+    if blob is None:
+        return 0
+    parts = frontmatter.split(history.read_blob(blob))
+    return (parts.opening + parts.head + parts.closing).count(b"\n")
+
+
+def _said(line: DiffLine, head_lines: int) -> str:
+    """A changed line as people read it: no headings, and of properties no upkeep."""
+    text = clean_line(line.text)
+    number = line.new if line.kind == "+" else line.old
+    if (number or 0) > head_lines:
+        return "" if text.startswith("#") and text.lstrip("#")[:1] in {"", " "} else text
+    found = _PROPERTY.fullmatch(text)
+    if found is None or found[1] in _UPKEEP or found[2] in _EMPTY:
+        return ""
+    return f"{found[1]}  {found[2]}"
+
+
+def card_lines(written: Written, title: Content, width: int, *, undone: bool) -> list[Line]:
+    """A frame with the note in its upper border, its lines, and the keys in the lower one."""
+    width = max(_MIN_WIDTH, width)
+    word = "undone" if undone else _WORDS[written.kind]
+    inner = width - 4
+    title = title.truncate(max(1, width - len(word) - 8), ellipsis=True)
+    rule = "─" * (width - title.cell_length - len(word) - 7)
+    lines = [Line(_bordered("╭ ", title, f" {rule} {word} ─╮"))]
+    lines += [Line(_row(kind, text, inner, undone=undone)) for kind, text in written.lines]
+    if written.more:
+        more = f"and {written.more:,} more line{'s' if written.more > 1 else ''}"
+        lines.append(Line(_row(" ", more, inner, undone=undone)))
+    keys = "Enter tells more" if undone else "u undoes · Enter tells more"
+    keys = keys if len(keys) + 6 <= width else "Enter"
+    lines.append(Line(_bordered(f"╰{'─' * (width - len(keys) - 5)} ", Content(keys), " ─╯")))
+    return lines
+
+
+def _bordered(left: str, inside: Content, right: str) -> Content:
+    return Content.assemble(
+        (left, ".chat--muted"), inside.stylize_before(".chat--muted"), (right, ".chat--muted")
+    )
+
+
+def _row(kind: str, text: str, inner: int, *, undone: bool) -> Content:
+    style = {"+": ".chat--good", "-": ".chat--bad"}.get(kind, ".chat--muted")
+    body = Content(text).truncate(inner - 2, ellipsis=True)
+    if kind == "-" or undone:
+        body = body.stylize(".md--strike")
+    if kind != "+" or undone:
+        body = body.stylize(".chat--muted")
+    body = Content.assemble((f"{kind} ", style), body)
+    blank = " " * (inner - body.cell_length)
+    return Content.assemble(("│ ", ".chat--muted"), body, (f"{blank} │", ".chat--muted"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbtui.history.objects.commit import Actor, Commit, PathChange, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.notes import Named, Names
-from kbtui.text import counted
+from kbtui.text import clean_line, counted
 from kbtui.workspace.layout import ENTRIES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:
     """Say what a commit did, to the file `about` first; where no path is known, its subject."""
     changes = [change for change in commit.paths if not is_derived(change.path)] or [*commit.paths]
     changes.sort(key=lambda change: about not in {change.path, change.old_path})
-    parts = [*_parts(commit, changes, names)] or [[commit.subject]]
+    parts = [*_parts(commit, changes, names)] or [[clean_line(commit.subject)]]
     pieces: list[Piece] = [_lead(commit)] if _lead(commit) else []
     for number, part in enumerate(parts):
         pieces += ["; ", *part] if number else part

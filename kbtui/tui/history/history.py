@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from kbtui.errors import UsageError
+from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
@@ -264,10 +265,10 @@ class HistoryScreen(ListAndDiff):
     ) -> None:
         from kbtui.tui.diff.undo_conflict import undo_asked
 
-        done = await undo_asked(self, self.kb.history, commit.subject, undo)
+        said = sentence(commit, self._names())
+        done = await undo_asked(self, self.kb.history, said, undo)
         if done is not None:
-            text = f"Undone: {clean_line(done.subject)}. The undo is a change of its own."
-            tell(self, text)
+            tell(self, f"Undone: {said}. The undo is a change of its own.")
             self._show_commit(done)
 
     @_in_turn

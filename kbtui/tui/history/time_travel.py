@@ -15,8 +15,10 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.memory.records.journal import day_of
-from kbtui.presentation.notes import name_of
-from kbtui.text import clean_line
+from kbtui.presentation.deeds import sentence
+from kbtui.presentation.moments import day_said
+from kbtui.presentation.notes import Names, name_of
+from kbtui.text import shorten
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.messages import (
@@ -188,7 +190,7 @@ class TimeTravelScreen(Screen[None]):
         commit = self._commit
         banner = Content.assemble(
             (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
-            f"  {commit.id[:10]}  {clean_line(commit.subject)[:60]}  ",
+            f"  {shorten(sentence(commit, Names()), 60)}  ",
             ("read-only · T or Esc: back to now", "bold"),
         )
         yield Static(banner, id="past-banner")
@@ -290,7 +292,8 @@ async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
 
 def when_text(commit: Commit) -> str:
     """When a commit was made, to be read in a sentence."""
-    return f"on {commit.time.astimezone():%Y-%m-%d at %H:%M}"
+    local = commit.time.astimezone()
+    return f"on {day_said(local.date())} at {local:%H:%M}"
 
 
 async def restore_file(node: DOMNode, history: History, path: str, commit: Commit) -> Commit | None:
@@ -328,7 +331,7 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
 async def restore_before(node: DOMNode, history: History, commit: Commit) -> Commit | None:
     """Bring everything durable back to how it was before a commit; as `restore_file` else."""
     text = (
-        f"{clean_line(commit.subject)} ({when_text(commit)})\n"
+        f"{sentence(commit, Names())} ({when_text(commit)})\n"
         "{files} would become what they were before it; later changes go too. What was edited by "
         "hand is recorded first, and this can be undone."
     )
@@ -340,5 +343,5 @@ async def restore_before(node: DOMNode, history: History, commit: Commit) -> Com
         node, history, lambda sink: history.restore_before(commit.id, sink=sink), question
     )
     if done is not None:
-        tell(node, f"Back to before {commit.id[:10]}: {clean_line(done.subject)}")
+        tell(node, f"Everything is as it was before {when_text(commit).removeprefix('on ')}.")
     return done

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.tasks import Task, tasks_in
-from kbtui.presentation.notes import name_of, title_of
+from kbtui.presentation.deeds import sentence
+from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.messages import tell
 from kbtui.workspace.files import text_of
@@ -167,7 +168,7 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
     paths = () if moved else (path,)
     if await _undone(node, kb, commit, paths, (path,)) is not None:
-        tell(node, f"Undone: {clean_line(commit.subject)}")
+        tell(node, f"Undone: {_said(kb, commit)}.")
 
 
 async def _undone(
@@ -178,10 +179,14 @@ async def _undone(
     return await undo_asked(
         node,
         kb.history,
-        commit.subject,
+        _said(kb, commit),
         lambda decided, sink: kb.history.undo(commit.id, paths=paths, decisions=decided, sink=sink),
         own,
     )
+
+
+def _said(kb: KnowledgeBase, commit: Commit) -> str:
+    return sentence(commit, Names(kb.library.infos()))
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kbtui.cli.output import note, say
 from kbtui.errors import KbtuiError, UsageError
+from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import Layout
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,62 @@ def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
         if info.name.casefold().startswith(typed) or info.slug.casefold().startswith(typed)
     ]
     return names[:_MOST]
+
+
+_LINE_AFTER = re.compile(r":\d+(?:-\d+)?$")
+
+
+class _EntryName(click.ParamType[str]):
+    """What an entry is called; a file of the workspace, as a shell names it, is its path there."""
+
+    name = "entry"
+
+    def convert(self, value: str, _param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if ctx is None or not _may_be_file(value):
+            return value
+        from kbtui.workspace.opening import find_workspace, open_workspace
+
+        try:
+            layout = open_workspace(find_workspace(ctx.find_root().params.get("workspace")))
+        except KbtuiError:  # the command says so in its own words
+            return value
+        return path_of_file(layout, value)
+
+
+def _may_be_file(name: str) -> bool:
+    return "/" in name or "." in name
+
+
+def path_of_file(layout: Layout, name: str) -> str:
+    """The workspace path of a file that is named from the current folder on, or from the root.
+
+    What names none is returned as it is.
+
+    Raises:
+        UsageError: It is a path from here on, or a whole one, and leads out of the workspace.
+    """
+    line = _LINE_AFTER.search(name)
+    written = name[: line.start()] if line else name
+    is_path = written.startswith(("./", "../", "~/", "/"))
+    try:
+        file = Path(os.path.normpath(Path(written).expanduser().absolute()))
+        if not is_path and not file.is_file():
+            return name
+        file = file.parent.resolve() / file.name
+    except (OSError, ValueError, RuntimeError):  # no such folder, no such home, not a name
+        return name
+    if not file.is_relative_to(layout.root):
+        if is_path and file.exists():
+            raise UsageError(f"{clean_line(name)} isn't in the workspace {layout.root}.")
+        return name
+    below = unicodedata.normalize("NFC", file.relative_to(layout.root).as_posix())
+    path = layout.path_of(below) if file.exists() else below
+    return path + (line.group() if line else "")
+
+
+def entry_argument(name: str, **settings: Any) -> Callable[[_Command], _Command]:
+    """An argument that names an entry, which a shell completes."""
+    return click.argument(name, type=_EntryName(), shell_complete=entry_names, **settings)
 
 
 def entry_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.context import Place, entry_names, entry_types, json_option, pass_place
+from kbtui.cli.context import Place, entry_argument, entry_types, json_option, pass_place
 from kbtui.cli.output import (
     backlink_shape,
     entry_shape,
@@ -96,7 +96,7 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 
 
 @click.command()
-@click.argument("entry", shell_complete=entry_names)
+@entry_argument("entry")
 @click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
@@ -188,7 +188,7 @@ def _was_there(kb: KnowledgeBase, path: str, at: str | None) -> bool:
 
 
 @click.command()
-@click.argument("entry", shell_complete=entry_names)
+@entry_argument("entry")
 @json_option
 @pass_place
 def links(place: Place, entry: str, as_json: bool) -> None:
@@ -256,7 +256,7 @@ def new(
 
 
 @click.command()
-@click.argument("entry", shell_complete=entry_names)
+@entry_argument("entry")
 @pass_place
 def edit(place: Place, entry: str) -> None:
     """Edit an entry in $VISUAL or $EDITOR."""
@@ -275,7 +275,7 @@ def edit(place: Place, entry: str) -> None:
 
 
 @click.command()
-@click.argument("old", shell_complete=entry_names)
+@entry_argument("old")
 @click.argument("new_name", metavar="NEW")
 @json_option
 @pass_place
@@ -290,7 +290,7 @@ def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("entry", shell_complete=entry_names)
+@entry_argument("entry")
 @json_option
 @pass_place
 def delete(place: Place, entry: str, as_json: bool) -> None:

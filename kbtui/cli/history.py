@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.context import Place, entry_names, json_option, pass_place
+from kbtui.cli.context import Place, entry_argument, json_option, pass_place, path_of_file
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import (
     coloured,
@@ -39,7 +39,7 @@ _SCREENFUL = 30
 
 
 @click.command()
-@click.argument("path", required=False, shell_complete=entry_names)
+@entry_argument("path", required=False)
 @click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="At most so many.")
 @click.option("--actor", metavar="A", help="Only by one: you, agent, dream, ...")
 @json_option
@@ -153,7 +153,7 @@ def _as_revision(kb: KnowledgeBase, word: str) -> str | None:
 
 def _diff_path(kb: KnowledgeBase, ref: str) -> str:
     try:
-        return _log_path(kb, ref)
+        return _log_path(kb, path_of_file(kb.workspace, ref))
     except NotFoundError as error:
         raise NotFoundError(
             f"{ref!r} is neither a revision nor an entry.", error.hint or "See `kbtui log`."
@@ -313,7 +313,7 @@ def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
 
 
 @click.command()
-@click.argument("path", required=False, shell_complete=entry_names)
+@entry_argument("path", required=False)
 @click.option("--at", metavar="REV", help="A commit id, HEAD~1, a date.")
 @click.option("--to-before", metavar="REV", help="Everything durable as it was before this change.")
 @click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")

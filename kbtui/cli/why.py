@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, entry_names, json_option, pass_place
+from kbtui.cli.context import Place, entry_argument, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import picked, say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError
@@ -26,7 +26,7 @@ _WIDTH = 300
 
 
 @click.command()
-@click.argument("place", metavar="PATH:LINE", shell_complete=entry_names)
+@entry_argument("place", metavar="PATH:LINE")
 @click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place

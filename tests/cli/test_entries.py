@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -200,3 +201,75 @@ def test_no_editor_is_opened_where_nothing_can_be_written(
     assert done.status == 3
     assert "is read-only" in done.err
     assert "'false'" not in done.err
+
+
+@pytest.fixture
+def vault(kbtui: Command, tmp_path: Path) -> Command:
+    """Somebody's own folder, with files that are no notes."""
+    root = tmp_path / "vault"
+    (root / "trips").mkdir(parents=True)
+    (root / "Kestrel.md").write_text("# Kestrel\n\nAt the root.\n")
+    (root / "trips" / "Kestrel.md").write_text("# Kestrel\n\nIn a folder.\n")
+    (root / "trips" / "Café.md").write_text("# Café\n")
+    (root / "list.txt").write_text("bread\n")
+    (root / "plan.org").write_text("* Plan\n")
+    assert kbtui.bare("init", str(root)).status == 0
+    return replace(kbtui, root=root)
+
+
+def test_a_file_is_named_from_the_current_folder_on_or_by_its_whole_path(
+    vault: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(vault.root / "trips")
+    here = "# Kestrel\n\nIn a folder.\n"
+    for name in ("./Kestrel.md", "Kestrel.md", str(vault.root / "trips" / "Kestrel.md")):
+        assert vault.ok("show", name).out == here, name
+    assert "At the root." in vault.ok("show", "../Kestrel.md").out
+    assert vault.ok("show", "./Cafe\u0301.md").out == "# Café\n"
+    assert vault.ok("why", "./Kestrel.md:3").out.startswith("trips/Kestrel.md:3")
+    assert vault.ok("log", "./Kestrel.md").out
+    vault.ok("rename", "./Kestrel.md", "Merlin")
+    assert (vault.root / "trips" / "Merlin.md").exists()
+
+
+def test_a_file_elsewhere_or_nowhere_is_said_by_its_name(
+    vault: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(vault.root / "trips")
+    (tmp_path / "other.md").write_text("secret\n")
+    done = vault("show", "../../other.md")
+    assert (done.status, done.out) == (2, "")
+    assert f"isn't in the workspace {vault.root}" in done.err
+    missing = vault("show", "./Kestrl.md")
+    assert missing.status == 1
+    assert "'trips/Kestrl.md'" in missing.err
+    assert "Did you mean" in missing.err
+    for odd in ("./\x1b[31m", "/", "./", "~nobody/x", "../" * 40, "\x00/x", "[/b].md"):
+        assert vault("show", odd).status in {1, 2, 3}, odd
+
+
+def test_a_text_that_is_no_note_is_shown_and_not_renamed(vault: Command) -> None:
+    assert vault.ok("show", "list.txt").out == "bread\n"
+    assert vault.ok("show", "plan.org").out == "* Plan\n"
+    assert "is not an entry" in vault("rename", "list.txt", "Other").err
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("kestrel trip", "projects/kestrel-trip-to-the-north"),
+        ("north trip", "projects/kestrel-trip-to-the-north"),
+        ("who is jonas", "people/jonas-weber"),
+        ("jnas", "people/jonas-weber"),
+        ("weber", "people/jonas-weber"),
+        ("the north", "projects/kestrel-trip-to-the-north"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told_by_its_words(
+    kbtui: Command, said: str, meant: str
+) -> None:
+    kbtui.ok("new", "project", "Kestrel trip to the north")
+    kbtui.ok("new", "person", "Jonas Weber")
+    kbtui.ok("new", "topic", "Water and weather")
+    kbtui.ok("new", "topic", "Noise of the northern town")
+    assert f"Did you mean {meant}" in kbtui("show", said).err

@@ -29,8 +29,6 @@ _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.
 RULES = ("relative", "path", "name", "alias", "title")
 _SHOWN = 8
-_NEAREST = 3
-_LIKENESS = 55
 _LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
 
 
@@ -301,8 +299,9 @@ def found_path(
         raise ambiguous(ref, paths)
     if paths:
         return paths[0]
-    if is_file(ref):
-        return files.checked_path(ref)
+    for path in (ref, f"{_ROOT}{ref}"):
+        if is_file(path):
+            return files.checked_path(path)
     raise not_found(ref, infos)
 
 
@@ -318,28 +317,11 @@ def ambiguous(ref: str, paths: Sequence[str]) -> UsageError:
 
 def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
     """Say that nothing is called so, and what is called nearly so."""
+    from kbtui.knowledge.linking.alike import nearest
+
     near = nearest(ref, infos)
     hint = f"Did you mean {' or '.join(near)}?" if near else "See `kbtui list` for what there is."
     return NotFoundError(f"There is no entry {_shown(ref)}.", hint)
-
-
-def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
-    """The names of the entries that are called most like `ref`."""
-    from rapidfuzz import fuzz, process
-
-    known = list(infos)
-    wanted = fold(short_name(ref))
-    by_name = {number: fold(info.slug) for number, info in enumerate(known)}
-    by_title = {number: fold(info.title) for number, info in enumerate(known)}
-    best: dict[int, float] = {}
-    for choices in (by_name, by_title):
-        found = process.extract(
-            wanted.rpartition("/")[2], choices, scorer=fuzz.WRatio, limit=_NEAREST
-        )
-        for _text, score, number in found:
-            best[number] = max(best.get(number, 0.0), score)
-    ranked = sorted(best, key=lambda number: -best[number])
-    return [known[n].name for n in ranked if best[n] >= _LIKENESS][:_NEAREST]
 
 
 def attachment(source: str, link: Link, files: AttachedFiles) -> str | None:

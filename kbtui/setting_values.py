@@ -159,19 +159,20 @@ def checked(name: str, text: str) -> Any:
     *parents, last = parts_of(name)
     for part in parents:
         inner = inner.setdefault(part, {})
-    inner[last] = _typed(text)
+    inner[last] = _typed(name, text)
     value = value_of(load_settings(None, environment={}, overrides=nested), name)
     return text if value == HIDDEN else value
 
 
-def _typed(text: str) -> Any:
+def _typed(name: str, text: str) -> Any:
     if text[:1] not in {"[", "{"}:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(
-            f"{text!r} is not valid TOML: {error}.", 'A list is written ["a", "b"].'
+            f"{name}: {text!r} is no list or table as TOML has them: {error}.",
+            'A list is written ["a", "b"].',
         ) from error
 
 

@@ -79,10 +79,10 @@ class Names:
 
     def __getitem__(self, path: str) -> Named:
         """The name of any path of a workspace, gone ones included."""
-        info = self._infos.get(path)
+        info = None if (own := _own(path)) else self._infos.get(path)
         if info is not None:
             return Named(path, title_of(info), kind_of(info.type))
-        return _by_path(path)
+        return own or _by_path(path)
 
     def section(self, path: str, heading: str = "") -> str:
         """A place in a note: its title, and the section where there is one that it isn't called."""
@@ -92,23 +92,25 @@ class Names:
 
 def name_of(path: str) -> str:
     """What a path alone says of the name of its file."""
-    return _by_path(path).title
+    return (_own(path) or _by_path(path)).title
+
+
+def _own(path: str) -> Named | None:
+    """A file of kbtui's own, which is no entry: memory, a day, a skill, who the agent is."""
+    day, skill = _DAY.fullmatch(path), _SKILL.fullmatch(path)
+    if path == _MEMORY:
+        return Named(path, "Memory")
+    if day is not None:
+        return Named(path, _day_title(day[1]))
+    if skill is not None:
+        return Named(path, f"the skill {clean_line(skill[1])}")
+    return Named(path, path.removesuffix(".md")) if path in BOOTSTRAP_FILES else None
 
 
 def _by_path(path: str) -> Named:
     # Reading front matter takes long to import, and nothing of it is needed for the first paint.
     from kbtui.knowledge.entries.habits import DATED
 
-    day = _DAY.fullmatch(path)
-    if path == _MEMORY:
-        return Named(path, "Memory")
-    if day is not None:
-        return Named(path, _day_title(day[1]))
-    skill = _SKILL.fullmatch(path)
-    if skill is not None:
-        return Named(path, f"the skill {clean_line(skill[1])}")
-    if path in BOOTSTRAP_FILES:
-        return Named(path, path.removesuffix(".md"))
     slug = clean_line(short_name(path).rpartition("/")[2])
     is_entry = path.startswith(ENTRIES) and path.endswith(".md")
     words = DATED.sub("", slug, count=1) or slug

@@ -53,7 +53,7 @@ def app(workspace: Path) -> Iterator[Terminal]:
 
 def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> None:
     app.send(SAID + ENTER)
-    app.wait_for("Use PostgreSQL for analytics created", "Kept as a decision")
+    app.wait_for("◆ Use PostgreSQL for analytics ─", "Kept as a decision")
     (decision,) = (workspace / DECISION).glob("*.md")
     written = decision.read_text()
 
@@ -74,7 +74,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.send(ESC)
     app.wait_gone("type: decision")
     app.send("H")
-    app.wait_for("─ History", "+ Added by hand.", "you")
+    app.wait_for("─ History", "+ Added by hand.", "You")
     app.send("u")
     app.wait(lambda _: decision.read_text() == written)
 
@@ -83,7 +83,7 @@ def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path)
     with _app(workspace) as terminal:
         terminal.wait(lambda screen: "Ask, tell" in screen)
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("✓ noted", "Noted.")
+        terminal.wait_for("╭ the day", "Noted.")
     (day,) = (workspace / "memory").glob("????-??-??.md")
     assert day.read_text().endswith(" the cake is in the oven\n")
 
@@ -116,9 +116,9 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
     with _app(workspace) as terminal:
         terminal.wait_for("─ Notes", "Ask, tell")
         terminal.send(SAID + ENTER)
-        terminal.wait_for("Use PostgreSQL for analytics created")
+        terminal.wait_for("◆ Use PostgreSQL for analytics ─")
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("✓ noted")
+        terminal.wait_for("╭ the day", "Noted.")
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:
@@ -138,10 +138,10 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
 
 def test_an_edit_from_outside_shows_up_as_the_users(app: Terminal, workspace: Path) -> None:
     app.send("remember that the cake is in the oven" + ENTER)
-    app.wait_for("✓ remembered", "Remembered, for every conversation.")
+    app.wait_for("╭ Memory ─", "Remembered, for every conversation.")
     (workspace / "knowledge/topics/from-vim.md").write_text("# From vim\n\nWritten elsewhere.\n")
     app.send(F[4])
-    app.wait_for("─ History", "from-vim", "you")
+    app.wait_for("─ History", "From vim", "You")
 
 
 def test_a_workspace_that_cant_be_opened_ends_with_one_sentence(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_app_shows_the_stream_the_cards_and_stops_on_escape(workspace: Path)
         with Terminal(argv, env) as app:
             app.wait_for("scripted")
             app.send(SAID + ENTER)
-            app.wait_for("Alice created", "Both are kept")
+            app.wait_for("● Alice ─", "Both are kept")
             app.send("tell me more" + ENTER)
             app.wait_for("word word")
             app.send(ESC)

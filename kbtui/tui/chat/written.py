@@ -96,11 +96,16 @@ def _said(line: DiffLine, head_lines: int) -> str:
     text = clean_line(line.text)
     number = line.new if line.kind == "+" else line.old
     if (number or 0) > head_lines:
-        return "" if text.startswith("#") and text.lstrip("#")[:1] in {"", " "} else text
+        return "" if text.startswith("#") and text.lstrip("#")[:1] in {"", " "} else _item(text)
     found = _PROPERTY.fullmatch(text)
     if found is None or found[1] in _UPKEEP or found[2] in _EMPTY:
         return ""
     return f"{found[1]}  {found[2]}"
+
+
+def _item(text: str) -> str:
+    """The text of a list's item without its bullet, beside which the sign would be a second one."""
+    return text[2:].lstrip() if text[:2] in {"- ", "* ", "+ "} else text
 
 
 def card_lines(written: Written, title: Content, width: int, *, undone: bool) -> list[Line]:

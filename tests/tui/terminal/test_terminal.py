@@ -131,7 +131,7 @@ def test_another_workspace_is_shown_in_the_same_terminal_and_the_draft_waits(
         terminal.send("\x0f")
         terminal.wait_for("Go to which workspace?")
         terminal.send(ENTER)
-        terminal.wait_for("─ Notes", "topics")
+        terminal.wait_for("─ Notes", "Topics")
         terminal.wait_gone("not sent yet")
         terminal.wait_gone("Go to which workspace?")
         terminal.send("\x11")

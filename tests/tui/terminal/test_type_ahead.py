@@ -112,7 +112,7 @@ async def test_a_key_waits_for_no_work_but_what_opens_something(tmp_path):
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     make_kb(tmp_path / "notes")
     with start(tmp_path / "notes") as terminal:
-        terminal.wait_for("offline", "people", "topics")
+        terminal.wait_for("offline", "People", "Topics")
         terminal.send(F[3])
         terminal.wait_for("/ Filter")
         yield terminal

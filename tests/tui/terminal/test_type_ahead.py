@@ -139,4 +139,4 @@ def test_bursts_in_a_terminal_delete_nothing_and_arrive(terminal: Terminal, tmp_
     terminal.send(ESC)
     terminal.wait_gone("Save")
     terminal.send(F[5] + "alice" + ENTER + "e" + "QQ")
-    terminal.wait_for("people/alice", "QQ", "not saved")
+    terminal.wait_for("Alice", "QQ", "not saved")

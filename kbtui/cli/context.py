@@ -16,6 +16,7 @@ import click
 from kbtui.cli.output import note, say
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.text import clean_line
+from kbtui.workspace.layout import ENTRIES
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -182,6 +183,22 @@ def path_of_file(layout: Layout, name: str) -> str:
     below = unicodedata.normalize("NFC", file.relative_to(layout.root).as_posix())
     path = layout.path_of(below) if file.exists() else below
     return path + (line.group() if line else "")
+
+
+def folder_of(layout: Layout, name: str) -> str:
+    """A folder of notes as `Content` has it: from the entries on, or from the current folder on.
+
+    Raises:
+        UsageError: It is no folder for notes of this workspace.
+    """
+    if not name.startswith((".", "~", "/")):
+        return name
+    path = path_of_file(layout, os.path.join(name, ""))  # noqa: PTH118 - the slash is what counts
+    if f"{path}/".startswith(ENTRIES) or layout.in_place:
+        return path.removeprefix(ENTRIES[:-1]).strip("/") or "."
+    raise UsageError(
+        f"{clean_line(name)} is no folder for notes.", f"They lie below {layout.root / ENTRIES}."
+    )
 
 
 def entry_argument(name: str, **settings: Any) -> Callable[[_Command], _Command]:

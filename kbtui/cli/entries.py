@@ -8,11 +8,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from kbtui.cli.context import Place, entry_argument, entry_types, json_option, pass_place
+from kbtui.cli.context import (
+    Place,
+    entry_argument,
+    entry_types,
+    folder_of,
+    json_option,
+    pass_place,
+)
 from kbtui.cli.output import (
     backlink_shape,
     entry_shape,
@@ -221,6 +228,7 @@ def links(place: Place, entry: str, as_json: bool) -> None:
 @click.option("-b", "--body", metavar="TEXT", help="Its text; `-` reads standard input.")
 @click.option("-t", "--tag", "tags", metavar="TAG", multiple=True, help="A tag; may be repeated.")
 @click.option("--summary", default="", help="One line for the index.")
+@click.option("--in", "folder", metavar="FOLDER", default="", help="Where; else by type or habit.")
 @click.option("--again", is_flag=True, help="Make it though there is one of that name.")
 @click.option("-e", "--edit", "then_edit", is_flag=True, help="Open it in your editor.")
 @json_option
@@ -229,20 +237,20 @@ def new(
     place: Place,
     type_: str,
     title: str,
-    body: str | None,
-    tags: tuple[str, ...],
-    summary: str,
     again: bool,
     then_edit: bool,
     as_json: bool,
+    **content: Unpack[Content],
 ) -> None:
     """Make an entry.
 
     TYPE is topic, person, decision, fact, preference, project or reference.
     """
-    text = sys.stdin.read() if body == "-" else body
-    content: Content = {"body": text, "tags": tags, "summary": summary}
+    if content.get("body") == "-":
+        content["body"] = sys.stdin.read()
     with place.opened() as kb:
+        if folder := content.get("folder"):
+            content["folder"] = folder_of(kb.workspace, folder)
         twins = kb.library.same_name(type_, title)
         if twins and not again:
             raise UsageError(

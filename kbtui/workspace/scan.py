@@ -194,6 +194,11 @@ class Scanner:
         """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
         return _is_ignored(self._workspace.file(path), self._ignore_rules(), is_file=True)
 
+    def passes_over(self, path: str) -> bool:
+        """True if scans would find no note at a path, whoever put it there."""
+        foreign = self._workspace.in_place and not _NO_NOTES.isdisjoint(path.split("/"))
+        return foreign or self.ignores(path)
+
     def conflict_copies(self) -> list[str]:
         """The versions that were kept when two wrote the same file at once."""
         return sorted(

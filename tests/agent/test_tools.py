@@ -83,6 +83,14 @@ def test_every_tool_is_described_as_json_schema_with_plain_names() -> None:
         assert len(spec.description) < 1000
 
 
+def test_write_entry_takes_a_folder_that_the_user_named(tools: Tools) -> None:
+    wanted = {"type": "topic", "title": "Rome", "body": "In May."}
+    out = tools.ok("write_entry", **wanted, folder="trips/2026")
+    assert out == "Created knowledge/trips/2026/rome.md"
+    for outside in ("../trips", "/../etc", ".kbtui"):
+        tools.error("write_entry", **(wanted | {"title": "Oslo"}), folder=outside)
+
+
 def test_write_entry_uses_the_template_of_the_type(kb: KnowledgeBase, tools: Tools) -> None:
     out = tools.ok(
         "write_entry",
@@ -131,7 +139,7 @@ def test_a_call_that_does_not_fit_is_answered_with_how_it_does(tools: Tools) -> 
     told = tools.error("write_entry", kind="person")
     assert told == (
         "Error: The argument 'title' is missing. Call write_entry again, with a JSON object:"
-        " kind, title; body, sections, summary, tags, related, aliases may be left out."
+        " kind, title; body, sections, summary, tags, related, aliases, folder may be left out."
     )
     assert "Call one of these: search, list_entries, read, " in tools.error("note")
 

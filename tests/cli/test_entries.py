@@ -273,3 +273,26 @@ def test_a_name_that_is_nearly_right_is_told_by_its_words(
     kbtui.ok("new", "topic", "Water and weather")
     kbtui.ok("new", "topic", "Noise of the northern town")
     assert f"Did you mean {meant}" in kbtui("show", said).err
+
+
+def test_a_note_is_made_in_a_folder_of_ones_own(
+    vault: Command, kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vault.ok("new", "topic", "Rome", "--in", "TRIPS/2026").out == "trips/2026/Rome.md\n"
+    monkeypatch.chdir(vault.root / "trips")
+    assert vault.ok("new", "topic", "Bern", "--in", ".").out == "trips/Bern.md\n"
+    assert vault.ok("new", "topic", "Oslo", "--in", "../north").out == "north/Oslo.md\n"
+    assert vault.ok("new", "topic", "Top", "--in", "..").out == "Top.md\n"
+    assert kbtui.ok("new", "topic", "Rome", "--in", "knowledge/trips").out == (
+        "knowledge/trips/rome.md\n"
+    )
+    assert kbtui.ok("list", "--json").json[0]["path"] == "knowledge/trips/rome.md"
+
+
+@pytest.mark.parametrize("folder", ["../out", "/etc", ".kbtui", "a/../../b", "node_modules/x"])
+def test_no_note_is_made_where_it_would_not_be_one(vault: Command, folder: str) -> None:
+    before = sorted(vault.root.parent.rglob("*.md"))
+    done = vault("new", "topic", "Lost", "--in", folder)
+    assert done.status in {2, 3}, done
+    assert done.err
+    assert sorted(vault.root.parent.rglob("*.md")) == before

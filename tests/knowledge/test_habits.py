@@ -351,3 +351,22 @@ def test_a_type_of_the_owners_is_made_by_the_owners_template(
     assert _text(kb, "Plan of May.md") == "---\ntype: meeting\n---\nWith whom? Plan of May\n"
     with pytest.raises(UsageError):
         kb.library.create("dinner", "X")
+
+
+@pytest.mark.parametrize(
+    ("typed", "folder", "title"),
+    [
+        ("people/Grace Hopper", "People", "Grace Hopper"),
+        ("/Trips/2026/Rome", "Trips/2026", "Rome"),
+        ("and/or", "", "and/or"),
+        ("/", "", "/"),
+        ("People/", "", "People/"),
+        ("[b]/\u202ex", "", "[b]/\u202ex"),
+    ],
+)
+def test_a_folder_before_a_title_is_one_where_it_is_there_or_a_slash_begins(
+    opened: Callable[[dict[str, str]], KnowledgeBase], typed: str, folder: str, title: str
+) -> None:
+    library = opened(TITLED_VAULT).library
+    named, name = library.apart(typed)
+    assert (library.overlay().habits().spelled(named) if named else "", name) == (folder, title)

@@ -166,6 +166,7 @@ class WriteEntry:
         tags=texts("tags"),
         related=texts("entries it is related to, as category/slug"),
         aliases=texts("other names that people use for it"),
+        folder=text("the folder that the user named for it; else left out", maxLength=200),
         renamed={"type": "kind"},
     )
     writes = True
@@ -181,6 +182,7 @@ class WriteEntry:
             "related": arguments.get("related", ()),
             "aliases": arguments.get("aliases", ()),
             "summary": arguments.get("summary", ""),
+            "folder": arguments.get("folder", ""),
         }
         wanted = write_entry(kind, title, content, context.now().date())
         made = write(context, wanted, lambda _edited: f"new {kind}: {title}")

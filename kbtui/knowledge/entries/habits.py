@@ -9,9 +9,11 @@ owner puts new ones.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import secrets
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -157,7 +159,7 @@ class Habits:
 
     def path_for(self, kind: str, title: str, day: date, folder: str = "", number: int = 1) -> str:
         """The path for a new note; a `number` above 1 tells it from others of that title."""
-        folder = folder.strip("/") or self.folder_for(kind)
+        folder = self.spelled(folder) if folder else self.folder_for(kind)
         template = self.template_in(folder)
         if template:
             longer = replace(template, length=template.length + number // _TRIES)
@@ -291,6 +293,29 @@ class Habits:
         """An item of ``related``; in somebody's own folder one that Obsidian repairs."""
         return f"[[{name}]]" if self.in_place and not name.startswith("[[") else name
 
+    def spelled(self, folder: str) -> str:
+        """A folder as somebody named it, from the entries on, written as it is where it is there.
+
+        ``.`` is the topmost one.
+        """
+        normal = posixpath.normpath(unicodedata.normalize("NFC", clean_line(folder)).strip("/"))
+        if not (self.in_place and self.is_folder(_ROOT[:-1])):
+            normal = f"{normal}/".removeprefix(_ROOT).strip("/") or "."
+        wanted = "" if normal == "." else normal
+        there = {each.casefold(): each for info in self._infos for each in _above(info.category)}
+        for known in _above(wanted):
+            if spelled := there.get(known.casefold()):
+                wanted = spelled + wanted[len(known) :]
+        return wanted
+
+    def apart(self, title: str) -> tuple[str, str]:
+        """Folder and title, where a folder that is there, or any after a slash, is named first."""
+        folder, _, name = title.rpartition("/")
+        named = folder.strip("/")
+        if name and named and (title.startswith("/") or self.is_folder(named)):
+            return named, name.strip()
+        return "", title
+
     def is_folder(self, folder: str) -> bool:
         """True if there are entries in a folder, or below it."""
         wanted = folder.casefold()
@@ -366,6 +391,12 @@ def moment(when: date, pattern: str) -> str:
         "WW": f"{when:%V}",
     }
     return _MOMENT.sub(lambda found: found[1] or values[found[0]], pattern)
+
+
+def _above(folder: str) -> list[str]:
+    """A folder and those that it lies in, the topmost first."""
+    parts = folder.split("/") if folder else []
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _most(stems: Iterable[str]) -> Naming | None:

@@ -46,7 +46,8 @@ __all__ = [
 class Content(TypedDict, total=False):
     """Content of a new entry; `body` is its whole text, in place of `sections`.
 
-    `folder` is where it goes, from the entries on; without one the habits say it.
+    `folder` is where it goes, from the entries on (``.`` the topmost one); without one the habits
+    say it.
     """
 
     body: str | None
@@ -183,6 +184,11 @@ class Library(Reader):
             text = filled(self.get(template).text, title, self._now())
         with self._creating:  # two threads must not find the same name free
             path = self.overlay().free_path(type_, title, day, content.get("folder", ""))
+            if self._scanner.passes_over(path):
+                raise UsageError(
+                    f"{short_name(path)} would not be seen as a note.",
+                    "That folder is named in .kbtuiignore, or another program's.",
+                )
             with self._history.change(actor, f"new {type_}: {title}", origin) as change:
                 change.write(path, text, expecting=None)
         return Written(path, change.result)
@@ -199,6 +205,10 @@ class Library(Reader):
         except KbtuiError:
             text = ""
         return path, filled(text, title, datetime.combine(day, self._now().time()))
+
+    def apart(self, title: str) -> tuple[str, str]:
+        """Folder and title of a note that somebody calls ``folder/title``, if there is a folder."""
+        return self.overlay().habits().apart(title)
 
     def types(self) -> dict[str, str]:
         """The types that an entry can have, those of the owner's too, with the folder of each."""

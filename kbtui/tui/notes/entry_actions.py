@@ -18,7 +18,7 @@ from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.messages import tell
 from kbtui.workspace.files import text_of
-from kbtui.workspace.layout import NAME_PREFIX
+from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
 
 _MOST_TASKS = 5_000
 
@@ -51,7 +51,8 @@ async def new_entry(
     chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
     if chosen is None:
         return None
-    known = await asyncio.to_thread(kb.library.same_name, chosen.type, chosen.title)
+    folder, name = await asyncio.to_thread(kb.library.apart, chosen.title)
+    known = await asyncio.to_thread(kb.library.same_name, chosen.type, name)
     if known:
         answer = await node.app.push_screen_wait(
             KeyDialog(
@@ -62,11 +63,20 @@ async def new_entry(
         )
         if answer != "y":
             return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
-    folder = category if kb.library.in_place and body is None else ""
-    made = await asyncio.to_thread(
-        kb.library.create, chosen.type, chosen.title, folder=folder, body=body
-    )
+    if not folder and body is None:
+        folder = await asyncio.to_thread(_folder_for, kb, types[chosen.type], category)
+    made = await asyncio.to_thread(kb.library.create, chosen.type, name, folder=folder, body=body)
     return await asyncio.to_thread(kb.library.get, made.path)
+
+
+def _folder_for(kb: KnowledgeBase, folder: str, category: str) -> str:
+    """The folder where the cursor is, unless it is that of another type."""
+    if kb.library.in_place:
+        return category
+    top = category.partition("/")[0]
+    if top != folder and top in CATEGORIES:
+        return ""
+    return category if any(info.category == category for info in kb.library.infos()) else ""
 
 
 def first_line_to_fill(text: str) -> int:

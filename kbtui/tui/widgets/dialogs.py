@@ -183,7 +183,7 @@ class NewEntryDialog(_ListDialog[NewEntry]):
 
     def compose_question(self) -> ComposeResult:
         """The title and the types."""
-        yield Input(self._title, placeholder="title", select_on_focus=False)
+        yield Input(self._title, placeholder="title, or folder/title", select_on_focus=False)
         yield ChoiceList(
             [Choice(type_, f"{folder}/", type_) for type_, folder in self._types.items()]
         )

@@ -36,6 +36,18 @@ async def test_n_asks_for_title_and_type_and_starts_to_write(tmp_path):
         await until(pilot, lambda: notes.knowledge_tree.entry.slug == "carol")
 
 
+async def test_a_new_note_goes_to_the_folder_that_is_typed_before_its_title(tmp_path):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press(*"/Trips/Rome", "enter")
+        await until(pilot, lambda: notes.editor is not None)
+        assert notes.current_path == "knowledge/Trips/rome.md"
+
+
 async def test_shift_r_renames_and_repairs_links(tmp_path):
     kb = make_kb(tmp_path)
     app = NotesApp(kb)

@@ -14,7 +14,7 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.text import counted, moment
+from kbtui.text import clean_line, counted, moment
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -52,6 +52,7 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
             _plant(kb)
         count = len(kb.library.infos())
         say(str(kb.workspace.root))
+        _tell_of_dendron(kb)
         note(
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
@@ -68,6 +69,19 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
             f"There are notes in {', '.join(elsewhere)} as well. To search them too, put into"
             f" {root / 'kbtui.toml'}:\n  [search]\n  roots = [{names}]"
         )
+
+
+def _tell_of_dendron(kb: KnowledgeBase) -> None:
+    """Say which vaults of Dendron's are here, or that others lie beside this one."""
+    dendron = kb.library.dendron
+    if dendron is None or dendron.top is None:
+        return
+    if dendron.top == kb.workspace.root:
+        names = ", ".join(map(clean_line, dendron.names.values()))
+        note(f"A workspace of Dendron's, with {counted(len(dendron.names), 'vault')}: {names}.")
+    elif len(dendron.names) > 1:
+        top = clean_line(str(dendron.top))
+        note(f"A vault of Dendron's; the workspace {top} has the others too: kbtui init {top}")
 
 
 def _plant(kb: KnowledgeBase) -> None:

@@ -191,3 +191,13 @@ def test_completion_knows_commands_and_entries(
     monkeypatch.setenv("COMP_WORDS", "kbtui rest")
     monkeypatch.setenv("COMP_CWORD", "1")
     assert "plain,restore" in kbtui.bare().out
+
+
+def test_init_tells_of_dendrons_vaults(kbtui: Command, tmp_path: Path) -> None:
+    (tmp_path / "ws" / "vault").mkdir(parents=True)
+    (tmp_path / "ws" / "dendron.yml").write_text(
+        "workspace:\n  vaults:\n  - {fsPath: vault}\n  - {fsPath: b, name: Work}\n"
+    )
+    (tmp_path / "ws" / "vault" / "root.md").write_text("# Root\n")
+    assert "2 vaults: vault, Work." in kbtui.bare("init", str(tmp_path / "ws")).err
+    assert "has the others too" in kbtui.bare("init", str(tmp_path / "ws" / "vault")).err

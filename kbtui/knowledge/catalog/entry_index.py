@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries import privacy
+from kbtui.knowledge.entries.dendron import dendron_at
 from kbtui.knowledge.entries.entry import (
     COLUMNS,
     EntryInfo,
@@ -26,7 +27,7 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge.format.links import Link
-from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex, is_label_first
+from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace, is_conflict_copy
@@ -168,7 +169,7 @@ class EntryIndex:
         with self._lock:
             self._current()
             if self._index is None:
-                self._index = LinkIndex(self.infos(), label_first=self._label_first())
+                self._index = LinkIndex(self.infos(), dendron=dendron_at(self._workspace.root))
             return self._index
 
     def public_index(self) -> LinkIndex:
@@ -179,11 +180,8 @@ class EntryIndex:
                 return self.index()
             if self._public is None or self._public[0] is not infos:
                 public = (info for info in infos if not info.private)
-                self._public = infos, LinkIndex(public, label_first=self._label_first())
+                self._public = infos, LinkIndex(public, dendron=dendron_at(self._workspace.root))
             return self._public[1]
-
-    def _label_first(self) -> bool:
-        return is_label_first(self._workspace.root)
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         """Read any file of the workspace; raises as `files.read_bytes`."""

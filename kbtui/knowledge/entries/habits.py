@@ -15,13 +15,14 @@ import secrets
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from string import ascii_lowercase, digits
 from typing import Any
 
+from kbtui.knowledge.entries.dendron import Dendron, dendron_at
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
@@ -180,7 +181,8 @@ class Habits:
         if not self.in_place:
             return KEBAB
         here = [info.slug for info in self._infos if info.category == folder]
-        return _most(here) or _most(info.slug for info in self._infos) or TITLED
+        shown = _most(here) or _most(info.slug for info in self._infos)
+        return shown or (TITLED if self._dendron is None else KEBAB)
 
     def template_in(self, folder: str) -> FileNames | None:
         """How notes in a folder are named if by a template, as zk's settings and they show."""
@@ -204,6 +206,12 @@ class Habits:
         typed = Counter(info.category for info in self._own() if (info.type or "") == kind)
         if typed:
             return max(sorted(typed), key=lambda each: typed[each])
+        return self._folder_by_program(folders)
+
+    def _folder_by_program(self, folders: Collection[str]) -> str:
+        """Where the program that a folder is used with puts new notes."""
+        if self._dendron is not None and self._dendron.folders:
+            return self._dendron.folders[0]
         if self._has("logseq/config.edn") or ("pages" in folders and "journals" in folders):
             return "pages"
         obsidian = self._settings(".obsidian/app.json")
@@ -258,6 +266,9 @@ class Habits:
             name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
         elif self._has("logseq/config.edn"):
             folder, name = "journals", f"{day:%Y_%m_%d}"
+        elif self._dendron is not None and self._dendron.top is not None:
+            start, pattern = self._dendron.daily
+            folder, name = next(iter(self._dendron.folders), ""), start + moment(day, pattern)
         elif of_zk := self._zk_daily(day):
             folder, name = of_zk
         elif count < _FEW:
@@ -320,6 +331,10 @@ class Habits:
         """True if there are entries in a folder, or below it."""
         wanted = folder.casefold()
         return any(f"{info.category.casefold()}/".startswith(f"{wanted}/") for info in self._infos)
+
+    @cached_property
+    def _dendron(self) -> Dendron | None:
+        return dendron_at(self._layout.root) if self.in_place else None
 
     def _own(self) -> Iterable[EntryInfo]:
         return (info for info in self._infos if not self.is_template(info))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 
 from kbtui.text import clean_line, shorten
 
@@ -18,8 +19,16 @@ _NOT_PROSE = re.compile(
 )
 _BULLET = re.compile(r"\A(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!etc)[.!?。！？](?=\s|$)")  # noqa: RUF001
-_MARKUP = (
+
+
+def _label(of_dendron: re.Match[str]) -> str:
+    """What a link to a note in a vault says: its label, which comes first, or the note's name."""
+    return of_dendron[1] or of_dendron[2]
+
+
+_MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"!\[\[[^\]]*\]\]|!\[[^\]]*\]\([^)]*\)"), ""),
+    (re.compile(r"\[\[(?:([^\]|]*)\|)?dendron://[^/\]]*/([^\]#|]*)[^\]|]*\]\]"), _label),
     (re.compile(r"\[\[[^\]|]*\\?\|([^\]]*)\]\]"), r"\1"),
     (re.compile(r"\[\[([^\]#]*)(?:#[^\]]*)?\]\]"), r"\1"),
     (re.compile(r"\[([^\]]*)\]\([^)]*\)"), r"\1"),

@@ -34,6 +34,8 @@ _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<alias>[^\[\]\n]+)\]:[ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<bare>[^\s<>]+))",
     re.MULTILINE,
 )
+IN_VAULT = "dendron://"
+"""Before the vault and the name of a note, where a link of Dendron's says both."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
@@ -84,12 +86,15 @@ class PlacedLink:
 
 
 def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> str:
-    """Write each wikilink whose label comes first as Obsidian does; the lines stay the same.
+    """Write each wikilink of Dendron's as Obsidian does, for showing; the lines stay the same.
 
+    A label that comes first goes behind, and a note in a vault is labelled by its name alone.
     `read` gives a link as it is meant.
     """
     for placed in reversed(links_in_body(body, first_line)):
         link = read(placed.link)
+        if link.kind == "wiki" and link.target.startswith(IN_VAULT) and not link.alias:
+            link = replace(link, alias=link.target.rpartition("/")[2], turned_round=True)
         if link.turned_round:
             heading = f"#{link.heading}" if link.heading else ""
             mark = "!" if body[placed.start] == "!" else ""

@@ -39,8 +39,8 @@ def headings_of(text: str) -> list[Heading]:
 
 
 def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
-    """The heading that a link names; of ``A#B`` the last part counts."""
-    wanted = _anchor(unquote(name).rpartition("#")[2])
+    """The heading that a link names; of ``A#B`` the last part counts, of Dendron's ``A:#*`` A."""
+    wanted = _anchor(unquote(name).partition(":#")[0].rpartition("#")[2])
     return next((each for each in headings if _anchor(each.text) == wanted), None)
 
 

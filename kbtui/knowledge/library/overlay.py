@@ -152,7 +152,7 @@ class Overlay:
         infos, index = self._entries.infos(), None
         if not show_private and any(info.private for info in infos):
             infos = tuple(info for info in infos if not info.private)
-            index = LinkIndex(self._shown(infos))
+            index = LinkIndex(self._shown(infos), dendron=self.index().dendron)
         return resolve.found_path(ref, index or self.index(), infos, lambda _path: False)
 
     def _shown(self, public: Iterable[EntryInfo]) -> Iterator[Entry | EntryInfo]:

@@ -11,10 +11,11 @@ from typing import Protocol
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
 from kbtui.history.looking.reading import HistoryReader
 from kbtui.knowledge.catalog.entry_index import is_entry
+from kbtui.knowledge.entries.dendron import FILES, Dendron
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, info_of, parse_entry
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
-from kbtui.knowledge.linking.resolve import DENDRON, LinkGraph, LinkIndex
+from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
@@ -97,9 +98,9 @@ class Reader:
         return self._entries.get(path)
 
     @property
-    def label_first(self) -> bool:
-        """True where the label of a wikilink may stand before its target, as in Dendron."""
-        return self._entries.index().label_first
+    def dendron(self) -> Dendron | None:
+        """What this is to Dendron, if anything: there a wikilink's label may come first."""
+        return self._entries.index().dendron
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many entries have it, the most frequent first."""
@@ -288,10 +289,10 @@ class _CommitEntries:
 
     @cached_property
     def _index(self) -> LinkIndex:
-        label_first = self._today is not None and self._today.label_first
-        return LinkIndex(
-            self._infos, label_first=label_first or any(name in self.blobs for name in DENDRON)
-        )
+        dendron = self._today.dendron if self._today is not None else None
+        if dendron is None and any(name in self.blobs for name in FILES):
+            dendron = Dendron()
+        return LinkIndex(self._infos, dendron=dendron)
 
     @cached_property
     def _graph(self) -> LinkGraph:

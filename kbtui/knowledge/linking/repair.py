@@ -17,6 +17,7 @@ from kbtui.knowledge.entries.entry import Entry, EntryInfo, slug_of
 from kbtui.knowledge.entries.habits import DATED, KEBAB, Habits, hierarchy_of, is_number, naming_of
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import (
+    IN_VAULT,
     Link,
     PlacedLink,
     links_in_body,
@@ -223,7 +224,12 @@ def new_target(link: Link, by: str, source: str, target: Named, index: LinkIndex
     `by` is how it was found before (`Found.by`), `index` what finds entries from now on.
     """
     written = unquote(link.target) if link.kind == "markdown" else link.target
-    for candidate in _candidates(written, by, source, target):
+    candidates = _candidates(written, by, source, target)
+    if written.startswith(IN_VAULT):
+        vault = index.dendron.address(target.path, slug_of(target.path)) if index.dendron else None
+        kept = f"{written.rpartition('/')[0]}/{slug_of(target.path)}"
+        candidates = [kept, *([vault] if vault else []), slug_of(target.path)]
+    for candidate in candidates:
         encoded = _encoded(candidate, link) if link.kind == "markdown" else candidate
         retried = replace(link, target=encoded)
         if index.resolve(retried, source) == target.path:

@@ -14,13 +14,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
+from kbtui.knowledge.entries.dendron import Dendron
 from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of
-from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.format.links import IN_VAULT, Link
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -69,11 +69,11 @@ class AttachedFiles(Protocol):
 class LinkIndex:
     """Finds entries by what they are called. Built once for a set of entries, then only read.
 
-    With `label_first` the label of a wikilink may stand before the target, as in Dendron.
+    In a workspace of Dendron's the label of a wikilink may stand before the target.
     """
 
-    def __init__(self, entries: Iterable[Named] = (), *, label_first: bool = False) -> None:
-        self.label_first = label_first
+    def __init__(self, entries: Iterable[Named] = (), *, dendron: Dendron | None = None) -> None:
+        self.dendron = dendron
         self._paths: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
@@ -83,7 +83,7 @@ class LinkIndex:
 
     def changed(self, old: Named | None, new: Named | None) -> LinkIndex:
         """Make the index in which `new` has taken the place of `old`."""
-        index = LinkIndex(label_first=self.label_first)
+        index = LinkIndex(dendron=self.dendron)
         index._paths = dict(self._paths)
         index._names = dict(self._names)
         index._aliases = dict(self._aliases)
@@ -125,10 +125,12 @@ class LinkIndex:
 
         Where notes are linked by Dendron's rule it is, unless only the other side names one.
         """
-        if not self.label_first or link.kind != "wiki" or not link.alias or link.turned_round:
+        if link.kind != "wiki" or not link.alias or link.turned_round:
             return link
         turned = link.turned()
-        if not turned.target:
+        if turned.target.startswith(IN_VAULT):
+            return turned
+        if self.dendron is None or not turned.target:
             return link
         found = self.named(turned.target)
         if found and found.by in {"path", "name"}:
@@ -142,6 +144,8 @@ class LinkIndex:
 
     def candidates(self, target: str) -> tuple[str, Sequence[str]]:
         """Give all entries that a reference may mean, by the strictest rule that finds any."""
+        if target.startswith(IN_VAULT):
+            return "name", self._in_vault(*target.removeprefix(IN_VAULT).partition("/")[::2])
         key = _key(target.lstrip("/"))
         exact = self._paths.get(_ROOT + key) or self._paths.get(key)
         if exact:
@@ -157,6 +161,13 @@ class LinkIndex:
         if paths := self._titles.get(folded):
             return "title", paths
         return "title", () if "/" in target else self._names.get(slugify(target), ())
+
+    def _in_vault(self, vault: str, name: str) -> Sequence[str]:
+        """The entries of a name in a vault of Dendron's; anywhere where nobody knows the vault."""
+        named = self._names.get(_key(name), ())
+        dendron = self.dendron or Dendron()
+        there = [path for path in named if dendron.has(vault, path)]
+        return there if there or vault.casefold() in dendron.vaults else named
 
     def _add(self, entry: Named) -> None:
         self._paths[_key(entry.path)] = entry.path
@@ -255,14 +266,6 @@ def _names_in(link: Link) -> set[str]:
     if link.kind == "wiki" and link.alias:
         return {name_key(link.target), name_key(link.turned().target)}
     return {name_key(link.target)}
-
-
-DENDRON = ("dendron.yml", ".root", "root.schema.yml")
-
-
-def is_label_first(root: Path) -> bool:
-    """True for a folder of Dendron's, which writes ``[[label|note]]``, by settings or schema."""
-    return any((root / each).is_file() for each in DENDRON)
 
 
 @lru_cache(maxsize=65_536)

@@ -144,7 +144,7 @@ class Vocabulary:
         title = clean_line(info.title)
         if not title or fold(title) == fold(info.slug) or _NOT_A_NAME.search(title):
             return f"{name}]]"
-        shown = (title, name) if self._kb.library.label_first else (name, title)
+        shown = (title, name) if self._kb.library.dendron else (name, title)
         return f"{shown[0]}|{shown[1]}]]"
 
     def _headings(self, wanted: Wanted, text: str) -> list[Choice]:

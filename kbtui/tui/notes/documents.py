@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from kbtui.documents.documents import Documents, is_document, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.links import Link, target_first
+from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
 from kbtui.knowledge.format.tasks import Task, task_at, ticked
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.workspace.layout import NAME_PREFIX, short_name
@@ -83,7 +83,8 @@ class DocumentLinks:
     def shown(self, document: Document) -> str:
         """The text of a document with the target first in each link; its lines stay the same."""
         turned = {each.link for each in self.outgoing if each.link.turned_round}
-        if document.raw or not turned:
+        in_vaults = any(each.link.target.startswith(IN_VAULT) for each in self.outgoing)
+        if document.raw or not (turned or in_vaults):
             return document.body
 
         def read(link: Link) -> Link:

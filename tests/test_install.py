@@ -55,6 +55,7 @@ def test_an_index_that_answers_anything_is_there(install: Any, server: str) -> N
     assert install.answers(server)
 
 
+@pytest.mark.slow
 def test_an_index_that_refuses_or_keeps_silent_is_given_up_soon(install: Any) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

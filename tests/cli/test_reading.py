@@ -69,6 +69,7 @@ def test_reading_goes_on_while_somebody_holds_the_lock(
         assert docker(*command).status == 0
 
 
+@pytest.mark.slow
 def test_writing_says_who_holds_the_lock(docker: Command) -> None:
     with locked(docker):
         done = docker("new", "topic", "Podman")

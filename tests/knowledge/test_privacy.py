@@ -236,6 +236,7 @@ class Ways:
         self.check(way, about, told, about)
 
 
+@pytest.mark.slow
 def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shelf) -> None:
     kb, ways = shelf.kb, Ways(shelf)
     assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
@@ -268,6 +269,7 @@ def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shel
     assert ways.cases > 1000
 
 
+@pytest.mark.slow
 def test_nothing_private_goes_out_over_mcp_by_any_way(shelf: Shelf) -> None:
     kb, ways = shelf.kb, Ways(shelf)
     ways.mcp("list_entries")

@@ -115,6 +115,7 @@ def test_nothing_that_only_kbtui_said_becomes_a_fact(tmp_path: Path) -> None:
     _check(tmp_path, {"chat": {"model": "offline"}}, 20)
 
 
+@pytest.mark.slow
 def test_nothing_that_only_a_model_said_becomes_a_fact(tmp_path: Path) -> None:
     with ScriptedServer([_echoing]) as server:
         role = {"model": "openai/scripted", "api_base": server.url, "api_key": "x"}

@@ -40,6 +40,14 @@ class Backlink:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The entries that link to one, and those that it links to; each once, without itself."""
+
+    incoming: tuple[str, ...] = ()
+    outgoing: tuple[str, ...] = ()
+
+
 class Links(Protocol):
     """Who links to whom."""
 
@@ -173,6 +181,16 @@ class Reader:
             self._resolved(entry.path, link, index.resolve(link, entry.path))
             for link in map(index.read, entry.links)
         ]
+
+    def neighbours(self, path: str) -> Neighbours:
+        """What is one link away from an entry; reads no file."""
+        incoming = dict.fromkeys(source for source, _ in self._entries.graph().incoming(path))
+        return Neighbours(tuple(incoming), self.targets(path))
+
+    def targets(self, path: str) -> tuple[str, ...]:
+        """The entries that one links to, in the order of its links, without itself."""
+        found = self._entries.graph().outgoing(path)
+        return tuple(dict.fromkeys(target for _, target in found if target not in {None, path}))
 
     def backlinks(self, path: str) -> list[Backlink]:
         """The lines of other files that link to an entry."""

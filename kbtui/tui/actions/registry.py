@@ -34,6 +34,7 @@ Context = Literal[
     "prompt",
     "transcript",
     "notes",
+    "map",
     "editor",
     "history",
     "past",
@@ -51,6 +52,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "prompt": "Prompt",
     "transcript": "Conversation",
     "notes": "Notes",
+    "map": "Map",
     "editor": "Editing an entry",
     "history": "History",
     "past": "Back in time",
@@ -70,8 +72,9 @@ class Action:
     `keys` are in Textual's form, separated by commas, and empty where only the palette or a slash
     command leads there. `slash` is the command with its slash; `usage` the arguments that it takes,
     in angle brackets where it can't do without. `show` puts it into the line of hints at the
-    bottom; `priority` lets it work in any dialog. One that is `partial` holds for some things only
-    (`check_action` says for which), and elsewhere its key does what a later row says.
+    bottom; `priority` lets it work in any dialog, or before what the focused part does with the
+    key. One that is `partial` holds for some things only (`check_action` says for which), and
+    elsewhere its key does what a later row says.
     """
 
     context: Context
@@ -96,6 +99,7 @@ _chat = partial(Action, "chat")
 _prompt = partial(Action, "prompt")
 _transcript = partial(Action, "transcript")
 _notes = partial(Action, "notes")
+_map = partial(Action, "map")
 _editor = partial(Action, "editor")
 _history = partial(Action, "history")
 _past = partial(Action, "past")
@@ -228,6 +232,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("backlinks", "b", "Links", "Show what links here and where this links."),
     _notes("tags", "t", "Tags", "Show only entries with a tag."),
     _notes("tasks", "T", "Tasks", "Show the tasks of all notes that aren't done, and go to one."),
+    _notes("map", "g", "Map", "Show what links to the entry and what it links to, and walk there.",
+           priority=True),
     _notes("ask", "a", "Ask about it", "Put a reference to the entry into the prompt."),
     _notes("history", "H", "History of it", "Show every change of this entry.", show=True),
     _notes("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
@@ -235,6 +241,17 @@ ACTIONS: tuple[Action, ...] = (
     _notes("undo", "u", "Undo last change", "Undo the last change of this entry."),
     _notes("back", "[,backspace", "Back", "Return to the entry shown before."),
     _notes("forward", "]", "Forward", "Go on again after going back."),
+    _map("left", "left,h", "Left", "Go to what is at the left."),
+    _map("right", "right,l", "Right", "Go to what is at the right."),
+    _map("up", "up,k", "Up", "Go up."),
+    _map("down", "down,j", "Down", "Go down."),
+    _map("middle", "enter", "Into the middle",
+         "Bring the note into the middle; unfold a group; open what is in the middle.", show=True),
+    _map("open", "o", "Open", "Open the note.", show=True),
+    _map("before", "backspace,[", "Before", "Bring back what was in the middle before.",
+         show=True),
+    _map("find", "slash", "Find", "Find a note of the map by its name.", show=True),
+    _map("back", "escape,q,g", "Leave", "Leave the map.", show=True),
     _editor("save", "ctrl+s", "Save", "Save the entry; the change can be undone in the history.",
             show=True),
     _editor("find", "ctrl+f", "Find", "Find in the text, and replace.", show=True),

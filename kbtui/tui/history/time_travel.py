@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _READING = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
-     "tags"}
+     "tags", "map"}
 )  # fmt: skip
 _TAKEN = {key for binding in bindings("past") for key in binding.key.split(",")}
 # They say why nothing happens, but aren't offered.

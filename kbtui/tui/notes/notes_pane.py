@@ -420,6 +420,20 @@ class NotesPane(Vertical):
         if self.view is not None and self.view.path is not None:
             self.view.toggle_links()
 
+    def action_map(self) -> None:
+        """Show what is around the entry."""
+        path = self.target()
+        if path is None or self.kb is None:
+            tell(self, "Choose an entry first: then g shows what is around it.")
+            return
+        from kbtui.tui.notes.map import MapScreen
+
+        self.app.push_screen(MapScreen(self.kb, path), self._go_on)
+
+    def _go_on(self, there: OpenEntry | None) -> None:
+        if there is not None:
+            self.open_entry(there.path, there.line)
+
     def action_ask(self) -> None:
         """Put a reference to the entry into the prompt."""
         path = self.target()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.notes.documents import Document
 
 
 class Target(NamedTuple):
@@ -29,6 +30,17 @@ class Target(NamedTuple):
 
     path: str
     heading: str
+
+
+def source_of(document: Document) -> Source:
+    """A document as it is drawn where one only looks at it."""
+    return Source(
+        document.body or document.reason,
+        document.first_line,
+        document.raw,
+        properties=document.properties,
+        whole=document.kind != "entry",
+    )
 
 
 class PreviewScreen(Dialog[Message]):
@@ -81,15 +93,8 @@ class PreviewScreen(Dialog[Message]):
         among = f" {self._at + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
         place = clean_line(short_name(target.path))
         self.query_one(Vertical).border_title = Content(f"{place}{among}")
-        source = Source(
-            document.body or document.reason,
-            document.first_line,
-            document.raw,
-            properties=document.properties,
-            whole=document.kind != "entry",
-        )
         reveal = (self._line, None) if self._line is not None else None
-        self.query_one(MarkdownView).show(source, reveal=reveal)
+        self.query_one(MarkdownView).show(source_of(document), reveal=reveal)
 
     def action_scroll(self, by: int) -> None:
         """Scroll the text."""

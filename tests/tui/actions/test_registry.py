@@ -33,6 +33,7 @@ from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen
 from kbtui.tui.notes.entry_editor import EntryEditor
+from kbtui.tui.notes.map import MapScreen
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.search.search import SearchScreen
 from kbtui.tui.search.switcher import SwitcherScreen
@@ -43,6 +44,7 @@ HOSTS = {
     "prompt": Prompt,
     "transcript": Transcript,
     "notes": NotesPane,
+    "map": MapScreen,
     "editor": EntryEditor,
     "history": HistoryScreen,
     "past": PastPane,

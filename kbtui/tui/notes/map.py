@@ -1,0 +1,360 @@
+"""The map: a note between what links to it and what it links to, and a look at each of these."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kbtui.presentation.notes import OTHER, Named, Names
+from kbtui.text import counted
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told
+from kbtui.tui.notes.map_layout import Around, Drawing, Group, Mark, Spot, lay_out, step
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import sign, signed
+from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
+from kbtui.tui.widgets.pane import Pane
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.notes.map_layout import Item
+
+_BESIDE_COLUMNS = 110
+_LOOK_ROWS = 24
+"""Rows from which on there is room for a look at a note below the map."""
+
+
+def read_around(kb: KnowledgeBase, path: str) -> Around:
+    """The neighbours of a note, and what they link to; called in a thread."""
+    names = Names(kb.library.infos())
+
+    def named(of: str) -> Named:
+        name = names[of]
+        return replace(name, title=steady(name.title), kind=name.kind or OTHER)
+
+    near = kb.library.neighbours(path)
+    incoming, outgoing = (tuple(map(named, side)) for side in (near.incoming, near.outgoing))
+    known = {note.path: note for note in (*incoming, *outgoing)}
+    further = {
+        of: tuple(known.get(target) or named(target) for target in kb.library.targets(of))
+        for of in known
+    }
+    return Around(named(path), incoming, outgoing, further)
+
+
+class MapView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws a map; the cursor is on one of its spots."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "map--line", "map--quiet", "map--middle", "map--cursor",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    MapView {
+        overflow-x: hidden; scrollbar-size-vertical: 1; background: transparent;
+        & > .map--line { color: $foreground 40%; }
+        & > .map--quiet { color: $text-muted; }
+        & > .map--middle { background: $secondary-muted; color: $text-secondary; text-style: bold; }
+        & > .map--cursor { background: $primary; color: $background; text-style: bold; }
+    }
+    .-few-colors MapView > .map--cursor { background: $foreground; text-style: bold; }
+    .-few-colors MapView > .map--middle { text-style: bold underline; }
+    """
+    cursor: reactive[int] = reactive(0, repaint=False)
+
+    class Pointed(Message):
+        """The cursor is on another note or group."""
+
+    class Chosen(Message):
+        """A spot was clicked twice."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.around: Around | None = None
+        self.drawing = Drawing([], [])
+        self.unfolded: frozenset[str] = frozenset()
+        self._rows: list[list[Spot | Mark]] = []
+
+    @property
+    def item(self) -> Item | None:
+        """The note or group under the cursor."""
+        spots = self.drawing.spots
+        return spots[self.cursor].item if self.cursor < len(spots) else None
+
+    def show(self, around: Around, path: str = "") -> None:
+        """Show a map, with the cursor on a note of it where that is shown."""
+        middle = self.around.middle.path if self.around is not None else ""
+        if middle != around.middle.path:
+            self.unfolded = frozenset()
+        self.around = around
+        self._draw(path)
+
+    def fold(self, group: Group) -> None:
+        """Show the members of a group below it, or hide them again."""
+        self.unfolded ^= {group.name}
+        self._draw(group.name)
+
+    def point_at(self, note: Named) -> None:
+        """Bring the cursor to a note, out of its group if it is in one."""
+        groups = (spot.item for spot in self.drawing.spots if isinstance(spot.item, Group))
+        if not any(_name(spot.item) == note.path for spot in self.drawing.spots):
+            self.unfolded |= {group.name for group in groups if note in group.members}
+        self._draw(note.path)
+
+    def _draw(self, name: str = "") -> None:
+        if self.around is None or not self.size.width:
+            return
+        name = name or (_name(self.item) if self.item is not None else "")
+        self.drawing = lay_out(self.around, self.size.width - 1, self.unfolded)
+        self._rows = self.drawing.rows()
+        found = (n for n, spot in enumerate(self.drawing.spots) if _name(spot.item) == name)
+        self.virtual_size = Size(self.size.width - 1, len(self._rows) + self._above)
+        self.refresh()
+        self.cursor = next(found, 0)
+        self._follow()
+
+    @property
+    def _above(self) -> int:
+        """Empty rows above a map that doesn't fill the pane."""
+        return max(0, (self.size.height - len(self._rows)) // 3)
+
+    def on_resize(self) -> None:
+        """Place everything anew."""
+        self._draw()
+
+    # Moving
+
+    def watch_cursor(self) -> None:
+        """Follow the cursor."""
+        self._follow()
+
+    def _follow(self) -> None:
+        if self.drawing.spots:
+            y = self.drawing.spots[self.cursor].y + self._above
+            self.refresh()
+            self.scroll_to_region(
+                Region(0, max(0, y - 2), 1, 5), animate=False, force=True, immediate=True
+            )
+            self.post_message(self.Pointed())
+
+    def walk(self, dx: int, dy: int) -> None:
+        """Go to the next spot in a direction."""
+        if self.drawing.spots:
+            self.cursor = step(self.drawing.spots, self.cursor, dx, dy)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to what was clicked; twice chooses it."""
+        y = event.y + round(self.scroll_y) - self._above
+        for number, spot in enumerate(self.drawing.spots):
+            if spot.y == y and spot.x <= event.x < spot.x + spot.width:
+                self.cursor = number
+                if event.chain > 1:
+                    self.post_message(self.Chosen())
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row of the map."""
+        width = self.size.width
+        at = y + round(self.scroll_y) - self._above
+        if not 0 <= at < len(self._rows):
+            return Strip.blank(width, self.visual_style.rich_style)
+        line = Content()
+        for each in self._rows[at]:
+            line += Content(" " * max(0, each.x - line.cell_length))
+            line += self._mark(each) if isinstance(each, Mark) else self._spot(each)
+        return to_strip(line, width, self.visual_style, style_parser(self))
+
+    @staticmethod
+    def _mark(mark: Mark) -> Content:
+        quiet = any(character.isalpha() for character in mark.text)
+        return Content.styled(mark.text, ".map--quiet" if quiet else ".map--line")
+
+    def _spot(self, spot: Spot) -> Content:
+        kind = spot.item.kind or OTHER
+        pointed = self.drawing.spots[self.cursor] is spot
+        title = Content.styled(spot.title, ".map--quiet" if spot.column > 1 else "")
+        if spot.column == 0:
+            text = Content(f" {kind.sign} {spot.title} ")
+            return text.stylize(".map--cursor" if pointed else ".map--middle")
+        if pointed:
+            return Content.styled(f"{kind.sign} {spot.title}", ".map--cursor")
+        return sign(kind) + title
+
+
+def _name(item: Item) -> str:
+    return item.path if isinstance(item, Named) else item.name
+
+
+class MapScreen(Screen[OpenEntry]):
+    """Walks from note to note; the answer is the entry to open."""
+
+    DEFAULT_CSS = """
+    MapScreen {
+        #map-split { height: 1fr; layout: vertical; }
+        #map-pane { height: 1fr; }
+        #map-look { height: 9; display: none; }
+        &.-look #map-look { display: block; }
+        &.-beside #map-split { layout: horizontal; }
+        &.-beside #map-pane { width: 3fr; height: 100%; }
+        &.-beside #map-look { width: 1fr; height: 100%; }
+        MapView, MarkdownView { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("map"),
+        Binding("pagedown", "scroll(1)", "Down", show=False),
+        Binding("pageup", "scroll(-1)", "Up", show=False),
+    ]
+
+    def __init__(self, kb: KnowledgeBase, path: str) -> None:
+        super().__init__()
+        self._kb = kb
+        self._way = [path]
+
+    def compose(self) -> ComposeResult:
+        """The map, and the note under the cursor."""
+        with Divided(id="map-split"):
+            with Pane(id="map-pane"):
+                yield MapView(id="map")
+            with Pane(id="map-look"):
+                yield MarkdownView(id="map-text")
+        yield Hints()
+
+    @property
+    def map(self) -> MapView:
+        """The map."""
+        return self.query_one(MapView)
+
+    def on_mount(self) -> None:
+        """Read what is around the note."""
+        self.query_one(MarkdownView).can_focus = False
+        self.map.focus()
+        self._go(self._way[0])
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the look at a note where there is room for it."""
+        beside = event.size.width >= _BESIDE_COLUMNS
+        self.set_class(beside, "-beside")
+        self.set_class(beside or event.size.height >= _LOOK_ROWS, "-look")
+
+    @on(KnowledgeChanged)
+    def _knowledge_changed(self, event: KnowledgeChanged) -> None:
+        event.stop()
+        self._go(self._way[-1])
+
+    def _go(self, path: str, pointed: str = "") -> None:
+        run_latest(self, "map", self._show, path, pointed)
+
+    async def _show(self, path: str, pointed: str) -> None:
+        around = await asyncio.to_thread(read_around, self._kb, path)
+        count = counted(len(around.notes) + 1, "note")
+        title = Content.assemble("Map of ", signed(around.middle))
+        self.query_one("#map-pane", Pane).label_with(title, count)
+        self.map.show(around, pointed)
+
+    # The note under the cursor
+
+    @on(MapView.Pointed)
+    def _look(self, event: MapView.Pointed) -> None:
+        event.stop()
+        if self.map.item is not None and self.has_class("-look"):
+            run_latest(self, "look", self._look_at, self.map.item)
+
+    async def _look_at(self, item: Item) -> None:
+        from kbtui.tui.notes.documents import load_document
+        from kbtui.tui.notes.preview import source_of
+
+        pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
+        if isinstance(item, Group):
+            pane.label_with(sign(item.kind) + Content(item.title))
+            titles = "\n".join(note.title for note in item.members[:200])
+            text.show(Source(titles, raw=True))
+            return
+        document = await asyncio.to_thread(load_document, self._kb, item.path)
+        pane.label_with(signed(item), place=short_name(item.path))
+        text.show(source_of(document))
+
+    # Keys
+
+    def action_left(self) -> None:
+        """Walk to the left."""
+        self.map.walk(-1, 0)
+
+    def action_right(self) -> None:
+        """Walk to the right."""
+        self.map.walk(1, 0)
+
+    def action_up(self) -> None:
+        """Walk up."""
+        self.map.walk(0, -1)
+
+    def action_down(self) -> None:
+        """Walk down."""
+        self.map.walk(0, 1)
+
+    def action_scroll(self, pages: int) -> None:
+        """Read on in the note that is looked at."""
+        text = self.query_one(MarkdownView)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
+
+    @on(MapView.Chosen)
+    def action_middle(self) -> None:
+        """Bring the note into the middle, unfold the group; open the note that is in the middle."""
+        item = self.map.item
+        if isinstance(item, Group):
+            self.map.fold(item)
+        elif item is not None and item.path == self._way[-1]:
+            self.action_open()
+        elif item is not None:
+            self._way.append(item.path)
+            self._go(item.path)
+
+    def action_open(self) -> None:
+        """Open the note under the cursor."""
+        item = self.map.item
+        if isinstance(item, Named):
+            self.dismiss(OpenEntry(item.path))
+
+    def action_before(self) -> None:
+        """Bring the note before into the middle again."""
+        if len(self._way) > 1:
+            left = self._way.pop()
+            self._go(self._way[-1], left)
+
+    def action_find(self) -> None:
+        """Find one of the notes of the map by name."""
+        run_latest(self, "find", self._find)
+
+    async def _find(self) -> None:
+        from kbtui.tui.widgets.dialogs import PickDialog
+        from kbtui.tui.widgets.row_list import Choice
+
+        around = self.map.around
+        if around is None:
+            return
+        choices = [Choice(str(note), "", path) for path, note in around.notes.items()]
+        with errors_told(self):
+            path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
+        if path is not None:
+            self.map.point_at(around.notes[path])
+
+    def action_back(self) -> None:
+        """Leave the map."""
+        self.dismiss(None)

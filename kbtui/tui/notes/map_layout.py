@@ -1,0 +1,304 @@
+"""Where the notes of a map stand, and which lines join them: plain data, drawn by `map`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from kbtui.presentation.notes import OTHER, Kind, Named
+from kbtui.workspace.layout import ENTRIES
+
+MOST_SINGLE = 30
+"""Notes of a side that stand there one by one; more are folded into groups."""
+_MOST_FURTHER = 40
+_LEAST_SIDE = 22
+"""Cells that each side needs beside the middle; with fewer, the middle stands above."""
+_LEAST_BEHIND = 14
+_MIDDLE_ROW = 12
+_JOIN = 8  # cells between a side and the middle: " ──┼─── "
+_BEHIND = " ─── "
+_HEADS = 2  # rows above the notes
+_TO_IT, _FROM_IT, _FURTHER = "links to it", "it links to", "one step further"
+_PEOPLE = {"person": "people", OTHER.name: "other notes"}
+# Of a line that comes from a side: by whether it goes on up, down, and to the middle.
+_JOINTS = {
+    (False, False, True): "──",
+    (True, False, False): "╯╰",
+    (False, True, False): "╮╭",
+    (True, True, False): "┤├",
+    (True, False, True): "┴┴",
+    (False, True, True): "┬┬",
+    (True, True, True): "┼┼",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Notes of one kind, or of one folder, that stand in one place until they are unfolded."""
+
+    name: str
+    kind: Kind
+    title: str
+    members: tuple[Named, ...]
+
+
+Item = Named | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A note, its neighbours, and what each of these links to."""
+
+    middle: Named
+    incoming: tuple[Named, ...] = ()
+    outgoing: tuple[Named, ...] = ()
+    further: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> dict[str, Named]:
+        """All notes but the middle by path: the neighbours first."""
+        near = (*self.incoming, *self.outgoing)
+        beyond = (note for notes in self.further.values() for note in notes)
+        found = {note.path: note for note in (*near, *beyond)}
+        found.pop(self.middle.path, None)
+        return found
+
+
+class Spot(NamedTuple):
+    """A note or group where it stands; `column` counts from the left, the middle is 0."""
+
+    item: Item
+    title: str
+    x: int
+    y: int
+    column: int
+
+    @property
+    def width(self) -> int:
+        """The cells that it takes: its sign, a blank, its title; the middle with its edges."""
+        return cell_len(self.title) + (4 if self.column == 0 else 2)
+
+
+class Mark(NamedTuple):
+    """A line, a heading or a remark."""
+
+    text: str
+    x: int
+    y: int
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A map as it is drawn: `spots` can be gone to, the middle is the first of them."""
+
+    spots: list[Spot]
+    marks: list[Mark]
+
+    @property
+    def height(self) -> int:
+        """How many rows it takes."""
+        return max((each.y for each in self._all), default=-1) + 1
+
+    @property
+    def _all(self) -> list[Spot | Mark]:
+        return [*self.spots, *self.marks]
+
+    def rows(self) -> list[list[Spot | Mark]]:
+        """What stands in each row, from the left."""
+        rows: list[list[Spot | Mark]] = [[] for _ in range(self.height)]
+        for each in self._all:
+            rows[each.y].append(each)
+        for row in rows:
+            row.sort(key=lambda each: each.x)
+        return rows
+
+
+def lay_out(around: Around, width: int, unfolded: frozenset[str] = frozenset()) -> Drawing:
+    """Place a note in the middle, what links to it left, what it links to right, the rest below.
+
+    Args:
+        around: The notes; their titles are of one line.
+        width: The cells there are.
+        unfolded: The names of groups whose members are shown.
+    """
+    left = folded("to", around.incoming, unfolded)
+    right = folded("from", around.outgoing, unfolded)
+    if not left and not right:
+        return _alone(around.middle, width)
+    chip = min(cell_len(around.middle.title) + 4, max(8, width // 3))
+    if (width - chip - 2 * _JOIN) // 2 < _LEAST_SIDE:
+        drawing = _two_columns(around, left, right, width)
+    else:
+        drawing = _three_columns(around, left, right, width, chip)
+    _add_further(drawing, around, (*left, *right), width)
+    return drawing
+
+
+def folded(side: str, notes: Sequence[Named], unfolded: frozenset[str]) -> list[Item]:
+    """The notes of a side; where they are many, in groups by kind, or by folder if of one kind."""
+    if len(notes) <= MOST_SINGLE:
+        return [*notes]
+    groups = _groups(side, notes)
+    found: list[Item] = []
+    for group in groups:
+        single = len(groups) == 1 or len(group.members) == 1
+        found += () if single else (group,)
+        found += group.members if single or group.name in unfolded else ()
+    return found
+
+
+def _groups(side: str, notes: Sequence[Named]) -> list[Group]:
+    gathered: dict[str, list[Named]] = {}
+    one_kind = len({note.kind for note in notes}) == 1
+    for note in notes:
+        folder, inside, _ = note.path.removeprefix(ENTRIES).partition("/")
+        name = (note.kind or OTHER).name if not one_kind else folder if inside else ""
+        gathered.setdefault(name, []).append(note)
+    return [
+        Group(
+            f"{side} {name}",
+            of[0].kind or OTHER,
+            _said(name, len(of), is_folder=one_kind),
+            tuple(of),
+        )
+        for name, of in gathered.items()
+    ]
+
+
+def _said(name: str, count: int, *, is_folder: bool) -> str:
+    if is_folder:
+        return f"{count:,} in {name or 'no folder'}"
+    return f"{count:,} {_PEOPLE.get(name, f'{name}s')}"
+
+
+def _alone(middle: Named, width: int) -> Drawing:
+    title = cut(middle.title, max(1, width - 4))
+    said = cut("No note links to it, and it links to none.", width)
+    spot = Spot(middle, title, max(0, (width - cell_len(title) - 4) // 2), 0, 0)
+    return Drawing([spot], [Mark(said, max(0, (width - cell_len(said)) // 2), 2)])
+
+
+def _widest(items: Iterable[Item], room: int) -> int:
+    return max((min(room, cell_len(item.title) + 2) for item in items), default=0)
+
+
+def _three_columns(
+    around: Around, left: Sequence[Item], right: Sequence[Item], width: int, chip: int
+) -> Drawing:
+    room = (width - chip - 2 * _JOIN) // 2
+    wide = _widest(left, room)
+    near = _widest(right, room)
+    behind = _LEAST_BEHIND * 2 + len(_BEHIND) if around.further else 0
+    margin = max(0, (width - wide - near - behind - chip - 2 * _JOIN) // 2)
+    edge = margin + wide
+    after = edge + chip + (_JOIN if left else 0) + (_JOIN if right else 0)
+    middle = _HEADS + min((max(len(left), len(right)) - 1) // 2, _MIDDLE_ROW)
+    at = edge + (_JOIN if left else 0)
+    drawing = Drawing([Spot(around.middle, cut(around.middle.title, chip - 4), at, middle, 0)], [])
+    for items, side, head in ((left, -1, _TO_IT), (right, 1, _FROM_IT)):
+        start = max(_HEADS, middle - (len(items) - 1) // 2)
+        for y, item in enumerate(items, start):
+            title, on = cut(item.title, room - 2), "───" if y == middle else ""
+            x = after if side > 0 else edge - cell_len(title) - 2
+            drawing.spots.append(Spot(item, title, x, y, side))
+            joint = _JOINTS[y > start, y < start + len(items) - 1, y == middle][side > 0]
+            line = f"{on}{joint}──" if side > 0 else f"──{joint}{on}"
+            drawing.marks.append(Mark(line, after - 1 - len(line) if side > 0 else edge + 1, y))
+        if items:
+            x = after if side > 0 else max(0, edge - len(head))
+            drawing.marks.append(Mark(head, x, start - _HEADS))
+    _add_behind(drawing, around, width)
+    return drawing
+
+
+def _two_columns(
+    around: Around, left: Sequence[Item], right: Sequence[Item], width: int
+) -> Drawing:
+    half = max(4, (width - 3) // 2)
+    title = cut(around.middle.title, max(1, width - 4))
+    chip = Spot(around.middle, title, max(0, (width - cell_len(title) - 4) // 2), 0, 0)
+    drawing = Drawing([chip], [])
+    sides = ((left, _TO_IT, -1, 0), (right, _FROM_IT, 1, half + 3 if left else 0))
+    for items, head, column, x in sides:
+        if items:
+            drawing.marks.append(Mark(cut(head, half), x, _HEADS))
+            drawing.spots += (
+                Spot(item, cut(item.title, half - 2), x, y, column)
+                for y, item in enumerate(items, _HEADS + 1)
+            )
+    return drawing
+
+
+def _add_behind(drawing: Drawing, around: Around, width: int) -> None:
+    """Behind each note at the right the first one that it links to, where there is room."""
+    shown = {around.middle.path, *(note.path for note in (*around.incoming, *around.outgoing))}
+    for spot in [each for each in drawing.spots if each.column == 1]:
+        x = spot.x + spot.width
+        room = width - x - len(_BEHIND)
+        beyond = _beyond(spot.item, around, shown)
+        if beyond is not None and room >= _LEAST_BEHIND:
+            shown.add(beyond.path)
+            drawing.marks.append(Mark(_BEHIND, x, spot.y))
+            title = cut(beyond.title, room - 2)
+            drawing.spots.append(Spot(beyond, title, x + len(_BEHIND), spot.y, 2))
+
+
+def _beyond(item: Item, around: Around, shown: set[str]) -> Named | None:
+    if isinstance(item, Group):
+        return None
+    found = (note for note in around.further.get(item.path, ()) if note.path not in shown)
+    return next(found, None)
+
+
+def _add_further(drawing: Drawing, around: Around, items: Iterable[Item], width: int) -> None:
+    """Below all: what is a step further and stands nowhere yet, with the note that leads there."""
+    shown = {around.middle.path, *(note.path for note in (*around.incoming, *around.outgoing))}
+    shown |= {each.item.path for each in drawing.spots if isinstance(each.item, Named)}
+    found: dict[str, tuple[Named, Named]] = {}
+    for item in items:
+        if isinstance(item, Named):
+            for note in around.further.get(item.path, ()):
+                if note.path not in shown:
+                    found.setdefault(note.path, (note, item))
+    if not found:
+        return
+    y = drawing.height + 1
+    x = min(4, width // 10)
+    drawing.marks.append(Mark(cut(_FURTHER, width - x), x, y))
+    for row, (note, by) in enumerate(islice(found.values(), _MOST_FURTHER), y + 1):
+        spot = Spot(note, cut(note.title, max(1, (width - x) * 2 // 3)), x, row, -1)
+        drawing.spots.append(spot)
+        room = width - x - spot.width
+        if room > 8:
+            drawing.marks.append(Mark(cut(f" by {by.title}", room), x + spot.width, row))
+    if len(found) > _MOST_FURTHER:
+        left = len(found) - _MOST_FURTHER
+        drawing.marks.append(Mark(f"and {left:,} more", x + 2, y + 1 + _MOST_FURTHER))
+
+
+def cut(text: str, width: int) -> str:
+    """A text in at most `width` cells, with an ellipsis where it was longer."""
+    if cell_len(text) <= width:
+        return text
+    return f"{set_cell_size(text, width - 1).rstrip()}…" if width > 1 else "…"[: max(0, width)]
+
+
+def step(spots: Sequence[Spot], at: int, dx: int, dy: int) -> int:
+    """The spot where an arrow leads from the one at `at`; itself where there is none that way."""
+    here = spots[at]
+
+    def upright(spot: Spot) -> tuple[bool, int, int]:
+        return spot.column != here.column, abs(spot.y - here.y), abs(spot.x - here.x)
+
+    def sideways(spot: Spot) -> tuple[int, int]:
+        return abs(spot.column - here.column), abs(spot.y - here.y)
+
+    if dy:
+        there = [n for n, spot in enumerate(spots) if (spot.y - here.y) * dy > 0]
+        return min(there, key=lambda n: upright(spots[n]), default=at)
+    there = [n for n, spot in enumerate(spots) if (spot.column - here.column) * dx > 0]
+    return min(there, key=lambda n: sideways(spots[n]), default=at)

@@ -70,8 +70,11 @@ def _app(workspace: str | None) -> int:
             "  In a script use a command; `kbtui --help` lists them.\n"
         )
         return 2
+    from kbtui.tui.terminal import first_keys
+
     try:
-        return _run_app(workspace)
+        with first_keys.kept():
+            return _run_app(workspace)
     except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
         from kbtui.cli.output import report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segments
 from rich.text import Text
 from textual import on, work
+from textual.app import ScreenStackError
 from textual.command import CommandPalette
 from textual.containers import Vertical
+from textual.css.query import NoMatches
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
@@ -31,6 +34,7 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
+from kbtui.tui.terminal.first_keys import hand_over
 from kbtui.tui.terminal.process import (
     DiskWatch,
     SignalWatch,
@@ -60,7 +64,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
-_NOT_OPEN = "The workspace is still being opened; try again in a moment."
+_NO_SCREEN_YET = (NoMatches, ScreenStackError, KeyError, IndexError)
 _LEADS_AWAY = {
     "chat",
     "notes",
@@ -180,6 +184,7 @@ class KbtuiApp(KeysInOrder):
 
     def on_mount(self) -> None:
         """Listen for signals; open the knowledge base once the first frame is out."""
+        hand_over(self._driver)
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
         self.app_resume_signal.subscribe(self, self._back_in_front)
         few = self.no_color or self.console.color_system in (None, "standard")
@@ -339,6 +344,20 @@ class KbtuiApp(KeysInOrder):
         """Let what reads all entries step aside."""
         if self.kb is not None:
             self.kb.search.pause.step_aside()
+
+    def ready_for_more(self) -> bool:
+        """False before anything takes keys, and while what they led to waits for the workspace."""
+        try:
+            return self.main.ready_for_more()
+        except _NO_SCREEN_YET:
+            return False
+
+    def give_up(self) -> None:
+        """Do nothing of what waits for the workspace, and go back to the prompt."""
+        with contextlib.suppress(*_NO_SCREEN_YET):
+            self.main.do_when_open(None)
+            self.main.chat.forget_early_commands()
+            self.main.show_chat()
 
     def tell(self, text: str) -> None:
         """Say something that should be seen, for a while."""
@@ -524,7 +543,7 @@ class KbtuiApp(KeysInOrder):
     def show_settings(self) -> None:
         """Show and change every setting."""
         if self.kb is None:
-            self.tell(_NOT_OPEN)
+            self.main.do_when_open(self.show_settings)
             return
         from kbtui.tui.app.settings_screen import SettingsScreen
 
@@ -554,7 +573,7 @@ class KbtuiApp(KeysInOrder):
     def show_tasks(self) -> None:
         """Show what runs in the background."""
         if self.kb is None:
-            self.tell(_NOT_OPEN)
+            self.main.do_when_open(self.show_tasks)
             return
         from kbtui.tui.app.tasks import TasksScreen
 
@@ -567,7 +586,7 @@ class KbtuiApp(KeysInOrder):
         from kbtui.tui.widgets.dialogs import PageScreen
 
         if self.kb is None:
-            self.tell(_NOT_OPEN)
+            self.main.do_when_open(partial(self._show_report, title, report))
             return
         text = await asyncio.to_thread(report, self.kb)
         self.push_screen(PageScreen(title, text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -29,7 +30,7 @@ from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.widgets.divided import Divided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from textual.app import ComposeResult
     from textual.message import Message
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _CENT = 0.01
+_LONG_SECONDS = 1.0
+_STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
 
 
 class MainScreen(Screen[None]):
@@ -48,7 +51,7 @@ class MainScreen(Screen[None]):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._wanted: Message | None = None
+        self._wanted: Callable[[], object] | None = None
 
     def compose(self) -> ComposeResult:
         """The two panes, hints."""
@@ -74,13 +77,34 @@ class MainScreen(Screen[None]):
         """Hand the knowledge base to the chat; the notes have had it since there was one."""
         self.chat.knowledge_ready(event.kb)
         self.query_one(StatusLine).knowledge_ready(event.kb)
-        if self._wanted is not None:
-            self.post_message(self._wanted)
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None:
+            wanted()
 
     def _opened(self, wanted: Message) -> KnowledgeBase | None:
         """The knowledge base; until it is open, what was wanted last is done then."""
-        self._wanted = wanted if self.chat.kb is None else None
+        if self.chat.kb is None:
+            self.do_when_open(partial(self.post_message, wanted))
         return self.chat.kb
+
+    def do_when_open(self, wanted: Callable[[], object] | None) -> None:
+        """Do this once the workspace is open, in place of what was wanted before."""
+        self._wanted = wanted
+        if wanted is not None:
+            self.set_timer(_LONG_SECONDS, self._tell_that_it_waits)
+
+    def _tell_that_it_waits(self) -> None:
+        if self._wanted is not None:
+            self.app.notify(_STILL_OPENING, markup=False)
+
+    def ready_for_more(self) -> bool:
+        """False while what was wanted waits for the workspace, or the tree for its notes."""
+        if self.chat.kb is None:
+            waits = self._wanted is not None or self.chat.has_early_commands
+            if waits or self.app.focused is None:
+                return False
+        in_notes = self.app.screen is self and self.notes.has_focus_within
+        return not in_notes or self.notes.is_filled
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:

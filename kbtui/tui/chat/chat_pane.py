@@ -119,6 +119,15 @@ class ChatPane(Pane):
             self.set_interval(_TICK_SECONDS, self._conversation.tick)
         return self._conversation
 
+    @property
+    def has_early_commands(self) -> bool:
+        """True while commands wait for the workspace to be open."""
+        return bool(self._early)
+
+    def forget_early_commands(self) -> None:
+        """Carry none of them out."""
+        self._early.clear()
+
     # The app tells it
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:

@@ -130,6 +130,11 @@ class NotesPane(Vertical):
         document = self.view.document if self.view is not None else None
         return document.path if document is not None else None
 
+    @property
+    def is_filled(self) -> bool:
+        """True once the tree shows what there is."""
+        return self.panel.is_filled
+
     # The knowledge base
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:

@@ -64,6 +64,7 @@ class TreePanel(Pane):
         self._to_reveal = ""
         self._searches = 0
         self._searched = ""
+        self.is_filled = False
         self.entries: dict[str, EntryInfo] = {}
 
     def compose(self) -> ComposeResult:
@@ -139,6 +140,7 @@ class TreePanel(Pane):
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
+            self.is_filled = True
             return
         # The next search by name should not have to wait for this.
         await asyncio.to_thread(names_of, self._kb)
@@ -158,6 +160,7 @@ class TreePanel(Pane):
         self._show_count()
         self.knowledge_tree.show_marks(self._marks)
         self.knowledge_tree.show_tree(root)
+        self.is_filled = True
         if self._field is not None:
             await self._search(self._field.value)
         path, self._to_reveal = self._to_reveal, ""
@@ -256,8 +259,8 @@ class TreePanel(Pane):
         run_latest(self, "open", self._enter, event.value)
 
     async def _enter(self, text: str) -> None:
-        if self._searched != text:
-            # Enter came faster than the matches.
+        while self._searched != text and self._field is not None and self._field.value == text:
+            # Enter came faster than the matches, or the tree was read anew meanwhile.
             await self._search(text)
         entry = self.knowledge_tree.entry
         if entry is not None:

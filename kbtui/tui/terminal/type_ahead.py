@@ -7,6 +7,9 @@ read before the field is there, and would delete entries in place of filtering t
 key waits until everything that the key before it set going has come to rest.
 
 Text for a field that has the focus needs no waiting: it can't open anything.
+
+Nor is a key lost that comes before there is anything it could mean: while the app says that it
+isn't ready for more, keys are held, in order.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ _ASKING = frozenset({"action", "decide"})
 """Those that ask something first: with the answer they go on to open it."""
 _LONGEST_WAIT_SECONDS = 3.0
 """Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
+_LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})
 _ROUNDS = 8
 _LOOK_AGAIN_SECONDS = 0.005
 _Typed = events.Key | events.Paste
@@ -70,6 +74,9 @@ class KeysInOrder(App[None]):
         self.somebody_types()
         if not self.at_rest:
             self._typed_ahead.append(event)
+        elif not self.ready_for_more():
+            self._typed_ahead.append(event)
+            self._follower = asyncio.create_task(self._follow(self._moment()))
         elif self._is_text(event):
             await super().on_event(event)
             if self.focused is not None:
@@ -83,22 +90,61 @@ class KeysInOrder(App[None]):
     def somebody_types(self) -> None:
         """Called with every key."""
 
+    def ready_for_more(self) -> bool:
+        """False while what the keys so far asked for can't be there yet."""
+        return True
+
+    def give_up(self) -> None:
+        """Called when a key for leaving comes meanwhile: nobody waits for it any longer."""
+
+    def _leave(self) -> None:
+        """Where a key for leaving came: nobody waits any longer, and what was typed goes."""
+        leaving = [isinstance(key, events.Key) and key.key in _LEAVING for key in self._typed_ahead]
+        if True not in leaving:
+            return
+        self.give_up()
+        if self.ready_for_more():
+            for _ in range(leaving.index(True)):
+                self._typed_ahead.popleft()
+
+    def _moment(self) -> Moment | None:
+        """How things stand; None before there is a screen."""
+        try:
+            return Moment(self)
+        except (ScreenStackError, KeyError):
+            return None
+
     def _is_text(self, event: _Typed) -> bool:
         """True where this only writes into the field that has the focus."""
         if not isinstance(self.focused, Input | TextArea):
             return False
         return isinstance(event, events.Paste) or event.is_printable
 
-    async def _follow(self, before: Moment) -> None:
+    async def _follow(self, before: Moment | None) -> None:
         """Let the keys through that wait, each when the one before has come to rest."""
-        await before.rest()
+        await self._come_to_rest(before)
         while self._typed_ahead:
             event = self._typed_ahead.popleft()
             text, before = self._is_text(event), Moment(self)
             self.at_work_on = event.time
             await self._deliver(event)
             if not text:
-                await before.rest()
+                await self._come_to_rest(before)
+
+    async def _come_to_rest(self, before: Moment | None) -> None:
+        """Wait for what a key set going, also where it only begins when the app is ready for it.
+
+        Where nothing else was typed, that waiting is left to the key that comes next.
+        """
+        if before is not None:
+            await before.rest()
+        if not self._typed_ahead or self.ready_for_more():
+            return
+        while not (self.ready_for_more() or self._exit):
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            self._leave()
+        if not self._exit:
+            await (before or Moment(self)).rest()
 
     async def _deliver(self, event: _Typed) -> None:
         """Handle a key in the app's own task, as if it had just come."""

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import termios
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual.widgets import Input
 
-from tests.terminal import CTRL_S, ENTER, ESC, F, Terminal
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.app.app import KbtuiApp
+from tests.terminal import CTRL_C, CTRL_S, ENTER, ESC, F, Terminal
+from tests.tui.at_rest import Door
 from tests.tui.notes_support import NotesApp, make_kb, opened, ready, until
-from tests.tui.pty_app import start
+from tests.tui.pty_app import ROOT, start
 from tests.tui.shell import key_event, running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from textual.pilot import Pilot
 
 
 def type_at_once(app: Any, *keys: str) -> None:
@@ -106,6 +116,117 @@ async def test_a_key_waits_for_no_work_but_what_opens_something(tmp_path):
         await shell.until(lambda: line_typed(shell.app) == "x")
         assert shell.prompt.text == "more"
         shell.agent.gate.set()
+
+
+# Before the workspace is open
+
+
+@asynccontextmanager
+async def opening(root: Path) -> AsyncIterator[tuple[KbtuiApp, Pilot[Any], Door]]:
+    """The app while its workspace is being opened; the door lets that go on."""
+    make_kb(root)
+    door = Door()
+
+    def opener(_workspace: Path | None) -> KnowledgeBase:
+        door.wait()
+        return KnowledgeBase.open(root, overrides={"search": {"semantic": False}})
+
+    app = KbtuiApp(root, opener=opener)
+    async with app.run_test(size=(120, 40)) as pilot:
+        try:
+            yield app, pilot, door
+        finally:
+            door.open()
+            await until(pilot, lambda: app.kb is not None)
+            app.close_knowledge()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("f5",), ("f7",), ("f3", "/"), (*"/search", "enter"), (*"/open", "enter"), ("f4", "/")],
+)
+async def test_what_follows_a_key_that_needs_the_workspace_is_typed_where_it_leads(tmp_path, keys):
+    async with opening(tmp_path) as (app, pilot, door):
+        type_at_once(app, *keys, *"alice")
+        door.open()
+        await until(pilot, lambda: line_typed(app) == "alice")
+        assert app.main.chat.prompt.text == ""
+        assert app.main.chat.conversation.session is None
+
+
+async def test_a_name_typed_after_f5_before_the_workspace_is_open_opens_that_note(tmp_path):
+    async with opening(tmp_path) as (app, pilot, door):
+        type_at_once(app, "f5", *"alice", "enter")
+        door.open()
+        await until(pilot, lambda: app.main.notes.current_path == "knowledge/people/alice.md")
+        assert not app.main.chat.conversation.waiting
+        assert app.main.chat.conversation.session is None
+
+
+async def test_what_is_typed_into_the_prompt_stands_there_at_once(tmp_path):
+    async with opening(tmp_path) as (app, pilot, _):
+        type_at_once(app, *"hello")
+        await until(pilot, lambda: app.main.chat.prompt.text == "hello")
+
+
+async def test_settings_asked_for_early_come_when_they_can(tmp_path):
+    async with opening(tmp_path) as (app, pilot, door):
+        type_at_once(app, *"/config", "enter", "/", *"theme")
+        door.open()
+        await until(pilot, lambda: line_typed(app) == "theme")
+        assert app.screen is not app.main
+
+
+async def test_esc_gives_up_what_waits_and_what_was_typed_for_it(tmp_path):
+    async with opening(tmp_path) as (app, pilot, door):
+        type_at_once(app, "f5", *"alice", "escape", *"hello")
+        await until(pilot, lambda: app.main.chat.prompt.text == "hello")
+        door.open()
+        await until(pilot, lambda: app.kb is not None and app.themes.found)
+        assert app.screen is app.main
+        assert app.main.chat.prompt.text == "hello"
+
+
+async def test_what_takes_long_to_be_there_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("kbtui.tui.app.main._LONG_SECONDS", 0.01)
+    async with opening(tmp_path) as (app, pilot, _):
+        type_at_once(app, "f5")
+        await until(pilot, lambda: any("Esc gives it up" in n.message for n in app._notifications))
+
+
+def program(workspace: Path) -> Terminal:
+    """The program as it is started by people."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "KBTUI_SEARCH__SEMANTIC": "false"}
+    return Terminal([sys.executable, "-m", "kbtui", "-w", str(workspace)], env)
+
+
+def shows_keys(terminal: Terminal) -> bool:
+    return bool(termios.tcgetattr(terminal._fd)[3] & termios.ICANON)
+
+
+@pytest.mark.pty
+def test_keys_typed_before_the_first_paint_are_for_the_app(tmp_path: Path):
+    make_kb(tmp_path)
+    with program(tmp_path) as terminal:
+        while shows_keys(terminal):
+            terminal._pump()
+        assert not terminal.output, "it only asks for keys when it draws already"
+        terminal.send(F[5] + "alice" + ENTER)
+        terminal.wait_for("likes tea")
+        assert "alice" not in re.findall(r"> \w+", terminal.text)
+        terminal.send(CTRL_C + CTRL_C)
+        terminal.wait_exit()
+        assert shows_keys(terminal), "the terminal is left as it was found"
+
+
+@pytest.mark.pty
+def test_keys_typed_right_after_the_first_paint_go_where_they_lead(tmp_path: Path):
+    make_kb(tmp_path)
+    with program(tmp_path) as terminal:
+        terminal.wait_for("Ask, tell")
+        terminal.send(F[5] + "alice" + ENTER)
+        terminal.wait_for("likes tea")
+        assert "alice" not in re.findall(r"> \w+", terminal.text)
 
 
 @pytest.fixture

@@ -281,6 +281,8 @@ ACTIONS: tuple[Action, ...] = (
              "Bring everything back to how it was before this change; shows it first."),
     _history("time_travel", "T", "Time travel", "Look at everything as it was after this change.",
              show=True),
+    _history("year", "h", "Year", "Show a year as days, the fuller the more was written.",
+             show=True),
     _history("filter", "slash", "Filter", "Show only changes that match.", show=True),
     _history("back", "q,escape", "Back", "Close the history.", show=True),
     _past("now", "T,escape", "Back to now", "Leave the past.", show=True),

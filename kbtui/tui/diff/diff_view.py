@@ -173,6 +173,7 @@ class DiffView(LineView):
 
 
 _BESIDE_COLUMNS = 120
+_SHORT_ROWS = 20
 
 
 class ListAndDiff(Screen[None]):
@@ -201,6 +202,7 @@ class ListAndDiff(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Put list and difference beside each other where there is room."""
         self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
+        self.set_class(event.size.height < _SHORT_ROWS, "-short")
 
     def give_room(self, *, to_diff: bool) -> None:
         """Give the difference the whole screen, or share it with the list again."""

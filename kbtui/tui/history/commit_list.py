@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime, time
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -61,6 +61,7 @@ class CommitList(RowList):
         self._path = path
         self._at = at
         self._going_to: str | None = None
+        self.day: date | None = None
         self._filter = ""
         self._nothing = _READING
         self._actor_width = 0
@@ -82,7 +83,7 @@ class CommitList(RowList):
     # Reading
 
     def read(self, text: str = "") -> None:
-        """Read those that fit a filter; what was being read before is left."""
+        """Read those of `day`, or all, that fit a filter; what was being read before is left."""
         self._filter = text
         run_latest(self, "log", self._read, text)
 
@@ -104,12 +105,12 @@ class CommitList(RowList):
 
     async def _read(self, text: str) -> None:
         self._nothing = _READING
-        nothing = "No change matches." if text.strip() else "No changes yet."
+        nothing = "No change matches." if text.strip() or self.day else "No changes yet."
         commits: Iterator[Commit] = iter(())
         part: list[Commit] = []
         self._names = await asyncio.to_thread(self._read_names)
         try:
-            commits = matching_commits(self._history, text, self._path, self._names)
+            commits = matching_commits(self._history, text, self._path, self._names, self.day)
             part = await asyncio.to_thread(_take, commits, _FIRST_COMMITS)
         except KbtuiError as error:
             nothing = str(error)
@@ -187,9 +188,13 @@ def _is(row: Commit | date, commit: str | None) -> bool:
 
 
 def matching_commits(
-    history: HistoryReader, text: str, path: str | None = None, names: Names | None = None
+    history: HistoryReader,
+    text: str,
+    path: str | None = None,
+    names: Names | None = None,
+    day: date | None = None,
 ) -> Iterator[Commit]:
-    """The commits of `path` that fit a filter, newest first, read as they are taken.
+    """The commits of `path` and `day` that fit a filter, newest first, read as they are taken.
 
     An actor's name as a word of its own means the actor; all other words are searched for. What
     kbtui keeps by itself is no row of its own, except of `path`.
@@ -199,9 +204,11 @@ def matching_commits(
     actor = next((actors[word.lstrip("@")] for word in words if word.lstrip("@") in actors), None)
     wanted = [word for word in words if actor is None or word.lstrip("@") != str(actor)]
     known = names or Names()
+    since = datetime.combine(day, time.min).astimezone() if day is not None else None
+    until = datetime.combine(day, time.max).astimezone() if day is not None else None
     return (
         commit
-        for commit in history.log(path, actor=actor)
+        for commit in history.log(path, actor=actor, since=since, until=until)
         if (path is not None or not is_upkeep(commit)) and _matches(commit, wanted, known)
     )
 

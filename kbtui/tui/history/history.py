@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from datetime import date, datetime
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import EntryInfo
     from kbtui.knowledge.library.library import Library
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.history.year import YearView
 
 
 def _in_turn(
@@ -61,6 +63,7 @@ class HistoryScreen(ListAndDiff):
     HistoryScreen #history-filter {
         height: 1; border: none; padding: 0 1; background: $boost;
     }
+    HistoryScreen.-short YearView:blur { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
     rows: CommitList
@@ -142,18 +145,61 @@ class HistoryScreen(ListAndDiff):
             self.give_room(to_diff=True)
 
     def action_back(self) -> None:
-        """End the filter, return to the list, or close the history."""
+        """End the filter or the year, return to the list, or close the history."""
         if any(field.has_focus for field in self.query(Input)):
             self.query(Input).remove()
             self.rows.read()
             self.give_room(to_diff=False)
+        elif self.rows.day is not None and not self.has_class("-full"):
+            self.run_worker(self.action_year())
         else:
             super().action_back()
 
     def _show_commit(self, commit: Commit) -> None:
         """Show all commits, with one selected."""
         self.query(Input).remove()
+        self.query("YearView").remove()
+        self.rows.day = None
         self.rows.go_to(commit)
+
+    # The year
+
+    async def action_year(self) -> None:
+        """Show a year as a strip of days above the changes, or take it away."""
+        from kbtui.tui.history.year import YearView
+
+        if not self.query(YearView):
+            run_latest(self, "year", with_errors_told, self, self._show_year)
+            return
+        await self.query(YearView).remove()
+        self._show_day(None)
+        self.rows.focus()
+
+    async def _show_year(self) -> None:
+        from kbtui.tui.history.year import YearView, read_days
+
+        today = datetime.now().astimezone().date()
+        days = await asyncio.to_thread(read_days, self.kb.history, self.path, today)
+        year = YearView(days, today, id="history-year")
+        year.add_class("framed")
+        self.give_room(to_diff=False)
+        await self.mount(year, before=".split-body")
+        year.focus()
+        self._show_day(today)
+
+    def _show_day(self, day: date | None) -> None:
+        self.rows.day = day
+        self.rows.read()
+
+    def on_year_view_pointed(self, event: YearView.Pointed) -> None:
+        """Show what was done on the day under the cursor."""
+        event.stop()
+        self._show_day(event.day)
+
+    def on_year_view_chosen(self, event: YearView.Chosen) -> None:
+        """Go to what was done on that day."""
+        event.stop()
+        self.rows.focus()
 
     # Filter
 

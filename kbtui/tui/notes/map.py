@@ -73,8 +73,6 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .map--middle { background: $secondary-muted; color: $text-secondary; text-style: bold; }
         & > .map--cursor { background: $primary; color: $background; text-style: bold; }
     }
-    .-few-colors MapView > .map--cursor { background: $foreground; text-style: bold; }
-    .-few-colors MapView > .map--middle { text-style: bold underline; }
     """
     cursor: reactive[int] = reactive(0, repaint=False)
 

@@ -1,0 +1,188 @@
+"""The year as a strip of days, the fuller the more was written; a cursor walks in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from math import ceil, log1p
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from kbtui.history.objects.commit import is_derived
+from kbtui.presentation.moments import day_heading
+from kbtui.text import counted
+from kbtui.tui.widgets.line_view import style_parser, to_strip
+
+if TYPE_CHECKING:
+    from textual import events
+
+    from kbtui.history.looking.reading import HistoryReader
+
+WEEKS = 53
+_WEEK = 7
+_GLYPHS = "·░▒▓█"
+_WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
+_MARGIN = 4
+_LAST_ROW = _WEEK + 1  # below the months and the days: what is said of the one under the cursor
+
+
+def read_days(history: HistoryReader, path: str | None, today: date) -> Counter[date]:
+    """How many files were written on each day of the last 53 weeks; called in a thread."""
+    since = datetime.combine(today - timedelta(days=WEEKS * _WEEK), time()).astimezone()
+    days: Counter[date] = Counter()
+    for commit in history.log(path, since=since):
+        written = sum(not is_derived(change.path) for change in commit.paths)
+        if written:
+            days[commit.time.astimezone().date()] += written
+    return days
+
+
+def level(count: int, most: int) -> int:
+    """How full a day is, from 0 to 4: one more counts for less the more there are."""
+    return min(4, ceil(4 * log1p(count) / log1p(most))) if count else 0
+
+
+class YearView(Widget, can_focus=True):
+    """A column a week, the last one this week's; as many weeks as there is room for."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "year--0", "year--1", "year--2", "year--3", "year--4", "year--cursor", "year--muted",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    YearView {
+        height: 11; padding: 0 1;
+        & > .year--0 { color: $foreground 25%; }
+        & > .year--1 { color: $success 40%; }
+        & > .year--2 { color: $success 60%; }
+        & > .year--3 { color: $success 80%; }
+        & > .year--4 { color: $success; }
+        & > .year--cursor { background: $primary; color: $background; text-style: bold; }
+        & > .year--muted { color: $text-muted; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "walk(-7)", "Week before", show=False),
+        Binding("right,l", "walk(7)", "Next week", show=False),
+        Binding("up,k", "walk(-1)", "Day before", show=False),
+        Binding("down,j", "walk(1)", "Next day", show=False),
+        Binding("n", "written(1)", "Next day with changes", show=False),
+        Binding("p", "written(-1)", "Day with changes before", show=False),
+        Binding("enter", "choose", "Show the day", show=False),
+    ]
+    day: reactive[date] = reactive(date.min, init=False)
+    """The day under the cursor."""
+
+    class Pointed(Message):
+        """The cursor is on another day."""
+
+        def __init__(self, day: date) -> None:
+            super().__init__()
+            self.day = day
+
+    class Chosen(Pointed):
+        """A day was chosen."""
+
+    def __init__(self, days: Mapping[date, int], today: date, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._days = days
+        self._today = today
+        self._most = max(days.values(), default=1)
+        self.set_reactive(YearView.day, today)
+        total = sum(days.values())
+        self.border_title = Content(f"A year: {counted(total, 'note')} written")
+        self.border_subtitle = "←↑↓→ day · n p with changes · Enter shows it · h closes"
+
+    # Places
+
+    @property
+    def _cell(self) -> int:
+        return 2 if self.content_size.width >= _MARGIN + 2 * WEEKS else 1
+
+    @property
+    def _weeks(self) -> int:
+        return max(1, min(WEEKS, (self.content_size.width - _MARGIN) // self._cell))
+
+    @property
+    def _first(self) -> date:
+        """The Monday of the first week that is shown."""
+        this_week = self._today - timedelta(days=self._today.weekday())
+        return this_week - timedelta(days=_WEEK * (self._weeks - 1))
+
+    def validate_day(self, day: date) -> date:
+        """Keep the cursor in what is shown."""
+        return max(self._first, min(self._today, day))
+
+    # Moving
+
+    def watch_day(self, day: date) -> None:
+        """Say where the cursor is."""
+        self.post_message(self.Pointed(day))
+
+    def action_walk(self, days: int) -> None:
+        """Go some days on or back."""
+        self.day += timedelta(days=days)
+
+    def action_written(self, way: int) -> None:
+        """Go to the next day on which something was written, or to the one before."""
+        found = [day for day in self._days if (day - self.day).days * way > 0]
+        self.day = min(found, key=lambda day: abs(day - self.day), default=self.day)
+
+    def action_choose(self) -> None:
+        """Show what was done on that day."""
+        self.post_message(self.Chosen(self.day))
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the day under the mouse."""
+        at = event.get_content_offset(self)
+        if at is None or not 0 < at.y <= _WEEK or at.x < _MARGIN:
+            return
+        week = (at.x - _MARGIN) // self._cell
+        if week < self._weeks:
+            self.day = self._first + timedelta(days=week * _WEEK + at.y - 1)
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the months, a weekday through the year, or the line about the day."""
+        if y == 0:
+            line = self._months()
+        elif y <= _WEEK:
+            line = self._weekday(y - 1)
+        else:
+            line = self._said() if y == _LAST_ROW else Content()
+        width = self.content_size.width
+        return to_strip(line, width, self.visual_style, style_parser(self))
+
+    def _months(self) -> Content:
+        line = ""
+        for week in range(self._weeks):
+            day = self._first + timedelta(days=_WEEK * week)
+            at = _MARGIN + week * self._cell
+            if day.day <= _WEEK and len(line) <= at:
+                line = f"{line:<{at}}{day:%b} "
+        return Content.styled(line, ".year--muted")
+
+    def _weekday(self, weekday: int) -> Content:
+        line = Content.styled(f"{_WEEKDAYS[weekday]:<{_MARGIN}}", ".year--muted")
+        for week in range(self._weeks):
+            day = self._first + timedelta(days=_WEEK * week + weekday)
+            if day > self._today:
+                break
+            full = level(self._days.get(day, 0), self._most)
+            style = "cursor" if day == self.day else str(full)
+            line += Content.styled(_GLYPHS[full], f".year--{style}") + " " * (self._cell - 1)
+        return line
+
+    def _said(self) -> Content:
+        count = self._days.get(self.day, 0)
+        said = f"{counted(count, 'note')} written" if count else "nothing written"
+        return Content.assemble(
+            " " * _MARGIN, (day_heading(self.day, self._today), "bold"), f"  {said}"
+        )

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date, datetime, timedelta
+
+import pytest
+from textual.app import App
+
+from kbtui.history.change import Actor
+from kbtui.tui.history.year import YearView, level, read_days
+from tests.tui.history.test_history_screen import history
+from tests.tui.notes_support import NotesApp, make_kb, text_of, until
+
+TODAY = date(2026, 11, 24)  # a Tuesday
+
+
+class YearApp(App):
+    def __init__(self, days) -> None:
+        super().__init__()
+        self._days = days
+
+    def compose(self):
+        yield YearView(self._days, TODAY)
+
+
+def rows_of(app: App) -> list[str]:
+    year = app.query_one(YearView)
+    return [year.render_line(y).text for y in range(9)]
+
+
+def test_a_day_is_the_fuller_the_more_was_written() -> None:
+    assert [level(count, 100) for count in (0, 1, 5, 30, 100)] == [0, 1, 2, 3, 4]
+    assert level(1, 1) == 4
+
+
+async def test_it_shows_a_year_and_the_cursor_walks_in_it():
+    day = TODAY - timedelta(days=10)
+    app = YearApp(Counter({TODAY: 1, day: 9, TODAY - timedelta(days=365): 3}))
+    async with app.run_test(size=(120, 12)) as pilot:
+        year = app.query_one(YearView)
+        rows = rows_of(app)
+        assert sum(len([c for c in row[4:] if c in "·░▒▓█"]) for row in rows[1:8]) == 53 * 7 - 5
+        assert "Today  1 note written" in rows[8]
+        assert "Dec" in rows[0]
+        await pilot.press("p")
+        assert year.day == day
+        assert "Saturday 14 November  9 notes written" in rows_of(app)[8]
+        await pilot.press("left", "down")
+        assert year.day == day - timedelta(days=6)
+        assert "nothing written" in rows_of(app)[8]
+        await pilot.press("n", "n", "right", "down")
+        assert year.day == TODAY, "there is no day after today"
+
+
+@pytest.mark.parametrize("width", [3, 20, 40, 79, 113, 300])
+async def test_it_fits_any_width_and_stays_in_what_is_shown(width):
+    app = YearApp(Counter({TODAY - timedelta(days=n): n for n in range(370)}))
+    async with app.run_test(size=(width, 12)) as pilot:
+        year = app.query_one(YearView)
+        assert {year.render_line(y).cell_length for y in range(9)} == {year.content_size.width}
+        await pilot.press(*["left"] * 60)
+        assert width < 9 or any("█" in row or "▓" in row for row in rows_of(app))
+        assert year.day <= TODAY
+
+
+@pytest.fixture
+def kb(tmp_path):
+    kb = make_kb(tmp_path, {"topics/notes.md": "# Notes\n"})
+    kb.library.create("person", "Alice", actor=Actor.DREAM)
+    return kb
+
+
+def test_days_count_what_was_written_and_no_upkeep(kb):
+    today = datetime.now().astimezone().date()
+    assert read_days(kb.history, None, today) == {today: 2}
+    assert read_days(kb.history, "knowledge/topics/notes.md", today) == {today: 1}
+
+
+@pytest.mark.parametrize("size", [(110, 40), (40, 12)])
+async def test_h_shows_the_year_and_the_list_what_was_done_on_the_day(kb, size):
+    app = NotesApp(kb)
+    async with app.run_test(size=size) as pilot:
+        screen = await history(pilot, kb)
+        await pilot.press("h")
+        await until(pilot, lambda: screen.query(YearView))
+        await pilot.press("up")
+        await until(pilot, lambda: not screen.rows.commits, "nothing was done yesterday")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: len(screen.rows.commits) == 2)
+        assert screen.rows.has_focus
+        await until(pilot, lambda: "Alice" in text_of(screen.rows))
+        await pilot.press("escape")
+        await until(pilot, lambda: not screen.query(YearView))
+        assert screen.rows.day is None
+        assert app.screen is screen

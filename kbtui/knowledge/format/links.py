@@ -64,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link in a body: the offsets of the whole, and of the target alone."""
+    """A link in a body: the offsets of the whole, of the target alone, and of its heading."""
 
     link: Link
     start: int
@@ -73,6 +73,7 @@ class PlacedLink:
     target_end: int
     text: str
     definition: bool = False
+    heading_start: int = -1
 
     def turned(self) -> PlacedLink:
         """The same wikilink with what is written before and after ``|`` taken for one another."""
@@ -80,8 +81,16 @@ class PlacedLink:
         written = self.link.alias or ""
         start = self.end - len("]]") - len(written.lstrip())
         end = start + len(link.target)
+        heading = -1
+        if link.heading:
+            heading = start + written.lstrip().index(link.heading, len(link.target))
         return replace(
-            self, link=link, target_start=start, target_end=end, text=link.alias or self.text
+            self,
+            link=link,
+            target_start=start,
+            target_end=end,
+            text=link.alias or self.text,
+            heading_start=heading,
         )
 
 
@@ -177,8 +186,17 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         low = match.start("target")
         blank = len(match["target"]) - len(match["target"].lstrip())
         text = link.alias or link.target or link.heading or ""
+        heading = -1
+        if link.heading:
+            heading = match.start("heading") + match["heading"].index(link.heading)
         return PlacedLink(
-            link, match.start(), match.end(), low + blank, low + blank + len(link.target), text
+            link,
+            match.start(),
+            match.end(),
+            low + blank,
+            low + blank + len(link.target),
+            text,
+            heading_start=heading,
         )
     low = match.start("angle") if match["angle"] is not None else match.start("bare")
     return PlacedLink(
@@ -189,4 +207,5 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         low + len(link.target),
         match["alias"],
         definition=match.re is _DEFINITION,
+        heading_start=low + len(link.target) + 1 if link.heading else -1,
     )

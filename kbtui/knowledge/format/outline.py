@@ -40,8 +40,13 @@ def headings_of(text: str) -> list[Heading]:
 
 def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
     """The heading that a link names; of ``A#B`` the last part counts, of Dendron's ``A:#*`` A."""
-    wanted = _anchor(unquote(name).partition(":#")[0].rpartition("#")[2])
-    return next((each for each in headings if _anchor(each.text) == wanted), None)
+    wanted = unquote(name).partition(":#")[0].rpartition("#")[2]
+    return next((each for each in headings if is_named(wanted, each.text)), None)
+
+
+def is_named(name: str, heading: str) -> bool:
+    """True if a link to this name means a heading: as its words or as their anchor."""
+    return _anchor(name) == _anchor(heading)
 
 
 def line_named(text: str, name: str) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from functools import partial
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Change
@@ -15,12 +16,22 @@ from kbtui.knowledge.entries.entry import Entry, EntryInfo, parse_entry
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
-from kbtui.knowledge.linking import resolve
-from kbtui.knowledge.linking.repair import Move, NewName, new_target, retargeted, titled, unlinked
+from kbtui.knowledge.format.outline import heading_named, headings_of
+from kbtui.knowledge.linking import canvas, resolve
+from kbtui.knowledge.linking.repair import (
+    Move,
+    NewName,
+    follow,
+    new_target,
+    retargeted,
+    titled,
+    unlinked,
+)
 from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, short_name
+from kbtui.workspace.scan import attachments_in
 
 Edits = dict[str, "bytes | None"]
 _ENTRIES = "knowledge/"
@@ -208,18 +219,18 @@ class Overlay:
         own = data if old.problem else titled(data, old.title, name.title)
         new = parse_entry(name.path, own)
         before = self.index()
-        move = Move(old, new, before, before.changed(old, new), self.entry, self.exists)
+        after, retitled = before.changed(old, new), _is_retitled(data, own, old.title)
+        move = Move(old, new, before, after, self.entry, self.exists, retitled)
         names = {name for each in (old, new) for name in (each.slug, each.title, *each.aliases)}
         edits = self._repaired(
             (path, name.path),
             names,
-            lambda data, source: retargeted(
-                data, before.read, lambda link: move.target_of(link, source)
-            ),
+            partial(follow, move=move),
         )
         if old.problem is None:
-            own = retargeted(own, before.read, lambda link: move.target_of(link, path))
+            own = follow(own, path, move)
             own = with_aliases(own, [old.title if old.title != new.title else old.slug], new)
+        edits |= self._canvases(move)
         if name.path != path:
             edits[path] = None
         self.moved[name.path] = path
@@ -278,6 +289,19 @@ class Overlay:
         self.repaired.add(path)
         return fixed
 
+    def _canvases(self, move: Move) -> Edits:
+        """The canvases that change with a move."""
+        found: Edits = {}
+        for path in attachments_in(self.layout):
+            if not path.endswith(canvas.SUFFIX) or not self.exists(path):
+                continue
+            data = self.data(path) or b""
+            new = canvas.repointed(data, path, move)
+            if new != data:
+                self.repaired.add(path)
+                found[path] = new
+        return found
+
     def _repaired(
         self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
     ) -> Edits:
@@ -301,6 +325,15 @@ class Overlay:
             if repaired != data:
                 self.repaired.add(source)
                 yield source, repaired
+
+
+def _is_retitled(before: bytes, after: bytes, title: str) -> bool:
+    """True if the title was a heading, and is none any more."""
+    if before == after:
+        return False
+    found = heading_named(headings_of(files.text_of(before)), title)
+    now = heading_named(headings_of(files.text_of(after)), title)
+    return found is not None and found.level == 1 and (now is None or now.level > 1)
 
 
 def with_aliases(data: bytes, names: Iterable[str], entry: Entry | EntryInfo) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote, unquote
@@ -24,13 +24,15 @@ from kbtui.knowledge.format.links import (
     links_in_value,
     related_link,
 )
+from kbtui.knowledge.format.outline import is_named
 from kbtui.knowledge.linking.resolve import RULES, Found, LinkIndex, Named
-from kbtui.text import MAX_SLUG, clean_line
+from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 _ROOT = "knowledge/"
 _Edit = tuple[int, int, str]  # from, to, and what stands there then
+_NO_HEADING = re.compile(r"[#^|\[\]\\]")
 _MUST_ESCAPE = re.compile(r"[\s()<>%#?\"\\]")
 
 
@@ -109,6 +111,18 @@ class Move:
     after: LinkIndex
     entry_at: Callable[[str], Named | None]
     file_exists: Callable[[str], bool]
+    retitled: bool = False
+
+    def heading_of(self, link: Link, source: str) -> str | None:
+        """The new heading of a link to the title, which changed as a heading; None: it holds."""
+        if not self.retitled or not link.heading or link.heading.startswith("^"):
+            return None
+        if self.before.resolve(link, source) != self.old.path:
+            return None
+        parts = unquote(link.heading).split("#")
+        if not any(is_named(part, self.old.title) for part in parts):
+            return None
+        return "#".join(_heading(part, self.old.title, self.new.title, link) for part in parts)
 
     def target_of(self, link: Link, source: str) -> str | None:
         """The new target of a link in the file `source` (its old path); None: it still holds."""
@@ -142,10 +156,24 @@ class Move:
         return relative_target(link, now, path) if self.file_exists(path) else None
 
 
+def _heading(part: str, old: str, new: str, link: Link) -> str:
+    """One part of a link's heading, in the form that it has: as words, encoded, or as an anchor."""
+    if is_named(part, old):
+        is_anchor = part == slugify(old) != old and ("-" in part or link.kind == "markdown")
+        part = slugify(new) if is_anchor else " ".join(_NO_HEADING.sub(" ", new).split())
+    return _encoded(part, link) if link.kind == "markdown" else part
+
+
 def retargeted(
-    data: bytes, read: Callable[[Link], Link], decide: Callable[[Link], str | None]
+    data: bytes,
+    read: Callable[[Link], Link],
+    decide: Callable[[Link], str | None],
+    head: Callable[[Link], str | None] = lambda _: None,
 ) -> bytes:
-    """Rewrite the targets of links, as `read` means them, by `decide`; all other bytes stay."""
+    """Rewrite links, as `read` means them: targets by `decide`, headings by `head`.
+
+    All other bytes stay.
+    """
 
     def in_value(key: str, value: str) -> str | None:
         if key == "related":
@@ -156,12 +184,26 @@ def retargeted(
             return value.replace(link.target, target, 1)
         return _edited(value, links_in_value(value), in_text)
 
-    def in_text(placed: PlacedLink) -> _Edit | None:
+    def in_text(placed: PlacedLink) -> Iterator[_Edit]:
         placed = _meant(placed, read)
-        target = decide(placed.link)
-        return None if target is None else (placed.target_start, placed.target_end, target)
+        target, heading = decide(placed.link), head(placed.link)
+        if target is not None:
+            yield placed.target_start, placed.target_end, target
+        if heading is not None:
+            end = placed.heading_start + len(placed.link.heading or "")
+            yield placed.heading_start, end, heading
 
     return _with_body(frontmatter.replace_scalars(data, in_value), in_text)
+
+
+def follow(data: bytes, source: str, move: Move) -> bytes:
+    """A file whose links follow a move; `source` is its path before."""
+    return retargeted(
+        data,
+        move.before.read,
+        lambda link: move.target_of(link, source),
+        lambda link: move.heading_of(link, source),
+    )
 
 
 def unlinked(data: bytes, read: Callable[[Link], Link], is_gone: Callable[[Link], bool]) -> bytes:
@@ -170,10 +212,10 @@ def unlinked(data: bytes, read: Callable[[Link], Link], is_gone: Callable[[Link]
     def in_value(key: str, value: str) -> str | None:
         return value if key == "related" else _edited(value, links_in_value(value), in_text)
 
-    def in_text(placed: PlacedLink) -> _Edit | None:
+    def in_text(placed: PlacedLink) -> Iterator[_Edit]:
         placed = _meant(placed, read)
-        gone = not placed.definition and is_gone(placed.link)
-        return (placed.start, placed.end, placed.text) if gone else None
+        if not placed.definition and is_gone(placed.link):
+            yield placed.start, placed.end, placed.text
 
     data = frontmatter.replace_scalars(data, in_value)
     related = frontmatter.parse(data).values.get("related")
@@ -197,7 +239,7 @@ def _meant(placed: PlacedLink, read: Callable[[Link], Link]) -> PlacedLink:
     return placed.turned() if read(placed.link).turned_round else placed
 
 
-def _with_body(data: bytes, edit: Callable[[PlacedLink], _Edit | None]) -> bytes:
+def _with_body(data: bytes, edit: Callable[[PlacedLink], Iterable[_Edit]]) -> bytes:
     parts = frontmatter.split(data)
     try:
         body = parts.body.decode()
@@ -210,9 +252,9 @@ def _with_body(data: bytes, edit: Callable[[PlacedLink], _Edit | None]) -> bytes
 
 
 def _edited(
-    text: str, links: Iterable[PlacedLink], edit: Callable[[PlacedLink], _Edit | None]
+    text: str, links: Iterable[PlacedLink], edit: Callable[[PlacedLink], Iterable[_Edit]]
 ) -> str:
-    edits = [found for placed in links if (found := edit(placed)) is not None]
+    edits = [found for placed in links for found in edit(placed)]
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text

@@ -1,0 +1,112 @@
+"""What follows a note's rename in somebody's own folder: headings in links, canvases."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kbtui.knowledge_base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CANVAS = (
+    '{\n\t"nodes":[\n'
+    '\t\t{"id":"1","type":"file","file":"sub/Alpha.md","subpath":"#Alpha","x":0},\n'
+    '\t\t{"id":"2","type":"file","file":"sub/Alpha.md","subpath":"#Goals","x":0},\n'
+    '\t\t{"id":"3","type":"file","file":"B.md","subpath":"#Alpha","x":0},\n'
+    '\t\t{"id":"4","type":"text","text":"[[Alpha#Alpha]] \\u65e5 \\"{\\" [b]\\u001b"}\n'
+    '\t],\n\t"edges":[]\n}'
+)
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    notes = {
+        "sub/Alpha.md": "# Alpha\n\n## Goals\n\n[[#Alpha]] and [[#Goals]].\n",
+        "B.md": "# B\n",
+        "Map.canvas": CANVAS,
+        "Broken.canvas": '{"nodes":[{"file":"sub/Alpha.md"',
+        "Other.canvas": '["sub/Alpha.md"]',
+    }
+    for name, text in notes.items():
+        file = tmp_path / "vault" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    with KnowledgeBase.open(tmp_path / "vault", create=True) as kb:
+        yield kb
+
+
+def _text(kb: KnowledgeBase, name: str) -> str:
+    return (kb.workspace.root / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[[Alpha#Alpha]]", "[[New name#New name]]"),
+        ("![[sub/Alpha#Alpha#Goals|x]]", "![[sub/New name#New name#Goals|x]]"),
+        ("[x](sub/Alpha.md#Alpha)", "[x](sub/New%20name.md#New%20name)"),
+        ("[x](sub/Alpha.md#alpha)", "[x](sub/New%20name.md#new-name)"),
+        ("[[ Alpha # Alpha ]]", "[[ New name # New name ]]"),
+        ("[[Alpha#Goals]]", "[[New name#Goals]]"),
+        ("[[Alpha#^alpha]]", "[[New name#^alpha]]"),
+        ("[[B#Alpha]]", "[[B#Alpha]]"),
+        ("`[[Alpha#Alpha]]`", "`[[Alpha#Alpha]]`"),
+        ("[a]: sub/Alpha.md#Alpha 'T'", "[a]: sub/New%20name.md#New%20name 'T'"),
+    ],
+)
+def test_a_heading_in_a_link_follows_the_title_that_it_names(
+    kb: KnowledgeBase, before: str, after: str
+) -> None:
+    (kb.workspace.root / "B.md").write_text(f"# B\n\n{before}\n", "utf-8")
+    kb.library.refresh()
+    kb.library.rename("Alpha", "New name")
+    assert _text(kb, "B.md") == f"# B\n\n{after}\n"
+
+
+def test_a_link_within_the_note_follows_and_undo_brings_all_back(kb: KnowledgeBase) -> None:
+    before = _text(kb, "sub/Alpha.md")
+    made = kb.library.rename("Alpha", "New name")
+    assert "[[#New name]] and [[#Goals]]." in _text(kb, "sub/New name.md")
+    assert made.commit is not None
+    kb.history.undo(made.commit.id)
+    assert _text(kb, "sub/Alpha.md") == before
+    assert _text(kb, "Map.canvas") == CANVAS
+
+
+def test_a_heading_holds_where_only_the_file_is_called_otherwise(kb: KnowledgeBase) -> None:
+    (kb.workspace.root / "B.md").write_text("[[Alpha#Alpha]]\n", "utf-8")
+    kb.library.refresh()
+    kb.library.rename("Alpha", "beta")
+    assert _text(kb, "B.md") == "[[beta#Alpha]]\n"
+
+
+def test_a_canvas_follows_and_keeps_every_other_byte(kb: KnowledgeBase) -> None:
+    kb.library.rename("Alpha", "New name")
+    wanted = CANVAS.replace(
+        '"sub/Alpha.md","subpath":"#Alpha"', '"sub/New name.md","subpath":"#New name"'
+    )
+    wanted = wanted.replace('"sub/Alpha.md"', '"sub/New name.md"')
+    lines = _text(kb, "Map.canvas").split("\n")
+    assert lines[:5] + lines[6:] == wanted.split("\n")[:5] + wanted.split("\n")[6:]
+    text = json.loads(_text(kb, "Map.canvas"))["nodes"][3]["text"]
+    assert text == '[[New name#New name]] \u65e5 "{" [b]\x1b'
+    assert _text(kb, "Broken.canvas") == '{"nodes":[{"file":"sub/Alpha.md"'
+    assert _text(kb, "Other.canvas") == '["sub/Alpha.md"]'
+
+
+def test_what_somebody_changes_in_a_canvas_afterwards_is_theirs_and_stays(
+    kb: KnowledgeBase,
+) -> None:
+    kb.library.rename("Alpha", "New name")
+    file = kb.workspace.root / "Map.canvas"
+    file.write_text('{"nodes":[]}', "utf-8")
+    kb.library.rename("B", "Bee")
+    kb.history.adopt(settle=0)
+    assert file.read_text("utf-8") == '{"nodes":[]}'
+    newest = next(kb.history.log("knowledge/Map.canvas", limit=1))
+    assert kb.history.read("knowledge/Map.canvas", newest.id) == b'{"nodes":[]}'

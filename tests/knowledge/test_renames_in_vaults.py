@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,3 +111,72 @@ def test_what_somebody_changes_in_a_canvas_afterwards_is_theirs_and_stays(
     assert file.read_text("utf-8") == '{"nodes":[]}'
     newest = next(kb.history.log("knowledge/Map.canvas", limit=1))
     assert kb.history.read("knowledge/Map.canvas", newest.id) == b'{"nodes":[]}'
+
+
+def test_foams_definitions_keep_the_names_of_their_wikilinks(kb: KnowledgeBase) -> None:
+    before = (
+        "[[Alpha]] [[sub/Alpha|why]] [see][a] [text][Alpha two]\n\n"
+        '[Alpha]: sub/Alpha.md "Alpha"\n[sub/Alpha|why]: sub/Alpha.md "Alpha"\n'
+        "[a]: <sub/Alpha.md>\n[B]: B.md\n"
+    )
+    (kb.workspace.root / "B.md").write_text(before, "utf-8")
+    kb.library.refresh()
+    kb.library.rename("Alpha", "New name")
+    assert _text(kb, "B.md") == (
+        "[[New name]] [[sub/New name|why]] [see][a] [text][Alpha two]\n\n"
+        '[New name]: sub/New%20name.md "Alpha"\n[sub/New name|why]: sub/New%20name.md "Alpha"\n'
+        "[a]: <sub/New%20name.md>\n[B]: B.md\n"
+    )
+
+
+GRAPH = {
+    "logseq/config.edn": "{:meta/version 1}",
+    "pages/Bobby.md": "alias:: Bob\ntags:: people\n\n- [[proj/alpha]] #[[proj/alpha]]\n",
+    "pages/proj___alpha.md": "- [[Bobby]] on [[Nov 3rd, 2026]]\n",
+    "journals/2026_11_03.md": "- [[proj/alpha]] with [[bob]]\n",
+}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    for name, text in GRAPH.items():
+        file = tmp_path / "graph" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    with KnowledgeBase.open(tmp_path / "graph", create=True) as kb:
+        yield kb
+
+
+def test_a_page_of_logseqs_is_called_and_linked_by_its_title(graph: KnowledgeBase) -> None:
+    graph.library.rename("proj/alpha", "proj/What is: it?")
+    assert _text(graph, "pages/Bobby.md") == GRAPH["pages/Bobby.md"].replace(
+        "proj/alpha", "proj/What is: it?"
+    )
+    page = "pages/proj___What is%3A it%3F.md"
+    assert _text(graph, page) == f"alias:: proj/alpha\n{GRAPH['pages/proj___alpha.md']}"
+    graph.library.rename("Bobby", "people/Bobby")
+    assert "[[people/Bobby]] on" in _text(graph, page)
+    assert _text(graph, "pages/people___Bobby.md").startswith("alias:: Bob, Bobby\ntags:: people\n")
+    assert graph.library.find("bob").title == "people/Bobby"
+
+
+def test_a_new_page_of_logseqs_lies_in_pages_in_its_namespace(graph: KnowledgeBase) -> None:
+    for title, name in (
+        ("a/b: c", "a___b%3A c"),
+        ("日本 [x] 50%", "日本 %5Bx%5D 50%25"),
+        ("..", "untitled"),
+    ):
+        made = graph.library.create("topic", title)
+        assert made.path == f"knowledge/pages/{name}.md" or name == "untitled"
+    (graph.workspace.root / "pages" / "x%2Fy.md").write_text("- y\n")
+    (graph.workspace.root / "pages" / "x%2Fz.md").write_text("- z\n")
+    (graph.workspace.root / "pages" / "x%2Fw.md").write_text("- w\n")
+    graph.library.refresh()
+    assert graph.library.find("x/y").title == "x/y"
+    assert graph.library.create("topic", "p/q").path == "knowledge/pages/p%2Fq.md"
+
+
+def test_a_day_of_logseqs_is_found_by_its_title(graph: KnowledgeBase) -> None:
+    (day,) = [each.path for each in graph.library.outgoing("knowledge/pages/proj___alpha.md")][1:]
+    assert day == "knowledge/journals/2026_11_03.md"
+    assert graph.library.daily_note(date(2026, 11, 24)) == ("knowledge/journals/2026_11_24.md", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +22,9 @@ _UNREAD = "it names `private`, so the file counts as private until that is put r
 _PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 _ID = re.compile(r"(?:\d{12}|\d{14})(?=[-_ ])")
+_ALIAS = re.compile(r"^[ \t]*(?:- )?alias(?:es)?::([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+_JOURNAL = re.compile(r"(\d{4})_(\d{2})_(\d{2})")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BETWEEN = "\x1f"
 COLUMNS = (
     "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
@@ -80,7 +83,17 @@ def slug_of(path: str) -> str:
 
 
 def ids_in(slug: str) -> tuple[str, ...]:
-    """The id that a name begins with, by which it is linked: ``202401010930 Kestrels``."""
+    """What a name is linked by as well: the id that it begins with, the day of a journal.
+
+    ``202401010930 Kestrels`` has an id; ``2026_11_03`` is *Nov 3rd, 2026* to Logseq.
+    """
+    if day := _JOURNAL.fullmatch(slug):
+        year, month, number = map(int, day.groups())
+        if not 1 <= month <= len(_MONTHS):
+            return ()
+        teen = number // 10 == 1
+        end = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+        return (f"{_MONTHS[month - 1]} {number}{end}, {year}",)
     found = _ID.match(slug)
     return (found.group(),) if found else ()
 
@@ -109,7 +122,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         path=path,
         text=decoded.text,
         blob=blob_id(data),
-        title=word(values, "title") or heading_of(body) or _page_name(slug),
+        title=word(values, "title") or heading_of(body) or page_name(slug),
         type=type_,
         category=category,
         slug=slug,
@@ -127,10 +140,26 @@ def parse_entry(path: str, data: bytes) -> Entry:
     )
 
 
-def _page_name(slug: str) -> str:
+def page_name(slug: str) -> str:
     """The name of a page whose file has none inside: Logseq writes ``a/b`` as ``a___b``."""
     name = slug.replace("___", "/")
     return unquote(name) if _ESCAPED.search(name) else name
+
+
+def with_page_alias(body: str, names: Sequence[str]) -> str:
+    """A page with names added to its property ``alias``, which Logseq writes above all text."""
+    block = _PROPERTIES.match(body)
+    known = _ALIAS.search(body, 0, block.end()) if block else None
+    added = ", ".join(names)
+    if known is None:
+        return f"alias:: {added}\n{body}"
+    said = ", " if known[1].strip() else " "
+    return f"{body[: known.end(1)].rstrip()}{said}{added}{body[known.end(1) :]}"
+
+
+def has_page_properties(body: str) -> bool:
+    """True for a page that begins with properties as Logseq writes them."""
+    return _PROPERTIES.match(body) is not None
 
 
 def _properties(body: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import secrets
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -35,6 +35,7 @@ DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
 _NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
 _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
 # What no name may hold on one of the systems that notes travel to, or in a link to them.
+_ODD_IN_PAGES = re.compile(r'[<>:"\\|?*#%^\[\]]|^\.|\.$')
 _FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
 _NAME_PARTS = re.compile(
     r"\{\{\s*(?:(?P<id>id)|(?P<title>title)|(?P<slug>slug title)"
@@ -82,6 +83,26 @@ class Naming:
         if self.separator != " ":
             text = re.sub(r"[^\w.]+", self.separator, text).strip(self.separator)
         return text[:_LONGEST].rstrip() or "untitled"
+
+
+@dataclass(frozen=True, slots=True)
+class PageNames(Naming):
+    """How Logseq names the file of a page: by its title, whose slash and odd signs are escaped."""
+
+    separator: str = " "
+    lower: bool = False
+    slash: str = "___"
+
+    def stem(self, title: str, most: int = MAX_SLUG) -> str:
+        """The name for a title, without ``.md``."""
+        said = " ".join(clean_line(title).split()).strip("/")
+        while said:
+            escaped = _ODD_IN_PAGES.sub(lambda odd: f"%{ord(odd[0]):02X}", said)
+            name = escaped.replace("/", self.slash)
+            if len(name) <= max(most, _LONGEST):
+                return name
+            said = said[:-1].rstrip()
+        return "untitled"
 
 
 KEBAB = Naming()
@@ -180,6 +201,8 @@ class Habits:
         """How notes in a folder are named, or if it has only few, those of the workspace."""
         if not self.in_place:
             return KEBAB
+        if self.is_logseq and f"{folder}/".startswith("pages/"):
+            return PageNames(slash=self._slash)
         here = [info.slug for info in self._infos if info.category == folder]
         shown = _most(here) or _most(info.slug for info in self._infos)
         return shown or (TITLED if self._dendron is None else KEBAB)
@@ -206,13 +229,13 @@ class Habits:
         typed = Counter(info.category for info in self._own() if (info.type or "") == kind)
         if typed:
             return max(sorted(typed), key=lambda each: typed[each])
-        return self._folder_by_program(folders)
+        return self._folder_by_program()
 
-    def _folder_by_program(self, folders: Collection[str]) -> str:
+    def _folder_by_program(self) -> str:
         """Where the program that a folder is used with puts new notes."""
         if self._dendron is not None and self._dendron.folders:
             return self._dendron.folders[0]
-        if self._has("logseq/config.edn") or ("pages" in folders and "journals" in folders):
+        if self.is_logseq:
             return "pages"
         obsidian = self._settings(".obsidian/app.json")
         if obsidian.get("newFileLocation") == "folder":
@@ -264,7 +287,7 @@ class Habits:
         if daily:
             folder = str(daily.get("folder") or "").strip("/")
             name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
-        elif self._has("logseq/config.edn"):
+        elif self.is_logseq:
             folder, name = "journals", f"{day:%Y_%m_%d}"
         elif self._dendron is not None and self._dendron.top is not None:
             start, pattern = self._dendron.daily
@@ -331,6 +354,28 @@ class Habits:
         """True if there are entries in a folder, or below it."""
         wanted = folder.casefold()
         return any(f"{info.category.casefold()}/".startswith(f"{wanted}/") for info in self._infos)
+
+    @cached_property
+    def is_logseq(self) -> bool:
+        """True for a graph of Logseq's, where a page is called by its file and lies in pages/."""
+        if not self.in_place:
+            return False
+        folders = {info.category for info in self._infos}
+        return self._has("logseq/config.edn") or {"pages", "journals"} <= folders
+
+    @cached_property
+    def _slash(self) -> str:
+        """What Logseq writes for a slash in the name of a page, by its settings or the pages."""
+        slugs = [info.slug for info in self._infos if info.category == "pages"]
+        votes = {sign: sum(sign in slug for slug in slugs) for sign in ("___", "%2F")}
+        if votes["___"] != votes["%2F"]:
+            return max(votes, key=lambda sign: votes[sign])
+        config = self._layout.root / "logseq/config.edn"
+        try:
+            is_legacy = ":file/name-format :legacy" in config.read_text("utf-8", "replace")
+        except OSError:
+            is_legacy = False
+        return "%2F" if is_legacy else "___"
 
     @cached_property
     def _dendron(self) -> Dendron | None:

@@ -64,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link in a body: the offsets of the whole, of the target alone, and of its heading."""
+    """A link in a body: the offsets of the whole, its target and heading, a definition's label."""
 
     link: Link
     start: int
@@ -74,6 +74,7 @@ class PlacedLink:
     text: str
     definition: bool = False
     heading_start: int = -1
+    label_start: int = -1
 
     def turned(self) -> PlacedLink:
         """The same wikilink with what is written before and after ``|`` taken for one another."""
@@ -208,4 +209,5 @@ def _placed(match: re.Match[str], link: Link, line: int) -> PlacedLink:
         match["alias"],
         definition=match.re is _DEFINITION,
         heading_start=low + len(link.target) + 1 if link.heading else -1,
+        label_start=match.start("alias"),
     )

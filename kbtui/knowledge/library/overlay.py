@@ -12,7 +12,14 @@ from functools import partial
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Change
 from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry, is_indexed
-from kbtui.knowledge.entries.entry import Entry, EntryInfo, parse_entry
+from kbtui.knowledge.entries.entry import (
+    Entry,
+    EntryInfo,
+    has_page_properties,
+    page_name,
+    parse_entry,
+    with_page_alias,
+)
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
@@ -229,7 +236,8 @@ class Overlay:
         )
         if old.problem is None:
             own = follow(own, path, move)
-            own = with_aliases(own, [old.title if old.title != new.title else old.slug], new)
+            former = old.title if old.title != new.title else page_name(old.slug)
+            own = with_aliases(own, [former], new, as_page=self.habits().is_logseq)
         edits |= self._canvases(move)
         if name.path != path:
             edits[path] = None
@@ -336,13 +344,23 @@ def _is_retitled(before: bytes, after: bytes, title: str) -> bool:
     return found is not None and found.level == 1 and (now is None or now.level > 1)
 
 
-def with_aliases(data: bytes, names: Iterable[str], entry: Entry | EntryInfo) -> bytes:
-    """An entry's bytes with names by which it isn't found added to its aliases."""
+def with_aliases(
+    data: bytes, names: Iterable[str], entry: Entry | EntryInfo, *, as_page: bool = False
+) -> bytes:
+    """An entry's bytes with names by which it isn't found added to its aliases.
+
+    In frontmatter, or `as_page` of Logseq's in its properties, where it has no frontmatter.
+    """
     known = {fold(name) for name in (entry.title, entry.slug, *entry.aliases)}
     fresh = list({fold(name): name for name in names if fold(name) not in known}.values())
     values = frontmatter.parse(data).values
     if not fresh:
         return data
+    parts = frontmatter.split(data)
+    body = parts.body.decode("utf-8", "surrogateescape")
+    if not values and (as_page or has_page_properties(body)):
+        page = with_page_alias(body, fresh).encode("utf-8", "surrogateescape")
+        return data[: len(data) - len(parts.body)] + page
     key = "alias" if "alias" in values and "aliases" not in values else "aliases"
     written = values.get(key)
     kept = written if isinstance(written, list) else list(entry.aliases)

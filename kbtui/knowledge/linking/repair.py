@@ -13,8 +13,16 @@ from datetime import datetime
 from urllib.parse import quote, unquote
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.knowledge.entries.entry import Entry, EntryInfo, slug_of
-from kbtui.knowledge.entries.habits import DATED, KEBAB, Habits, hierarchy_of, is_number, naming_of
+from kbtui.knowledge.entries.entry import Entry, EntryInfo, page_name, slug_of
+from kbtui.knowledge.entries.habits import (
+    DATED,
+    KEBAB,
+    Habits,
+    PageNames,
+    hierarchy_of,
+    is_number,
+    naming_of,
+)
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import (
     IN_VAULT,
@@ -56,8 +64,9 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
     # What a terminal passes on of another encoding can't be written.
     wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
     category, slash, name = wanted.rpartition("/")
-    is_move = name == info.slug or habits.is_folder(category)
-    if not name or (slash and " " in category and not is_move):
+    pages = isinstance(habits.naming_in(info.category), PageNames)
+    is_move = (name == info.slug and not pages) or habits.is_folder(category)
+    if not name or (slash and (" " in category or pages) and not is_move):
         category, slash, name = info.category, "", wanted
     if not name:
         raise UsageError("The new name is empty.", "Give a title, or a name like people/<name>.")
@@ -65,7 +74,7 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
         category = info.category
     title = None
     slug = name.removesuffix(".md")
-    if slug != info.slug and not _SLUG.fullmatch(slug):
+    if slug != info.slug and (pages or not _SLUG.fullmatch(slug)):
         title, slug = slug, _stem(info, slug, habits)
     folder = f"knowledge/{category}" if category else "knowledge"
     return NewName(checked_path(f"{folder}/{slug}.md"), title if title != info.title else None)
@@ -81,6 +90,9 @@ def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
     prefix = hierarchy_of(info.slug) if habits.in_place else ""
     if prefix:
         return prefix + KEBAB.stem(title, MAX_SLUG)
+    naming = habits.naming_in(info.category)
+    if isinstance(naming, PageNames):
+        return naming.stem(title)
     naming = naming_of(info.slug) or habits.naming_in(info.category)
     dated = DATED.match(info.slug)
     prefix = dated.group() if dated and not DATED.match(title) else ""
@@ -184,6 +196,8 @@ def retargeted(
             return value.replace(link.target, target, 1)
         return _edited(value, links_in_value(value), in_text)
 
+    wikilinks = _wikilinks(data) if b"]:" in data else frozenset()
+
     def in_text(placed: PlacedLink) -> Iterator[_Edit]:
         placed = _meant(placed, read)
         target, heading = decide(placed.link), head(placed.link)
@@ -192,8 +206,19 @@ def retargeted(
         if heading is not None:
             end = placed.heading_start + len(placed.link.heading or "")
             yield placed.heading_start, end, heading
+        if placed.definition and placed.text in wikilinks:  # Foam's, of that wikilink
+            name = placed.text.partition("|")[0]
+            if (new := decide(Link(name, "wiki", placed.link.line))) is not None:
+                yield placed.label_start, placed.label_start + len(name), new
 
     return _with_body(frontmatter.replace_scalars(data, in_value), in_text)
+
+
+def _wikilinks(data: bytes) -> frozenset[str]:
+    """What stands between the brackets of a file's wikilinks, but for headings."""
+    body = frontmatter.split(data).body.decode("utf-8", "replace")
+    links = (placed.link for placed in links_in_body(body) if placed.link.kind == "wiki")
+    return frozenset(f"{each.target}|{each.alias}" if each.alias else each.target for each in links)
 
 
 def follow(data: bytes, source: str, move: Move) -> bytes:
@@ -296,6 +321,9 @@ def _candidates(written: str, by: str, source: str, target: Named) -> list[str]:
         return [target.title, slug_of(target.path), full[:-3]]
     if by == "alias":
         return [full[:-3]]
+    page = page_name(slug_of(target.path))
+    if by == "name" and page == target.title != slug_of(target.path):
+        return [page, full[:-3]]
     if by == "name":
         folders = written.strip("/").count("/")
         parts = full.split("/")[-1 - folders :]

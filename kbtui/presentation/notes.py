@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kbtui.presentation.moments import day_said
 from kbtui.text import clean_line, slugify
@@ -88,6 +88,15 @@ class Names:
         """A place in a note: its title, and the section where there is one that it isn't called."""
         title, section = self[path].title, clean_line(heading).rpartition(_STEP)[2]
         return f"{title}{_INTO}{section}" if section and section != title else title
+
+
+class _Library(Protocol):
+    def info(self, path: str) -> EntryInfo | None: ...
+
+
+def names_of(library: _Library, paths: Iterable[str]) -> Names:
+    """How some files are called; may have to look at the disk."""
+    return Names(info for path in paths if (info := library.info(path)) is not None)
 
 
 def name_of(path: str) -> str:

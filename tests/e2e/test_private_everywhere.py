@@ -227,6 +227,7 @@ _WRITES: Rows = (
         "related": ["Quiet One"],
         "aliases": ["Quiet One"],
     },
+    {"kind": "topic", "title": "Boxed", "body": "Nothing.", "folder": "topics/box"},
 )
 _EDITS: Rows = (
     {"entry": "NOTE", "old": "sleeps", "new": "wakes"},

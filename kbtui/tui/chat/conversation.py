@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.errors import KbtuiError
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import Names, names_of
 from kbtui.text import shorten
 from kbtui.tui.chat.cards import (
     ToolItem,
@@ -262,7 +262,7 @@ class Conversation:
             async with aclosing(kb.agent.turn(session, item.text)) as events:
                 async for event in events:
                     if paths := _paths_of(event):
-                        view.names = await asyncio.to_thread(names_of_paths, kb, paths)
+                        view.names = await asyncio.to_thread(names_of, kb.library, paths)
                     if isinstance(event, ToolFinished):
                         view.written = await asyncio.to_thread(
                             read_written, kb.history, event.changes
@@ -315,12 +315,6 @@ def _paths_of(event: Event) -> tuple[str, ...]:
     if isinstance(event, TurnFinished):
         return tuple(cited.path for cited in event.citations)
     return ()
-
-
-def names_of_paths(kb: KnowledgeBase, paths: Iterable[str]) -> Names:
-    """How some files are called; may have to look at the disk."""
-    infos = (kb.library.info(path) for path in paths)
-    return Names(info for info in infos if info is not None)
 
 
 def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:

@@ -32,6 +32,17 @@ def state(screen: SearchScreen) -> str:
     return str(screen.query_one("#search-state").render())
 
 
+def places(screen: SearchScreen) -> str:
+    return str(screen.query_one("#search-scope").render())
+
+
+def chosen(screen: SearchScreen) -> str:
+    """The place that is searched, as it is marked among the others."""
+    line = screen.query_one("#search-scope").render()
+    (span,) = [span for span in line.spans if "underline" in str(span.style)]
+    return line.plain[span.start : span.end]
+
+
 async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_pause(tmp_path):
     kb = searchable(tmp_path)
     app = NotesApp(kb)
@@ -42,7 +53,7 @@ async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_paus
         assert kb.search.asked[-2:] == [("para", "default", False), ("para", "default", True)]
         assert len(kb.search.asked) < 8, "keys in quick succession are asked together"
         text = text_of(screen.hits)
-        assert "Long  Long" in text
+        assert "■ Long" in text
         assert "Topics · line 101" in text
         assert "a Paragraph 50. here" in text
         assert "Owns it [31m[b]x" in text
@@ -82,7 +93,7 @@ async def test_ctrl_t_changes_where_is_searched(tmp_path):
         screen = await searching(pilot, "para")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: ("para", "knowledge", True) in kb.search.asked)
-        assert "in knowledge" in str(screen.query_one("#search-scope").render())
+        assert chosen(screen) == "Notes 2"
 
 
 async def test_notices_suggestions_and_errors_are_said_in_the_line_of_state(tmp_path):
@@ -171,8 +182,17 @@ async def test_what_conversations_hold_is_counted_and_a_click_searches_them(tmp_
     app = NotesApp(kb)
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot, "para")
-        await until(pilot, lambda: "12 in conversations" in state(screen))
-        at = (state(screen).index("12 in") + 1, 0)
-        await pilot.click("#search-state", offset=at)
+        await until(pilot, lambda: "Conversations 12" in places(screen))
+        await pilot.click("#search-scope", offset=(places(screen).index("Conversations") + 1, 0))
         await until(pilot, lambda: kb.search.asked[-1] == ("para", "sessions", True))
-        assert "in conversations" not in state(screen)
+        assert chosen(screen) == "Conversations 2"
+
+
+async def test_each_place_says_how_many_of_the_hits_are_its_own(tmp_path):
+    kb = searchable(tmp_path)
+    kb.search.hits = (*kb.search.hits, hit("docs/a.md", 1, "Paragraph"))
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "para")
+        await until(pilot, lambda: "Kept 3  Notes 2  Memory 0" in places(screen))
+        assert "Documents 1" in places(screen)

@@ -1,0 +1,66 @@
+"""Hits as rows: the note once, its sections below, no markup, weak ones behind a line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kbtui.presentation.notes import Names
+from kbtui.tui.search.hits import HitList, by_note, snippet_of
+from tests.tui.notes_support import hit
+
+A, B = "knowledge/topics/a.md", "knowledge/people/b.md"
+
+
+def shown(rows: HitList, width: int = 60) -> list[str]:
+    return [rows.render_row(index, width)[0].plain.strip() for index in range(rows.row_count)]
+
+
+@pytest.mark.parametrize(
+    ("snippet", "plain"),
+    [
+        ("## Works on - [[people/mira|Mira]] **builds** it", "Works on - Mira builds it"),
+        ("- [ ] call `Bob` ==soon== ^block-1", "call Bob soon"),
+        ("See ![[a picture.png]] and [[topics/radio]]", "See a picture.png and topics/radio"),
+        ("**", "**"),
+        ("3 * 4 # 5 is no heading", "3 * 4 5 is no heading"),
+    ],
+)
+def test_a_snippet_has_no_markup_and_is_never_empty(snippet: str, plain: str) -> None:
+    assert snippet_of(hit(A, 1, snippet)).plain == plain
+
+
+def test_matches_stay_marked_where_markup_before_them_goes() -> None:
+    text = "## The [[x|radio]] and the radio"
+    at = text.rindex("radio")
+    content = snippet_of(hit(A, 1, text, (at, at + 5)))
+    (span,) = [each for each in content.spans if str(each.style) == ".rows--match"]
+    assert content.plain[span.start : span.end] == "radio"
+    assert span.start == len("The radio and the ")
+
+
+def test_hits_of_one_note_stand_together_under_its_name() -> None:
+    first, other = hit(A, 1, "x", (0, 1), heading="A > One"), hit(B, 1, "x", (0, 1))
+    second = hit(A, 9, "x", (0, 1), heading="A > Two")
+    assert by_note([first, other, second]) == [first, second, other]
+
+
+async def test_weak_hits_by_meaning_alone_are_folded_until_they_are_asked_for() -> None:
+    rows = HitList()
+    strong = replace(hit(A, 1, "radio", (0, 5)), relevance=0.9)
+    weak = [replace(hit(B, line, "other"), relevance=0.4) for line in range(3)]
+    rows.show_hits([strong, *weak], Names())
+    assert rows.row_count == 2
+    assert "3 weaker hits" in shown(rows)[1]
+    assert not rows.unfold()
+    rows.cursor = 1
+    assert rows.unfold()
+    assert rows.hits == (strong, *weak)
+
+
+async def test_where_all_hits_are_by_meaning_none_is_folded() -> None:
+    rows = HitList()
+    alike = [replace(hit(A, line, "other"), relevance=0.4) for line in range(4)]
+    rows.show_hits(alike, Names())
+    assert rows.row_count == 4

@@ -318,6 +318,47 @@ def test_the_daily_note_is_where_obsidian_has_it_and_begins_with_its_template(
     )
 
 
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        (
+            {".obsidian/daily-notes.json": '{"format": "gggg-[W]ww/Do MMMM", "folder": "/J/"}'},
+            "J/2026-W45/3rd November",
+        ),
+        (
+            {
+                ".obsidian/plugins/periodic-notes/data.json": json.dumps(
+                    {"daily": {"enabled": True, "format": "YYYYMMDD", "folder": "P"}}
+                ),
+                ".obsidian/daily-notes.json": '{"folder": "Old"}',
+            },
+            "P/20261103",
+        ),
+        ({".obsidian/core-plugins.json": '{"daily-notes": true}'}, "2026-11-03"),
+        ({".obsidian/core-plugins.json": '{"daily-notes": false}'}, None),
+        ({".obsidian/daily-notes.json": "[1"}, None),
+        ({"logseq/config.edn": ';; :journals-directory "x"\n'}, "journals/2026_11_03"),
+        (
+            {
+                "logseq/config.edn": '{:journals-directory "days"\n'
+                ' :journal/file-name-format "yyyy-MM-dd EEE"}'
+            },
+            "days/2026-11-03 Tue",
+        ),
+        (
+            {".vscode/settings.json": '{// c\n"foam.openDailyNote.directory": "./log/"}'},
+            "log/2026-11-03",
+        ),
+        ({}, None),
+    ],
+)
+def test_the_note_of_a_day_is_where_the_program_has_it(
+    opened: Callable[[dict[str, str]], KnowledgeBase], files: dict[str, str], path: str | None
+) -> None:
+    found = opened({"A.md": "a\n", **files}).library.daily_note(date(2026, 11, 3))
+    assert (found and found[0]) == (path and f"knowledge/{path}.md")
+
+
 def test_templates_are_what_lies_where_obsidian_makes_notes_of(
     opened: Callable[[dict[str, str]], KnowledgeBase],
 ) -> None:

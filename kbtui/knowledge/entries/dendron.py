@@ -24,12 +24,12 @@ class Dendron:
 
     `vaults` has the folder of each vault, from the entries on, by its casefolded name; None: it
     lies elsewhere. `top` is the folder of the workspace, which may be above; `daily` how the names
-    of its notes of days begin, and what follows as a pattern of moment.js.
+    of its notes of days begin, and what follows as a pattern of luxon's.
     """
 
     vaults: Mapping[str, str | None] = field(default_factory=dict)
     top: Path | None = None
-    daily: tuple[str, str] = ("daily.journal.", "YYYY.MM.DD")
+    daily: tuple[str, str] = ("daily.journal.", "y.MM.dd")
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -95,9 +95,7 @@ def _daily(values: Mapping[str, Any]) -> tuple[str, str]:
     journal = _table(_table(values, "workspace"), "journal") or _table(values, "journal")
     domain = str(journal.get("dailyDomain") or "daily")
     name = str(journal.get("name") or "journal")
-    written = str(journal.get("dateFormat") or "y.MM.dd")
-    pattern = written.replace("yyyy", "y").replace("y", "YYYY").replace("dd", "DD")
-    return f"{domain}.{name}.", pattern
+    return f"{domain}.{name}.", str(journal.get("dateFormat") or "y.MM.dd")
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -91,9 +91,7 @@ def ids_in(slug: str) -> tuple[str, ...]:
         year, month, number = map(int, day.groups())
         if not 1 <= month <= len(_MONTHS):
             return ()
-        teen = number // 10 == 1
-        end = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-        return (f"{_MONTHS[month - 1]} {number}{end}, {year}",)
+        return (f"{_MONTHS[month - 1]} {ordinal(number)}, {year}",)
     found = _ID.match(slug)
     return (found.group(),) if found else ()
 
@@ -144,6 +142,12 @@ def page_name(slug: str) -> str:
     """The name of a page whose file has none inside: Logseq writes ``a/b`` as ``a___b``."""
     name = slug.replace("___", "/")
     return unquote(name) if _ESCAPED.search(name) else name
+
+
+def ordinal(number: int) -> str:
+    """The number of a day as English says it: ``1st``, ``11th``, ``23rd``."""
+    end = "th" if number // 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{end}"
 
 
 def with_page_alias(body: str, names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from string import ascii_lowercase, digits
 from typing import Any
 
 from kbtui.knowledge.entries.dendron import Dendron, dendron_at
-from kbtui.knowledge.entries.entry import EntryInfo
+from kbtui.knowledge.entries.entry import EntryInfo, ordinal
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
@@ -52,11 +52,15 @@ _ID_LENGTHS = range(1, 65)
 _ID_LENGTH = 4
 _LONGEST = 120
 _FEW = 3
+_MOST_SETTINGS = 1 << 20
+_FOAM_DAILY = re.compile(r'^\s*"foam\.openDailyNote\.directory"\s*:\s*"([^"\n]*)"', re.MULTILINE)
 _TRIES = 20  # then ids get longer, as all short ones may be taken
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^}]+))?\}\}")
 _DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
-_MOMENT = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|mm|ss|ww|WW")
+_MOMENT = re.compile(
+    r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|Do|DD|D|dddd|ddd|gggg|GGGG|HH|hh|mm|ss|ww|WW|w|W|Q|A"
+)
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
 _OF_TEMPLATES = (
     (".obsidian/templates.json", "folder", "/"),
@@ -280,7 +284,7 @@ class Habits:
         """Where the owner's note of a day lies, and the path of its template; None: has none."""
         if not self.in_place:
             return None
-        daily = self._settings(".obsidian/daily-notes.json")
+        daily = self._obsidian_daily()
         name = f"{day:%Y-%m-%d}"
         dated = Counter(i.category for i in self._own() if _DAY.fullmatch(i.slug))
         folder, count = dated.most_common(1)[0] if dated else ("", 0)
@@ -288,17 +292,40 @@ class Habits:
             folder = str(daily.get("folder") or "").strip("/")
             name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
         elif self.is_logseq:
-            folder, name = "journals", f"{day:%Y_%m_%d}"
+            folder, name = self._logseq_daily(day)
         elif self._dendron is not None and self._dendron.top is not None:
             start, pattern = self._dendron.daily
-            folder, name = next(iter(self._dendron.folders), ""), start + moment(day, pattern)
-        elif of_zk := self._zk_daily(day):
-            folder, name = of_zk
+            folder, name = next(iter(self._dendron.folders), ""), start + luxon(day, pattern)
+        elif of_other := self._foam_daily(day) or self._zk_daily(day):
+            folder, name = of_other
         elif count < _FEW:
             return None
-        template = str(daily.get("template") or "").removesuffix(".md")
+        template = str(daily.get("template") or "").strip("/").removesuffix(".md")
         below = f"{folder}/{name}" if folder else name
         return checked_path(f"{_ROOT}{below}.md"), f"{_ROOT}{template}.md" if template else None
+
+    def _obsidian_daily(self) -> dict[str, object]:
+        """Obsidian's settings of daily notes; where they were never changed, there may be none."""
+        periodic = self._settings(".obsidian/plugins/periodic-notes/data.json").get("daily")
+        if isinstance(periodic, dict) and periodic.get("enabled"):
+            return periodic
+        if daily := self._settings(".obsidian/daily-notes.json"):
+            return daily
+        is_on = self._settings(".obsidian/core-plugins.json").get("daily-notes") is True
+        dated = any(_DAY.fullmatch(info.slug) for info in self._own())
+        return {"format": "YYYY-MM-DD"} if is_on and not dated else {}
+
+    def _logseq_daily(self, day: date) -> tuple[str, str]:
+        """Folder and name of Logseq's journal of a day."""
+        config = self._text("logseq/config.edn")
+        folder = re.search(r'^[^;\n]*:journals-directory\s+"([^"\n]+)"', config, re.MULTILINE)
+        name = re.search(r'^[^;\n]*:journal/file-name-format\s+"([^"\n]+)"', config, re.MULTILINE)
+        return folder[1] if folder else "journals", luxon(day, name[1] if name else "yyyy_MM_dd")
+
+    def _foam_daily(self, day: date) -> tuple[str, str] | None:
+        """Folder and name of Foam's note of a day, where the settings (with comments) say it."""
+        found = _FOAM_DAILY.search(self._text(".vscode/settings.json"))
+        return (found[1].strip("./"), f"{day:%Y-%m-%d}") if found else None
 
     def _zk_daily(self, day: date) -> tuple[str, str] | None:
         """Folder and name of the note of a day, in the group of zk's that names notes by days."""
@@ -370,11 +397,7 @@ class Habits:
         votes = {sign: sum(sign in slug for slug in slugs) for sign in ("___", "%2F")}
         if votes["___"] != votes["%2F"]:
             return max(votes, key=lambda sign: votes[sign])
-        config = self._layout.root / "logseq/config.edn"
-        try:
-            is_legacy = ":file/name-format :legacy" in config.read_text("utf-8", "replace")
-        except OSError:
-            is_legacy = False
+        is_legacy = ":file/name-format :legacy" in self._text("logseq/config.edn")
         return "%2F" if is_legacy else "___"
 
     @cached_property
@@ -412,10 +435,18 @@ class Habits:
                 named = paths if isinstance(paths, list) else []
                 yield [str(path).strip("/") for path in named], group
 
+    def _text(self, file: str) -> str:
+        """A small file of another program's; empty where it can't be read."""
+        try:
+            with (self._layout.root / file).open(encoding="utf-8-sig", errors="replace") as stream:
+                return stream.read(_MOST_SETTINGS)
+        except OSError:
+            return ""
+
     def _settings(self, file: str) -> dict[str, object]:
         try:
-            read = json.loads((self._layout.root / file).read_text("utf-8-sig", "replace"))
-        except (OSError, ValueError):
+            read = json.loads(self._text(file))
+        except (ValueError, RecursionError):
             return {}
         return read if isinstance(read, dict) else {}
 
@@ -440,17 +471,33 @@ def moment(when: date, pattern: str) -> str:
         "MMM": f"{when:%b}",
         "MM": f"{when:%m}",
         "M": str(when.month),
+        "Do": ordinal(when.day),
+        "DDDD": f"{when:%j}",
         "DD": f"{when:%d}",
         "D": str(when.day),
+        "Q": str((when.month + 2) // 3),
+        "gggg": f"{when:%G}",
+        "GGGG": f"{when:%G}",
         "dddd": f"{when:%A}",
         "ddd": f"{when:%a}",
         "HH": f"{when:%H}",
+        "hh": f"{when:%I}",
+        "A": f"{when:%p}",
         "mm": f"{when:%M}",
         "ss": f"{when:%S}",
         "ww": f"{when:%V}",
+        "w": str(when.isocalendar().week),
         "WW": f"{when:%V}",
+        "W": str(when.isocalendar().week),
     }
-    return _MOMENT.sub(lambda found: found[1] or values[found[0]], pattern)
+    return _MOMENT.sub(lambda found: values[found[0]] if found[1] is None else found[1], pattern)
+
+
+def luxon(when: date, pattern: str) -> str:
+    """A time written in a pattern of Java's or luxon's, such as ``yyyy_MM_dd``."""
+    as_moment = re.sub(r"y+", lambda years: "YY" if years[0] == "yy" else "YYYY", pattern)
+    as_moment = as_moment.replace("do", "Do").replace("dd", "DD")
+    return moment(when, as_moment.replace("EEEE", "dddd").replace("EEE", "ddd"))
 
 
 def _above(folder: str) -> list[str]:

@@ -82,7 +82,8 @@ class Memory:
         )
         self.dream_log = DreamLog(history, self.dream.standing)
         hours = rooms.settings.dream.interval_hours
-        self.worker.add_job(DreamJob(self.dream, history, hours, clock, self.dreaming))
+        self._dreaming = DreamJob(self.dream, history, hours, clock, self.dreaming)
+        self.worker.add_job(self._dreaming)
         self.remembering = Remembering(workspace, history, self.tombstones)
         self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
 
@@ -120,6 +121,10 @@ class Memory:
     def dreaming(self, progress: DreamProgress) -> None:
         """Let the worker tell how far a run of Dream's is; for ``Dream.run(on_progress=...)``."""
         self.worker.progressed(DREAMING, progress.text, progress.step, progress.steps)
+
+    def next_dream(self, now: datetime) -> datetime | None:
+        """When Dream wants to run; None: not by itself, or nothing is new."""
+        return self._dreaming.next_due(now)
 
     def start(self) -> None:
         """Work in the background from now on."""

@@ -42,6 +42,7 @@ Context = Literal[
     "switcher",
     "sessions",
     "memory",
+    "facts",
     "inbox",
     "settings",
 ]
@@ -60,6 +61,7 @@ CONTEXT_TITLES: dict[Context, str] = {
     "switcher": "Open",
     "sessions": "Sessions",
     "memory": "Memory",
+    "facts": "What is remembered",
     "inbox": "Inbox",
     "settings": "Settings",
 }
@@ -107,6 +109,7 @@ _search = partial(Action, "search")
 _switcher = partial(Action, "switcher")
 _sessions = partial(Action, "sessions")
 _memory = partial(Action, "memory")
+_facts = partial(Action, "facts")
 _inbox = partial(Action, "inbox")
 _settings = partial(Action, "settings")
 
@@ -309,6 +312,9 @@ ACTIONS: tuple[Action, ...] = (
     _memory("forget", "", "Forget",
             "Take out what memory and entries say about something, after a look at it.", "/forget",
             "<text>"),
+    _memory("memory", "", "Memory",
+            "Show what every prompt holds and weighs, and what is remembered, line by line.",
+            "/memory"),
     _memory("compact", "", "Condense the session",
             "Condense this conversation into archive, memory and entries now.", "/compact"),
     _memory("dream", "", "Dream", "Curate memory and entries with what is new in the archive.",
@@ -331,6 +337,13 @@ ACTIONS: tuple[Action, ...] = (
             "/journal", "[own or daily]"),
     _memory("tag", "", "Tag", "Add tags to the entry that is open; `-name` takes one away.", "/tag",
             "<names>"),
+    _facts("down", "j,down", "Down", "Next line."),
+    _facts("up", "k,up", "Up", "Previous line."),
+    _facts("edit", "e", "Edit", "Change what the line says.", show=True),
+    _facts("forget", "d", "Forget", "Forget it, after a look at all that says it.", show=True),
+    _facts("why", "w", "Why", "Show who wrote the line, and from which messages.", show=True),
+    _facts("open", "enter,o", "Open", "Open the memory at the line.", show=True),
+    _facts("back", "q,escape", "Back", "Close it.", show=True),
     _inbox("down", "j,down", "Next proposal", "Go to the next proposal."),
     _inbox("up", "k,up", "Previous proposal", "Go to the proposal before."),
     _inbox("next_hunk", "n", "Next place", "Go to the next place that would be changed.",

@@ -12,6 +12,7 @@ from kbtui.maintenance.export import session_markdown
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, fold, slugify
 from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.chat.memory_commands import show_memory
 from kbtui.tui.messages import OpenEntry, go_to
 
 if TYPE_CHECKING:
@@ -186,15 +187,6 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
         )
 
 
-async def _context(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    from kbtui.tui.chat.reports import context_report
-    from kbtui.tui.widgets.dialogs import PageScreen
-
-    session = host.conversation.session
-    text = await asyncio.to_thread(context_report, kb, session, host.prompt.full_text)
-    host.app.push_screen(PageScreen("What the model is given", text))
-
-
 async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     spent, budget = host.conversation.spent, kb.memory.budget
     talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
@@ -269,7 +261,7 @@ COMMANDS: Mapping[str, CommandFunction] = {
     "/resume": _resume,
     "/rename": _rename,
     "/model": _model,
-    "/context": _context,
+    "/context": show_memory,
     "/cost": _cost,
     "/export": _export,
 }

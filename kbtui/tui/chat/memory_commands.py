@@ -15,14 +15,12 @@ from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.importing import import_command
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.messages import OpenEntry, OpenHistory
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.consolidation.consolidator import Outcome
     from kbtui.memory.dream.report import DreamReport
-    from kbtui.memory.recall.forget import ForgetPlan
     from kbtui.tui.chat.host import ChatHost, CommandFunction
 
 _DRY = "--dry-run"
@@ -59,36 +57,23 @@ def _decide(where: str) -> None:
 
 
 async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    from kbtui.tui.diff.confirm import ConfirmScreen, watched
+    from kbtui.tui.chat.forgetting import forget_asked
 
-    title = f"Forget {clean_line(argument)}"
     try:
-        plan = await watched(
-            host.app,
-            title,
-            "Looking where it stands …",
-            lambda _: kb.memory.forgetting.plan(argument),
-        )
+        forgotten = await forget_asked(host.app, kb, argument)
     except StoppedError as stopped:
         host.say(stopped.message)
         return
-    screen = ConfirmScreen(f"{title}?", _plan_text(plan), {"y": "forgets it"})
-    if await host.app.push_screen_wait(screen) is None:
-        return
-    done = await watched(
-        host.app,
-        title,
-        "Taking it out …",
-        lambda _: kb.memory.forgetting.forget(plan),
-        writes=True,
-    )
-    said = []
-    if plan.matches:
-        places = ", ".join(short_name(path) for path in done.paths)
-        said.append(f"{counted(len(plan.matches), 'line')} taken out of {places}.")
-    if done.commits:
-        said.append("The history can bring it back (F4).")
-    host.tell(NoticeItem(title="Forgotten", text=" ".join([*said, *done.left])))
+    if forgotten is not None:
+        host.tell(forgotten)
+
+
+async def show_memory(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
+    """Show what the next prompt holds, and what is remembered line by line."""
+    from kbtui.tui.chat.memory_screen import MemoryScreen
+
+    session, draft = host.conversation.session, host.prompt.full_text
+    host.app.push_screen(MemoryScreen(kb, session, draft, host.context_window))
 
 
 # The slow ones
@@ -290,27 +275,10 @@ async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     host.say("Tags: " + (", ".join(f"#{tag}" for tag in tags) or "none"))
 
 
-def _plan_text(plan: ForgetPlan) -> str:
-    """Describe what would be taken out, for a person to agree to."""
-    lines = []
-    if plan.matches:
-        files = len({match.path for match in plan.matches})
-        lines.append(
-            f"{counted(len(plan.matches), 'line')} in {counted(files, 'file')} would be taken out; "
-            "the history can bring them back (F4).\n"
-        )
-    for match in plan.matches:
-        place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
-        lines.append(f"{clean_line(place)}\n  {clean_line(match.text)}")
-    lines += plan.notes
-    if plan.is_empty:
-        lines.append("It stands nowhere. It won't be written from now on either.")
-    return "\n".join(lines)
-
-
 COMMANDS: Mapping[str, CommandFunction] = {
     "/remember": _remember,
     "/forget": _forget,
+    "/memory": show_memory,
     "/compact": _compact,
     "/dream": _dream,
     "/dream-log": _dream_log,

@@ -1,4 +1,4 @@
-"""Reports for a person: the check-up, what a prompt holds.
+"""Reports for a person: the check-up, what became of every message.
 
 They read files and ask services, so they are made in a thread.
 """
@@ -13,10 +13,8 @@ from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.sessions.store import Session
 
 _MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$text-muted")}
-_BAR = 24
 
 
 def doctor_report(kb: KnowledgeBase) -> Content:
@@ -68,25 +66,4 @@ def audit_report(kb: KnowledgeBase) -> Content:
         lines += [_not_grounded(account.session, each) for each in account.not_grounded]
     lines += [_not_grounded("Dream", each) for each in found.by_dream]
     lines += [Content.styled(clean_line(problem), "$error") for problem in found.problems]
-    return Content("\n").join(lines)
-
-
-def context_report(kb: KnowledgeBase, session: Session | None, draft: str) -> Content:
-    """The parts of the next prompt, with what each of them weighs."""
-    from kbtui.agent.context import assemble
-
-    prompt = assemble(kb, session, draft)
-    total = sum(part.tokens for part in prompt.parts) or 1
-    widest = max((len(part.name) for part in prompt.parts), default=0)
-    lines = []
-    for part in prompt.parts:
-        filled = round(_BAR * part.tokens / total)
-        lines.append(
-            Content.assemble(
-                (part.name.ljust(widest + 2), "$primary"),
-                ("█" * filled + "░" * (_BAR - filled), "$secondary"),
-                f"{part.tokens:>9,} tokens",
-            )
-        )
-    lines += [Content(), Content.assemble("in all ", (f"{total:,} tokens", "bold"))]
     return Content("\n").join(lines)

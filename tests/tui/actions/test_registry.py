@@ -26,6 +26,7 @@ from kbtui.tui.app.help import help_table
 from kbtui.tui.app.settings_screen import SettingsScreen
 from kbtui.tui.chat import commands, item_actions, memory_commands
 from kbtui.tui.chat.chat_pane import PROMPT_KEYS, ChatPane
+from kbtui.tui.chat.memory_screen import MemoryScreen
 from kbtui.tui.chat.pickers import SessionsScreen
 from kbtui.tui.chat.prompt import PaneKey, Prompt
 from kbtui.tui.chat.transcript import Transcript, Verb
@@ -53,6 +54,7 @@ HOSTS = {
     "switcher": SwitcherScreen,
     "sessions": SessionsScreen,
     "memory": ChatPane,
+    "facts": MemoryScreen,
     "inbox": InboxScreen,
 }
 

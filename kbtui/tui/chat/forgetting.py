@@ -1,0 +1,60 @@
+"""Forgetting something: what says it is shown first, then taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbtui.text import clean_line, counted
+from kbtui.tui.chat.items import NoticeItem
+from kbtui.workspace.layout import short_name
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.memory.recall.forget import ForgetPlan
+
+
+async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:
+    """Show where something stands and forget it if the person agrees; None: it is left as it was.
+
+    Raises:
+        KbtuiError: it can't be done; a StoppedError where the person stopped it.
+    """
+    from kbtui.tui.diff.confirm import ConfirmScreen, watched
+
+    title = f"Forget {clean_line(text)}"
+    plan = await watched(
+        node, title, "Looking where it stands …", lambda _: kb.memory.forgetting.plan(text)
+    )
+    screen = ConfirmScreen(f"{title}?", _plan_text(plan), {"y": "forgets it"})
+    if await node.app.push_screen_wait(screen) is None:
+        return None
+    done = await watched(
+        node, title, "Taking it out …", lambda _: kb.memory.forgetting.forget(plan), writes=True
+    )
+    said = []
+    if plan.matches:
+        places = ", ".join(short_name(path) for path in done.paths)
+        said.append(f"{counted(len(plan.matches), 'line')} taken out of {places}.")
+    if done.commits:
+        said.append("The history can bring it back (F4).")
+    return NoticeItem(title="Forgotten", text=" ".join([*said, *done.left]))
+
+
+def _plan_text(plan: ForgetPlan) -> str:
+    """Describe what would be taken out, for a person to agree to."""
+    lines = []
+    if plan.matches:
+        files = len({match.path for match in plan.matches})
+        lines.append(
+            f"{counted(len(plan.matches), 'line')} in {counted(files, 'file')} would be taken out; "
+            "the history can bring them back (F4).\n"
+        )
+    for match in plan.matches:
+        place = f"{match.path}:{match.line}" if match.line else f"{match.path} (summary)"
+        lines.append(f"{clean_line(place)}\n  {clean_line(match.text)}")
+    lines += plan.notes
+    if plan.is_empty:
+        lines.append("It stands nowhere. It won't be written from now on either.")
+    return "\n".join(lines)

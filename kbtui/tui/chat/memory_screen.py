@@ -1,0 +1,385 @@
+"""What every prompt holds and weighs, what is remembered line by line, and what was kept lately."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from kbtui.errors import ConflictError, NotFoundError, StoppedError
+from kbtui.history.change import Actor
+from kbtui.presentation.actors import actor_name, committer
+from kbtui.presentation.deeds import deed, is_upkeep
+from kbtui.presentation.moments import day_said, said
+from kbtui.presentation.notes import Named, Names
+from kbtui.text import clean_line, counted
+from kbtui.tui.actions.registry import bindings
+from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell, with_errors_told
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.message import Message
+
+    from kbtui.history.objects.commit import Commit
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.sessions.store import Session
+
+MEMORY = "memory/MEMORY.md"
+_BESIDE_COLUMNS = 100
+_SHORT_ROWS = 20
+_WEEK = timedelta(days=7)
+_MOST_KEPT = 40
+_FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
+_PARTS = {
+    "identity": "who kbtui is", "tools": "tools", "bootstrap": "your files about you",
+    "skills": "how-tos", "MEMORY.md": "memory", "notes": "the last days", "earlier": "earlier talk",
+    "session": "this conversation", "index": "list of notes", "recall": "what fits the message",
+    "now": "the time", "message": "the message",
+}  # fmt: skip
+_LOOKS = (
+    ("█", "$primary"), ("▓", "$secondary"), ("█", "$accent"), ("▓", "$success"),
+    ("█", "$warning"), ("▓", "$error"), ("█", "$primary-lighten-2"), ("▓", "$accent-lighten-2"),
+)  # fmt: skip
+
+
+class Share(NamedTuple):
+    """A part of the prompt, and the tokens that it takes."""
+
+    name: str
+    tokens: int
+
+
+class Fact(NamedTuple):
+    """A line of the memory: its number, what it says, and who wrote it when; or a heading."""
+
+    line: int
+    raw: str
+    source: str = ""
+    is_heading: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it says, without its bullet."""
+        found = _FORM.fullmatch(self.raw)
+        return clean_line(self.raw.strip("# ") if self.is_heading or not found else found[2])
+
+
+class Held(NamedTuple):
+    """All that is shown: `kept` was written by kbtui this week, `dreams` says when Dream runs."""
+
+    shares: tuple[Share, ...]
+    facts: tuple[Fact, ...]
+    kept: tuple[Commit, ...]
+    names: Names
+    dreams: str
+
+
+def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
+    """Read all of it; called in a thread."""
+    from kbtui.agent.context import assemble
+
+    parts = assemble(kb, session, draft).parts
+    shares = tuple(Share(_PARTS.get(each.name, each.name), each.tokens) for each in parts)
+    since = datetime.now(UTC) - _WEEK
+    others = (Actor.YOU, Actor.IMPORT, Actor.SYNC)
+    kept = (
+        commit
+        for commit in kb.history.log(since=since)
+        if commit.actor not in others and not is_upkeep(commit)
+    )
+    names = Names(kb.library.infos())
+    return Held(shares, _facts(kb), tuple(islice(kept, _MOST_KEPT)), names, _dreams(kb))
+
+
+def _facts(kb: KnowledgeBase) -> tuple[Fact, ...]:
+    from kbtui.memory.edits.memory_file import heading_of, split_lines
+
+    try:
+        text = _memory_text(kb)
+        origins = kb.history.blame(MEMORY, text=text)
+    except NotFoundError:
+        return ()
+    found: list[Fact] = []
+    for number, line in enumerate(split_lines(text), 1):
+        raw = line.rstrip("\r\n")
+        if heading_of(raw) is not None:
+            found.append(Fact(number, raw, is_heading=True))
+        elif raw.strip():
+            origin = origins[number - 1]
+            day = f", {day_said(origin.time.astimezone().date())}" if origin.time else ""
+            found.append(Fact(number, raw, f"{actor_name(origin.actor, origin.origin)}{day}"))
+    return tuple(found)
+
+
+def _memory_text(kb: KnowledgeBase) -> str:
+    from kbtui.workspace.files import text_of
+
+    return text_of(kb.library.read(MEMORY))
+
+
+def _dreams(kb: KnowledgeBase) -> str:
+    last = next(iter(kb.memory.dream_log.log(1)), None)
+    was = (
+        f"Last Dream: {said(last.time)}." if last is not None else "Dream has changed nothing yet."
+    )
+    now = datetime.now(UTC)
+    due = kb.memory.next_dream(now)
+    if due is not None:
+        return f"{was} Next: {'soon' if due <= now else said(due)}."
+    by_itself = "when something is new" if kb.settings.dream.interval_hours else "on /dream alone"
+    return f"{was} Next: {by_itself}."
+
+
+def change_fact(kb: KnowledgeBase, fact: Fact, text: str) -> None:
+    """Let a line of the memory say something else; called in a thread.
+
+    Raises:
+        KbtuiError: the line is another one by now, or can't be written.
+    """
+    from kbtui.memory.edits.memory_file import split_lines
+    from kbtui.workspace.files import blob_id, text_of
+
+    data = kb.library.read(MEMORY)
+    lines = split_lines(text_of(data))
+    there = lines[fact.line - 1] if fact.line <= len(lines) else ""
+    if there.rstrip("\r\n") != fact.raw:
+        raise ConflictError("The line is another one by now.", "Try it again.")
+    found = _FORM.fullmatch(fact.raw)
+    end = there[len(fact.raw) :]
+    lines[fact.line - 1] = f"{found[1] if found else ''}{clean_line(text)}{end}"
+    kb.library.write(
+        MEMORY,
+        "".join(lines),
+        expecting=blob_id(data),
+        actor=Actor.YOU,
+        reason="a line of the memory was edited",
+    )
+
+
+def stacked_bar(shares: Sequence[Share], width: int, window: int = 0) -> Content:
+    """The parts beside each other, as long as they weigh, and below what each of them is."""
+    shown = [share for share in shares if share.tokens]
+    total = sum(share.tokens for share in shown)
+    bar, legend, at = Content(), Content(), 0
+    for number, share in enumerate(shown):
+        glyph, color = _LOOKS[number % len(_LOOKS)]
+        end = round(width * sum(each.tokens for each in shown[: number + 1]) / total)
+        bar += Content.styled(glyph * (end - at), color)
+        at = end
+        name = Content.assemble((f"{glyph} ", color), f"{share.name} ", f"{share.tokens:,}")
+        line = legend.plain.rpartition("\n")[2]
+        if line and len(line) + name.cell_length + 3 > width:
+            legend += Content("\n")
+        elif line:
+            legend += Content("   ")
+        legend += name
+    of = f" of {window:,}, {total / window:.0%}" if window else ""
+    said_total = Content.styled(f"{total:,} tokens{of}", "$text-muted")
+    return Content("\n").join([bar, legend, said_total])
+
+
+class FactList(RowList):
+    """The lines of the memory below their headings."""
+
+    def __init__(self, *, classes: str) -> None:
+        super().__init__(classes=classes)
+        self.facts: Sequence[Fact] = ()
+
+    @property
+    def fact(self) -> Fact | None:
+        """The line under the cursor; None on a heading."""
+        fact = self.facts[self.cursor] if self.cursor < len(self.facts) else None
+        return fact if fact is not None and not fact.is_heading else None
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Pass headings by in the direction of the step."""
+        cursor = super().validate_cursor(cursor)
+        way = 1 if cursor >= self.cursor else -1
+        beyond = range(cursor, len(self.facts) if way > 0 else -1, way)
+        return next((n for n in beyond if not self.facts[n].is_heading), self.cursor)
+
+    @property
+    def row_count(self) -> int:
+        """How many lines and headings there are."""
+        return len(self.facts)
+
+    def empty_text(self) -> Content:
+        """Say that there is nothing, and how there would be."""
+        return Content.styled(" Nothing is remembered yet. /remember keeps a line.", ".rows--muted")
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw a heading, or what a line says and who wrote it."""
+        fact = self.facts[index]
+        if fact.is_heading:
+            return [Content.styled(f" {fact.text}", ".rows--strong")]
+        source = Content.styled(clean_line(fact.source), ".rows--muted")
+        room = max(8, width - source.cell_length - 4)
+        text = Content(f"   {fact.text}").truncate(room, ellipsis=True, pad=True)
+        return [(text + "  " + source).truncate(width)]
+
+
+class MemoryScreen(Screen[None]):
+    """The weight of the prompt above; below it the memory, and what was kept this week."""
+
+    DEFAULT_CSS = """
+    MemoryScreen {
+        #memory-bar { height: auto; max-height: 40%; }
+        #memory-split { height: 1fr; layout: vertical; }
+        FactList { height: 2fr; }
+        #memory-week { height: 1fr; }
+        &.-beside #memory-split { layout: horizontal; }
+        &.-beside FactList { width: 3fr; height: 100%; }
+        &.-beside #memory-week { width: 2fr; height: 100%; }
+        &.-short #memory-bar, &.-short #memory-week { display: none; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("facts")]
+
+    def __init__(
+        self, kb: KnowledgeBase, session: Session | None = None, draft: str = "", window: int = 0
+    ) -> None:
+        """Show the prompt of a session with a draft, for a model with such a context window."""
+        super().__init__()
+        self._kb = kb
+        self._asked = session, draft
+        self._window = window
+        self._held: Held | None = None
+        self.rows = FactList(classes="framed")
+
+    def compose(self) -> ComposeResult:
+        """The bar, the lines, the week."""
+        yield Static(id="memory-bar", classes="framed")
+        with Divided(id="memory-split"):
+            yield self.rows
+            with VerticalScroll(id="memory-week", classes="framed", can_focus=False):
+                yield Static(id="memory-kept")
+        yield Hints()
+
+    def on_mount(self) -> None:
+        """Name the parts and read them."""
+        self.query_one("#memory-bar").border_title = "What a prompt holds"
+        self.rows.border_title = "Memory"
+        self.query_one("#memory-week").border_title = "Kept this week"
+        self.rows.focus()
+        self._read()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the week beside the memory where there is room."""
+        self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
+        self.set_class(event.size.height < _SHORT_ROWS, "-short")
+        self.call_after_refresh(self._draw)
+
+    def on_knowledge_changed(self, event: KnowledgeChanged) -> None:
+        """Show what was written meanwhile."""
+        event.stop()
+        self._read()
+
+    def _read(self) -> None:
+        run_latest(self, "memory", with_errors_told, self, self._show)
+
+    async def _show(self) -> None:
+        self._held = held = await asyncio.to_thread(read_held, self._kb, *self._asked)
+        self.rows.facts = held.facts
+        lines = sum(not fact.is_heading for fact in held.facts)
+        self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
+        self.rows.rows_changed()
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._held is None:
+            return
+        bar = self.query_one("#memory-bar", Static)
+        bar.update(stacked_bar(self._held.shares, max(1, bar.content_size.width), self._window))
+        kept = [_kept(commit, self._held.names) for commit in self._held.kept]
+        nothing = Content.styled("kbtui has written nothing this week.", "$text-muted")
+        dreams = Content.styled(self._held.dreams, "$text-muted")
+        text = Content("\n").join([*(kept or [nothing]), Content(), dreams])
+        self.query_one("#memory-kept", Static).update(text)
+
+    # Keys
+
+    def action_down(self) -> None:
+        """Next line."""
+        self.rows.cursor += 1
+
+    def action_up(self) -> None:
+        """Previous line."""
+        self.rows.cursor -= 1
+
+    def action_edit(self) -> None:
+        """Change what the line says."""
+        if self.rows.fact is not None:
+            run_latest(self, "change", with_errors_told, self, self._edit, self.rows.fact)
+
+    async def _edit(self, fact: Fact) -> None:
+        from kbtui.tui.widgets.dialogs import TextDialog
+
+        text = await self.app.push_screen_wait(TextDialog("Edit the line", fact.text))
+        if text is not None and text != fact.text:
+            await asyncio.to_thread(change_fact, self._kb, fact, text)
+            self._read()
+
+    def action_forget(self) -> None:
+        """Forget it, after a look at all that says it."""
+        if self.rows.fact is not None:
+            run_latest(self, "change", with_errors_told, self, self._forget, self.rows.fact)
+
+    async def _forget(self, fact: Fact) -> None:
+        from kbtui.tui.chat.forgetting import forget_asked
+
+        try:
+            forgotten = await forget_asked(self, self._kb, fact.text)
+        except StoppedError as stopped:
+            tell(self, stopped.message)
+            return
+        if forgotten is not None:
+            tell(self, f"{forgotten.title}. {forgotten.text}")
+            self._read()
+
+    def action_why(self) -> None:
+        """Show where the line comes from."""
+        from kbtui.tui.notes.why import WhyScreen
+
+        if self.rows.fact is not None:
+            self.app.push_screen(WhyScreen(self._kb, MEMORY, self.rows.fact.line), self._go_on)
+
+    def _go_on(self, there: Message | None) -> None:
+        if there is not None:
+            leave_for(self, there)
+
+    def on_row_list_selected(self, event: RowList.Selected) -> None:
+        """Open the line that was clicked."""
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the memory at the line."""
+        fact = self.rows.fact
+        leave_for(self, OpenEntry(MEMORY, fact.line if fact is not None else None))
+
+    def action_back(self) -> None:
+        """Close it."""
+        self.dismiss(None)
+
+
+def _kept(commit: Commit, names: Names) -> Content:
+    """One deed of the week: when, who, what."""
+    pieces = deed(commit, names).pieces
+    drawn = (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
+    when = Content.styled(f"{said(commit.time)}  ", "$text-muted")
+    return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)

@@ -29,6 +29,7 @@ from kbtui.history.intent import Intent, IntentLog, Outcome
 from kbtui.history.looking.diff import moves_of, path_changes
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import (
+    OUTSIDE,
     Actor,
     Changed,
     Commit,
@@ -101,7 +102,6 @@ class CommitEvents:
 
 
 log = logging.getLogger(__name__)
-OUTSIDE = "Edited outside kbtui."
 _REMOVED = f"{MACHINE}/removed.json"
 Edits = dict[str, "bytes | None"]
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]

@@ -332,9 +332,15 @@ class Undo:
 
         Raises:
             UndoConflictError: Lines were changed again.
-            UsageError: There is no such path or hunk in the commit, or nothing is left to undo.
+            UsageError: There is no such path or hunk in the commit, nothing is left to undo, or it
+                is how the files were found, before which there is nothing.
         """
         commit = self._log.commit(identifier)
+        if commit.is_found:
+            raise UsageError(
+                "This is how kbtui found your files: taking it back would delete them.",
+                "`kbtui delete NOTE` deletes one note, and so does `d` in the app.",
+            )
         whole = _chosen(commit, [])
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
@@ -369,14 +375,15 @@ class Undo:
     def last(self, commits: Iterable[Commit]) -> Commit:
         """The newest of commits that can be taken back: no undo, and none that is undone already.
 
-        What kbtui does by itself isn't meant either: a sync's merge, what follows from others.
+        What kbtui does by itself isn't meant either (a sync's merge, what follows from others),
+        and what somebody did with another program is theirs: nobody may lose it by one word.
 
         Raises:
             UsageError: There is none.
         """
         undone: set[str] = set()
         for commit in commits:
-            is_own = commit.actor is Actor.SYNC or commit.body == SHIPPED
+            is_own = commit.actor is Actor.SYNC or commit.body == SHIPPED or commit.is_outside
             if commit.id in undone:
                 continue
             if commit.origin.undoes is not None:

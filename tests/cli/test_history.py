@@ -101,23 +101,39 @@ def test_undo_of_what_was_changed_again_is_a_conflict_and_changes_nothing(told: 
 
 
 def test_undo_alone_takes_back_the_last_change_and_says_which(told: Command) -> None:
-    file = told.file("knowledge/topics/docker.md")
-    edited = file.read_text()
+    ann, file = told.file("knowledge/people/ann.md"), told.file("knowledge/topics/docker.md")
     first = told.ok("undo")
-    assert "Taking back topics/docker" in first.out
-    assert "Zwei" not in file.read_text()
-    back = first.err.rpartition("kbtui undo ")[2].strip()
-    told.ok("undo", back)
-    assert file.read_text() == edited, "as it says it comes back"
+    assert "people/ann created" in first.out
+    assert not ann.exists()
+    assert "Zwei" in file.read_text(), "what was edited with another program stays"
+    told.ok("undo", first.err.rpartition("kbtui undo ")[2].strip())
+    assert ann.exists(), "as it says it comes back"
     told.ok("undo")
-    assert "people/ann created" in told.ok("undo").out, "and then the change before that"
-    assert not told.file("knowledge/people/ann.md").exists()
-    told.ok("undo")
+    asked = told("undo")
+    assert "topics/docker created" in asked.out
+    assert asked.status != 0, "it was edited since: which side is to stand is asked"
+    told.ok("undo", "--prefer", "before")
     assert not file.exists()
     done = told("undo")
     assert (done.status, done.out) == (2, "")
     assert "no change to take back" in done.err
     assert told.file("skills/knowledge-base/SKILL.md").exists(), "what kbtui put there stays"
+
+
+def test_no_undo_takes_a_vault_as_it_was_found_away(kbtui: Command, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    note = vault / "Home.md"
+    note.write_text("# Home\n")
+    assert kbtui.bare("-w", str(vault), "list").status == 0
+    alone = kbtui.bare("-w", str(vault), "undo")
+    assert (alone.status, "no change to take back" in alone.err) == (2, True)
+    found = kbtui.bare("-w", str(vault), "log", "--json").json[-1]["commit"]
+    for arguments in ((found,), (found, "--path", "Home.md"), (found, "--hunk", "1")):
+        refused = kbtui.bare("-w", str(vault), "undo", *arguments)
+        assert refused.status == 2
+        assert "This is how kbtui found your files" in refused.err
+    assert note.read_text() == "# Home\n"
 
 
 def test_undo_alone_takes_back_a_whole_import(kbtui: Command, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ RESTORED = "Restored from "
 """How the reason of every restore begins."""
 SHIPPED = "The how-to documents that come with kbtui."
 """The reason for which kbtui puts its own files into a workspace."""
+OUTSIDE = "Edited outside kbtui."
+"""The reason of a change that somebody made with another program, and kbtui only recorded."""
 
 
 class Actor(StrEnum):
@@ -200,6 +202,16 @@ class Commit:
     def who(self) -> str:
         """Who made it, in a word or a name."""
         return self.origin.author or self.actor.value
+
+    @property
+    def is_outside(self) -> bool:
+        """True if it records what was done with another program."""
+        return self.body == OUTSIDE
+
+    @property
+    def is_found(self) -> bool:
+        """True of the files as kbtui found them when it first saw the folder."""
+        return self.parent is None and self.is_outside
 
     @property
     def brings_back(self) -> bool:

@@ -233,7 +233,7 @@ ACTIONS: tuple[Action, ...] = (
     _notes("move", "m", "Move", "Move the entry to another category; links are repaired."),
     _notes("delete", "d", "Delete", "Delete the entry (can be undone)."),
     _notes("backlinks", "b", "Links", "Show what links here and where this links."),
-    _notes("tags", "t", "Tags", "Show only entries with a tag."),
+    _notes("tags", "t", "Tags", "Show all tags and how many entries have each; search for one."),
     _notes("tasks", "T", "Tasks", "Show the tasks of all notes that aren't done, and go to one."),
     _notes("map", "g", "Map", "Show what links to the entry and what it links to, and walk there.",
            priority=True),

@@ -209,14 +209,16 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
-    """Choose one of all tags."""
+    """Choose one of all tags, each with how many entries have it."""
     from kbtui.tui.widgets.dialogs import PickDialog
     from kbtui.tui.widgets.row_list import Choice
 
     counts = await asyncio.to_thread(kb.library.tags)
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in ranked]
-    return await node.app.push_screen_wait(PickDialog("Tags", choices))
+    if not counts:
+        tell(node, "No note has a tag.")
+        return None
+    choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in counts.items()]
+    return await node.app.push_screen_wait(PickDialog(f"Tags {len(counts):,}", choices))
 
 
 class PlacedTask(NamedTuple):

@@ -12,7 +12,15 @@ from textual.containers import Vertical
 
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.messages import AskAbout, OpenEntry, OpenHistory, go_to, tell, with_errors_told
+from kbtui.tui.messages import (
+    AskAbout,
+    OpenEntry,
+    OpenHistory,
+    OpenSearch,
+    go_to,
+    tell,
+    with_errors_told,
+)
 from kbtui.tui.notes import entry_actions
 from kbtui.tui.notes.entry_view import EntryView
 from kbtui.tui.notes.tree_panel import TreePanel
@@ -467,10 +475,10 @@ class NotesPane(Vertical):
 
     @_beside
     async def action_tags(self, kb: KnowledgeBase) -> None:
-        """Choose a tag and show only its entries."""
+        """Choose a tag and search for the entries that have it."""
         tag = await entry_actions.pick_tag(self, kb)
         if tag is not None:
-            await self.panel.start_filter(f"#{tag}")
+            self.post_message(OpenSearch(f'tag:"{tag}"' if " " in tag else f"tag:{tag}"))
 
     @_beside
     async def action_tasks(self, kb: KnowledgeBase) -> None:

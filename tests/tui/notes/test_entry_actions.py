@@ -128,18 +128,6 @@ async def test_an_undo_that_cannot_be_made_changes_nothing_and_says_why(tmp_path
         assert notes.current_path == ALICE
 
 
-async def test_t_filters_by_a_tag(tmp_path):
-    app = NotesApp(make_kb(tmp_path))
-    async with app.run_test() as pilot:
-        notes = await ready(pilot)
-        await pilot.press("t")
-        await until(pilot, lambda: len(app.screen_stack) == 2)
-        await pilot.press(*"data", "enter")
-        tree = notes.knowledge_tree
-        await until(pilot, lambda: tree.filtering)
-        assert [row.key for row in tree.rows] == ["topics/", "knowledge/topics/postgresql.md"]
-
-
 async def test_every_action_of_the_registry_can_be_carried_out():
     from kbtui.tui.actions.registry import actions
     from kbtui.tui.history.history import HistoryScreen

@@ -27,8 +27,14 @@ _LAID_OUT = (
 )
 _NANOBOTS = frozenset({*_LAID_OUT, *BOOTSTRAP_FILES, "HEARTBEAT.md", "memory/.dream_cursor"})
 _DATED = re.compile(r"memory/\d{4}-\d{2}-\d{2}.*\.md|sessions/[^/.][^/]*\.jsonl?")
-# What other programs for notes keep beside them: with one of these, a folder "knowledge" is theirs.
-_OTHERS = (".obsidian", "logseq", ".zk", ".foam", "dendron.yml")
+PROGRAMS = {
+    ".obsidian": "Obsidian",
+    "logseq": "Logseq",
+    ".zk": "zk",
+    ".foam": "Foam",
+    "dendron.yml": "Dendron",
+}
+"""Programs for notes by what they keep beside them; a folder "knowledge" there is theirs."""
 
 
 class NotAnsweringError(WorkspaceError):
@@ -140,7 +146,7 @@ def is_folder_of_notes(root: Path) -> bool:
 
 def is_anothers(folder: Path) -> bool:
     """True if another program for notes keeps what it needs there, as ``.obsidian/``."""
-    return any((folder / name).exists() for name in _OTHERS)
+    return any((folder / name).exists() for name in PROGRAMS)
 
 
 def is_nanobots(root: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.prompt import PaneKey
+    from kbtui.tui.chat.start import StartPanel
     from kbtui.tui.messages import Severity
 
 _TICK_SECONDS = 0.2
+_WAYS = frozenset("1234")
 
 
 class ChatPane(Pane):
@@ -88,6 +91,7 @@ class ChatPane(Pane):
         self.completions = Completions(self.prompt, self.popup)
         self._conversation: Conversation | None = None
         self._drafts: Drafts | None = None
+        self.start: StartPanel | None = None
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
@@ -132,21 +136,43 @@ class ChatPane(Pane):
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """The knowledge base is open: restore the draft, send what waits."""
-        from kbtui.tui.chat.commands import first_model
-
         self.kb = kb
         self.completions.knowledge_ready(kb)
         self.prompt.history_of_input.attach(kb.workspace.root)
         self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
-        self.run(first_model(self, kb))
+        self.run(self._begin(kb), "begin")
         early, self._early = self._early, []
         for each in early:
             self._start(*each)
 
+    async def _begin(self, kb: KnowledgeBase) -> None:
+        """Show the ways in where nothing was said yet; see which model answers."""
+        from kbtui.tui.chat import start
+        from kbtui.tui.chat.commands import first_model
+
+        is_first = await asyncio.to_thread(start.is_first, kb)
+        if is_first and not self.conversation.busy and self.conversation.session is None:
+            self.start = start.StartPanel(kb, self._take_way)
+            self.transcript.greets = False
+            await self.mount(self.start, before=self.transcript)
+        await first_model(self, kb, quiet=is_first)
+
+    def _take_start_away(self) -> None:
+        """Something was said: the ways in are gone for good."""
+        if self.start is None or self.kb is None:
+            return
+        from kbtui.tui.chat.start import remember_start
+
+        self.start.remove()
+        self.start, self.transcript.greets = None, True
+        self.run_worker(partial(remember_start, self.kb), thread=True, group="start")
+
     def knowledge_changed(self) -> None:
         """Entries changed: complete from the new ones."""
         self.completions.forget()
+        if self.start is not None:
+            self.start.look()
 
     def insert_reference(self, path: str) -> None:
         """Put ``@entry`` into the prompt and go there."""
@@ -216,6 +242,9 @@ class ChatPane(Pane):
     def changed(self) -> None:
         """Session, model or cost may be different now: the header is drawn anew."""
         self.post_message(self.Changed())
+        if self.start is not None:
+            self.start.display = self.conversation.session is None
+            self.start.look()
 
     def focus_prompt(self) -> None:
         """Go to the prompt."""
@@ -266,6 +295,9 @@ class ChatPane(Pane):
         from kbtui.tui.chat.items import failure
 
         self.popup.hide()
+        if self.start is not None and text.strip() in _WAYS:
+            self._take_way(int(text) - 1)
+            return
         self.prompt.history_of_input.add(text)
         try:
             command = parse_command(text)
@@ -275,9 +307,16 @@ class ChatPane(Pane):
                 self.prompt.replace_text(text)  # to be corrected
             return
         if command is None:
+            self._take_start_away()
             self.conversation.send(text.strip())
         else:
             self.run_command(command)
+
+    def _take_way(self, way: int) -> None:
+        from kbtui.tui.chat.start import take
+
+        if self.kb is not None:
+            self.run(take(self, self.kb, way))
 
     def run_command(self, command: Command) -> None:
         """Carry out a slash command; one that can't do without words gets them in the prompt."""

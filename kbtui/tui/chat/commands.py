@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import Session, SessionInfo
     from kbtui.tui.chat.host import ChatHost, CommandFunction
 
-OFFLINE_CARD = """\
-Browsing, editing, search and history work as they are. For a full agent, any of these will do:
-  · run a model on this machine: with Ollama (https://ollama.com), `kbtui setup` in a shell
-    fetches one that fits, and tries it; what runs already is listed by /model
-  · enter a provider's key with /model: it is tested once and kept in your keyring
-  · give the address of an OpenAI-compatible server with /model"""
-
 # Sessions
 
 
@@ -122,13 +115,14 @@ def _named(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:
 # Model, context, cost
 
 
-async def first_model(host: ChatHost, kb: KnowledgeBase) -> None:
-    """See which model answers; where none does, tell who is new here what can be done."""
+async def first_model(host: ChatHost, kb: KnowledgeBase, *, quiet: bool) -> None:
+    """See which model answers, and tell it, unless that is said elsewhere."""
     status = await _read_model(host, kb)
-    if status.offline and status.reason:
-        new = not await asyncio.to_thread(kb.sessions.list)
-        host.tell(NoticeItem(title=status.reason, text=OFFLINE_CARD if new else ""))
-    elif status.reason:
+    if quiet or not status.reason:
+        return
+    if status.offline:
+        host.tell(NoticeItem(title=status.reason))
+    else:
         host.tell(
             NoticeItem(title=f"Using {status.name}", text=f"{status.reason} /model changes it.")
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
+    from kbtui.tui.actions.registry import Command
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.prompt import Prompt
@@ -58,6 +59,9 @@ class ChatHost(Protocol):
 
     def run(self, work: Coroutine[None, None, None], group: str = "command") -> None:
         """Do something beside the screen; what goes wrong is said in the conversation."""
+
+    def run_command(self, command: Command) -> None:
+        """Carry out a slash command."""
 
     def post_message(self, message: Message) -> bool:
         """Ask the main screen for something."""

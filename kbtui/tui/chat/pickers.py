@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import SessionInfo
 
 _YES = "y"
+_NONE_HERE = (
+    "\nWith Ollama (https://ollama.com), `kbtui setup` in a shell fetches a model that fits this "
+    "machine, and tries it."
+)
 
 
 async def may_leave(app: App[object], chosen: Destination) -> bool:
@@ -91,9 +95,10 @@ class ModelScreen(Dialog["Destination"]):
             Choice("another model or server ...", "by name, address and key", _Offer()),
             Choice("offline", "no model: quotes your notes", _Offer(name=OFFLINE, asks=False)),
         ]
-        self.query_one(Static).update(
-            Content.assemble("In use: ", (clean_line(now.name), "bold"), f"  {now.reason}")
-        )
+        told = Content.assemble("In use: ", (clean_line(now.name), "bold"), f"  {now.reason}")
+        if not found:
+            told += Content.styled(_NONE_HERE, "$text-muted")
+        self.query_one(Static).update(told)
         self.query_one(ChoiceList).show_choices(choices)
 
     @on(RowList.Selected)

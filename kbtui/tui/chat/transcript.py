@@ -129,6 +129,8 @@ class Transcript(FlowView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._cursor: Item | None = None
+        self.greets = True
+        """Whether an empty conversation says what it is for."""
 
     def items_gone(self) -> None:
         """Select nothing where the selected item is gone."""
@@ -294,7 +296,7 @@ class Transcript(FlowView, can_focus=True):
         """An empty conversation says what it is for, at the foot of the pane."""
         width = self.size.width
         at = y - (self.size.height - len(WELCOME) - 1)
-        text = WELCOME[at] if 0 <= at < len(WELCOME) else ""
+        text = WELCOME[at] if self.greets and 0 <= at < len(WELCOME) else ""
         style = self.get_visual_style("chat--muted").rich_style
         return Strip([Segment(f"   {text}"[:width].ljust(width), style)], width)
 

@@ -139,6 +139,8 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
 class PickDialog(_ListDialog[str]):
     """Chooses one of many by typing a part of it; perhaps a new one."""
 
+    PLACEHOLDER = "type to filter, or a new name"
+
     def __init__(self, title: str, choices: Sequence[Choice], *, new: str = "") -> None:
         """Ask with `title`; `new` is what a new value is called, empty where there can't be one."""
         super().__init__()
@@ -148,14 +150,22 @@ class PickDialog(_ListDialog[str]):
 
     def compose_question(self) -> ComposeResult:
         """The filter and the choices."""
-        yield Input(placeholder="type to filter" + (", or a new name" if self._new else ""))
+        yield Input(placeholder=self.PLACEHOLDER if self._new else "type to filter")
         yield ChoiceList(self._all)
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Offer other choices; the filter stays."""
+        self._all = list(choices)
+        self._show(self.query_one(Input).value)
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
-        wanted = fold(event.value).strip()
+        self._show(event.value)
+
+    def _show(self, typed: str) -> None:
+        wanted = fold(typed).strip()
         shown = [choice for choice in self._all if wanted in fold(choice.label)]
-        typed = clean_line(event.value)
+        typed = clean_line(typed)
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))
         self.choices.show_choices(shown)

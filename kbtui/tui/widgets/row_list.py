@@ -286,6 +286,7 @@ class ChoiceList(RowList):
         id: str | None = None,
     ) -> None:
         self._choices = list(choices)
+        self.empty = "Nothing matches."
         super().__init__(id=id)
 
     def show_choices(self, choices: Sequence[Choice], cursor: int = 0) -> None:
@@ -305,7 +306,7 @@ class ChoiceList(RowList):
 
     def empty_text(self) -> Content:
         """Say that nothing is left."""
-        return Content.styled(" Nothing matches.", ".rows--muted")
+        return Content.styled(f" {self.empty}", ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and remark."""

@@ -351,12 +351,20 @@ async def test_a_long_session_shows_its_end_at_once_and_more_on_demand(shell) ->
     assert len([i for i in shell.transcript.items if isinstance(i, UserItem)]) == 130
 
 
-async def test_the_first_run_names_three_ways_to_a_model(tmp_path: Path, monkeypatch) -> None:
+async def test_the_first_run_leads_to_three_ways_to_a_model(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("KBTUI_MODEL")
     async with running(tmp_path / "kb") as shell:
-        await shell.until(lambda: "Ollama" in shell.text)
-        for way in ("Ollama", "provider's key", "OpenAI-compatible"):
-            assert way in shell.text
+        await shell.until(lambda: shell.chat.start is not None)
+        await shell.until(lambda: "none found here yet" in shell.chat.start.render().plain)
+        assert shell.transcript.items == []
+        await shell.say("3", wait=False)
+        await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
+        await shell.until(lambda: shell.app.screen.query_one("ChoiceList").row_count > 3)
+        shown = str(shell.app.screen.query("Static").first().content)
+        offered = [each.detail for each in shell.app.screen.query_one("ChoiceList")._choices]
+        assert "Ollama" in shown
+        assert any("with a key of" in each for each in offered)
+        assert any("address" in each for each in offered)
 
 
 async def test_who_has_chosen_offline_is_left_alone(shell) -> None:

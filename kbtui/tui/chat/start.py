@@ -1,0 +1,261 @@
+"""The first start: what kbtui is, and four ways in, each of which ticks itself when it is done.
+
+It stands above the conversation of a workspace in which nothing was said yet, and goes for good
+with the first message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual import work
+from textual.content import Content
+from textual.widget import Widget
+
+from kbtui.text import clean_line, counted
+from kbtui.tui.actions.registry import Command, slash_commands
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.state import read_state, workspace_state, write_state
+from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.row_list import Choice
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.geometry import Size
+
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.chat.host import ChatHost
+
+_MARGIN = 3
+_NAMES = (
+    "Bring your notes",
+    "Bring your conversations",
+    "Choose a model",
+    "Or just type",
+)
+_NAME_COLUMNS = max(map(len, _NAMES)) + 2
+_LEAST_REMARK = 16
+_ROOMY_ROWS = 20
+_ABOUT = (
+    "What you tell me becomes notes; what you ask is answered",
+    "from them. All of it is yours, in plain files.",
+)
+
+
+class Way(NamedTuple):
+    """How far one of the ways is: what there is to know about it, and whether it is done."""
+
+    remark: str
+    done: bool = False
+
+
+_AHEAD = (
+    Way("a vault or folder, used where it is"),
+    Way("from Claude, ChatGPT, Gemini ..."),
+    Way("looking around ..."),
+    Way("I keep what you say, and quote it"),
+)
+
+
+def is_first(kb: KnowledgeBase) -> bool:
+    """True until something was said in the workspace; what an import brought doesn't count."""
+    if read_state(_mark(kb)):
+        return False
+    return not any(each.messages and not each.untouched for each in kb.sessions.list())
+
+
+def remember_start(kb: KnowledgeBase) -> None:
+    """Never show it again here."""
+    write_state(_mark(kb), "1\n")
+
+
+def _mark(kb: KnowledgeBase) -> Path:
+    return workspace_state(kb.workspace.root) / "started"
+
+
+def ways(kb: KnowledgeBase) -> tuple[Way, ...]:
+    """How far each is; reads files and may ask servers on this machine, so it is for a thread."""
+    return _notes(kb), _conversations(kb), _model(kb), _AHEAD[3]
+
+
+def _notes(kb: KnowledgeBase) -> Way:
+    count = sum(info.is_entry for info in kb.library.infos())
+    return Way(f"{counted(count, 'note')} here", done=True) if count else _AHEAD[0]
+
+
+def _conversations(kb: KnowledgeBase) -> Way:
+    count = sum(each.untouched for each in kb.sessions.list())
+    return Way(f"{counted(count, 'conversation')} here", done=True) if count else _AHEAD[1]
+
+
+def _model(kb: KnowledgeBase) -> Way:
+    status = kb.models.describe(look=True)
+    if not status.offline:
+        return Way(f"{clean_line(status.name)} answers", done=True)
+    if status.chosen:
+        return Way("none: answers are quoted from your notes", done=True)
+    return Way("none found here yet; a key will do")
+
+
+class StartPanel(Widget):
+    """Shows the four ways; a number and Enter in the prompt, or a click, takes one.
+
+    Args:
+        kb: What is looked at to see which of them are done.
+        taken: Called with the one that was clicked, counted from 0.
+    """
+
+    DEFAULT_CSS = """
+    StartPanel { height: auto; padding: 1 0 0 0; }
+    StartPanel.-tight { padding: 0; }
+    """
+
+    def __init__(self, kb: KnowledgeBase, taken: Callable[[int], None]) -> None:
+        super().__init__(id="start")
+        self.ways: tuple[Way, ...] = _AHEAD
+        self._kb = kb
+        self._taken = taken
+
+    def on_mount(self) -> None:
+        """See what is done already."""
+        self.look()
+
+    def look(self) -> None:
+        """See anew what is done."""
+        run_latest(self, "ways", self._look)
+
+    async def _look(self) -> None:
+        found = await asyncio.to_thread(ways, self._kb)
+        if found != self.ways:
+            self.ways = found
+            self.refresh(layout=True)
+
+    # Drawing
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002
+        """As wide as there is room."""
+        return container.width
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """As many rows as it has lines."""
+        return len(self._lines(width)[0])
+
+    def render(self) -> Content:
+        """What it is, and the ways."""
+        return Content("\n").join(self._lines(self.size.width)[0])
+
+    def _lines(self, width: int) -> tuple[list[Content], list[int | None]]:
+        """The lines, and for each the way that it belongs to."""
+        roomy = self.app.size.height >= _ROOMY_ROWS
+        self.set_class(not roomy, "-tight")
+        lines: list[Content] = []
+        of: list[int | None] = []
+        if roomy:
+            lines += [Content.styled("kbtui", "bold $primary"), *map(Content, _ABOUT), Content()]
+            of += [None] * len(lines)
+        beside = width - _MARGIN * 2 - _NAME_COLUMNS >= _LEAST_REMARK
+        for number, (name, way) in enumerate(zip(_NAMES, self.ways, strict=True)):
+            drawn = _drawn(number, name, way, beside=beside, below=roomy and not beside)
+            lines += drawn
+            of += [number] * len(drawn)
+        if roomy:
+            lines += [Content(), Content.styled("A number and Enter, or a click.", "$text-muted")]
+            of += [None, None]
+        room = max(1, width - _MARGIN)
+        inset = Content(" " * _MARGIN)
+        return [inset + line.truncate(room, ellipsis=True) for line in lines], of
+
+    def on_click(self, event: events.Click) -> None:
+        """Take the way that was clicked."""
+        of = self._lines(self.size.width)[1]
+        at = event.get_content_offset(self)
+        way = of[at.y] if at is not None and at.y < len(of) else None
+        if way is not None:
+            self._taken(way)
+
+
+def _drawn(number: int, name: str, way: Way, *, beside: bool, below: bool) -> list[Content]:
+    """A way in one line or two, with a tick in place of the number's colour where it is done."""
+    sign = ("✓", "bold $success") if way.done else (str(number + 1), "bold $accent")
+    line = Content.assemble(sign, "  ", name)
+    remark = Content.styled(clean_line(way.remark), "$text-muted")
+    if beside:
+        return [line + Content(" " * (_NAME_COLUMNS - len(name))) + remark]
+    return [line, Content("   ") + remark] if below else [line]
+
+
+class NearbyDialog(PickDialog):
+    """Chooses a place of the disk, of those that are found nearby or by writing another one."""
+
+    PLACEHOLDER = "type to filter, or write where it is"
+
+    def __init__(self, title: str, look: Callable[[], Sequence[Choice]], new: str) -> None:
+        super().__init__(title, [], new=new)
+        self._look_around = look
+
+    def on_mount(self) -> None:
+        """Look around."""
+        self.choices.empty = "Looking around ..."
+        self._look()
+
+    @work
+    async def _look(self) -> None:
+        found = await asyncio.to_thread(self._look_around)
+        self.choices.empty = "None found nearby: write or paste where it is."
+        self.offer(found)
+
+
+def nearby_notes(here: Path) -> list[Choice]:
+    """Folders of notes around, without the one that is open; for a thread."""
+    from kbtui.workspace.known import known_workspaces
+    from kbtui.workspace.nearby import NotesNearby, notes_nearby
+
+    known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
+    found = {each.path: each for each in (*known, *notes_nearby())}
+    return [
+        _choice(each.path, each.program or "notes")
+        for each in found.values()
+        if each.path != here and not each.path.is_relative_to(here)
+    ]
+
+
+def nearby_exports(_here: Path) -> list[Choice]:
+    """Files around that look like exports; for a thread."""
+    from kbtui.workspace.nearby import exports_nearby
+
+    return [_choice(path, "") for path in exports_nearby()]
+
+
+def _choice(path: Path, program: str) -> Choice:
+    place = str(path.parent)
+    home = str(Path.home())
+    if place == home or place.startswith(f"{home}/"):
+        place = place.replace(home, "your home", 1)
+    told = f"{program} · in {place}" if program else f"in {place}"
+    return Choice(path.name or str(path), told, str(path))
+
+
+async def take(host: ChatHost, kb: KnowledgeBase, way: int) -> None:
+    """Take one of the ways in."""
+    root = kb.workspace.root
+    if way == 0:
+        question = NearbyDialog("Bring your notes", lambda: nearby_notes(root), "a folder")
+        await _asked(host, question, "/workspaces")
+    elif way == 1:
+        question = NearbyDialog(
+            "Bring your conversations", lambda: nearby_exports(root), "a file or folder"
+        )
+        await _asked(host, question, "/import")
+    elif way == 2:
+        host.run_command(Command(slash_commands()["/model"], ""))
+    else:
+        host.focus_prompt()
+
+
+async def _asked(host: ChatHost, question: NearbyDialog, command: str) -> None:
+    chosen = await host.app.push_screen_wait(question)
+    if chosen:
+        host.run_command(Command(slash_commands()[command], chosen))

@@ -42,22 +42,29 @@ def _see_to_utf8() -> None:
 
 
 def _names_no_command(argv: Sequence[str]) -> bool:
-    """True if there is nothing but, perhaps, the option that names the workspace."""
+    """True if there is nothing but, perhaps, a workspace: its path, or the option with it."""
     if not argv:
         return True
     first = argv[0]
+    if len(argv) == 1 and _is_path(first):
+        return True
     if first in {"-w", "--workspace"}:
         return len(argv) == 2  # the option and its value
     attached = first.startswith("--workspace=") or (first[:2] == "-w" and len(first) > 2)
     return attached and len(argv) == 1
 
 
+def _is_path(argument: str) -> bool:
+    """True of what can only be a path: no command has such a name."""
+    return argument in {".", "..", "~"} or (os.sep in argument and not argument.startswith("-"))
+
+
 def _named_workspace(argv: Sequence[str]) -> str | None:
     if not argv:
         return None
     first = argv[0]
-    if len(argv) == 2:
-        return argv[1]
+    if len(argv) == 2 or _is_path(first):
+        return argv[-1]
     return first.partition("=")[2] if first.startswith("--") else first[2:]
 
 

@@ -115,6 +115,9 @@ def test_the_reference_names_every_command_once() -> None:
         (["-wx"], "x"),
         (["--workspace", "x"], "x"),
         (["--workspace=x"], "x"),
+        (["./x"], "./x"),
+        (["/a/list"], "/a/list"),
+        (["."], "."),
     ],
 )
 def test_without_a_command_the_app_starts(
@@ -128,7 +131,7 @@ def test_without_a_command_the_app_starts(
 
 
 @pytest.mark.parametrize(
-    "argv", [["list"], ["-w", "x", "list"], ["-w"], ["--help"], ["-w", "x", "-h"]]
+    "argv", [["list"], ["-w", "x", "list"], ["-w"], ["--help"], ["-w", "x", "-h"], ["./x", "list"]]
 )
 def test_with_a_command_it_does_not(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["kbtui", *argv])

@@ -289,6 +289,10 @@ ACTIONS: tuple[Action, ...] = (
     _history("filter", "slash", "Filter", "Show only changes that match.", show=True),
     _history("back", "q,escape", "Back", "Close the history.", show=True),
     _past("now", "T,escape", "Back to now", "Leave the past.", show=True),
+    _past("earlier", "comma", "Earlier", "Go back by one change.", show=True),
+    _past("later", "full_stop", "Later", "Go on by one change.", show=True),
+    _past("day_before", "less_than_sign", "Day before", "Go back to the end of the day before."),
+    _past("day_after", "greater_than_sign", "Day after", "Go on to the end of the next day."),
     _past("restore", "R", "Restore entry", "Make the entry what it was then.", show=True),
     _past("compare", "c", "Compare with now", "Show what changed in the entry since.", show=True),
     _past("search", "s", "Search then", "Search what was there then.", show=True),
@@ -458,6 +462,10 @@ def matching_commands(typed: str) -> list[Action]:
 
 _NAMES = {
     "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "question_mark": "?",

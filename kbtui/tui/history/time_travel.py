@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import on
 from textual.content import Content
@@ -13,14 +14,16 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names, name_of
-from kbtui.text import shorten
+from kbtui.text import counted, shorten
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
+from kbtui.tui.history.time_slider import TimeSlider, read_commits
 from kbtui.tui.messages import (
     AskAbout,
     OpenEntry,
@@ -31,6 +34,7 @@ from kbtui.tui.messages import (
     tell_error,
     with_errors_told,
 )
+from kbtui.tui.notes.knowledge_tree import Mark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.hints import Hints
@@ -43,11 +47,14 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
     from kbtui.history.history import History
+    from kbtui.history.looking.reading import HistoryReader
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.recall.names import NamedLine
     from kbtui.search.results import SearchResult
 
+_STEP_SECONDS = 0.08
+"""Seconds that one stands at a change until its notes are read: one may only pass by."""
 _READING = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
      "tags", "map"}
@@ -128,7 +135,7 @@ class PastPane(NotesPane):
     BINDINGS: ClassVar[list[BindingType]] = [*_REFUSED, *bindings("past")]
 
     class Wanted(Message):
-        """Something is to be done with the past: ``now``, ``restore`` or ``compare``."""
+        """Something is to be done with the past: ``now``, ``restore``, ``compare``, or a step."""
 
         def __init__(self, what: str, path: str | None) -> None:
             super().__init__()
@@ -161,9 +168,47 @@ class PastPane(NotesPane):
         """Show what has changed in the entry since."""
         self.post_message(self.Wanted("compare", self.target()))
 
+    def action_earlier(self) -> None:
+        """Go back by one change."""
+        self.post_message(self.Wanted("earlier", None))
+
+    def action_later(self) -> None:
+        """Go on by one change."""
+        self.post_message(self.Wanted("later", None))
+
+    def action_day_before(self) -> None:
+        """Go back to the end of the day before."""
+        self.post_message(self.Wanted("day before", None))
+
+    def action_day_after(self) -> None:
+        """Go on to the end of the next day."""
+        self.post_message(self.Wanted("day after", None))
+
     def action_search(self) -> None:
         """Search what was there then."""
         self.post_message(OpenSearch())
+
+
+class Since(NamedTuple):
+    """What differs from now: the files of then, marks for the tree, and a word for the banner."""
+
+    then: Mapping[str, str]
+    marks: Mapping[str, Mark]
+    said: str
+
+
+def read_since(history: HistoryReader, at: str) -> Since:
+    """Compare the notes at a commit with those of the newest one; called in a thread."""
+    then, now = history.tree(at), history.tree("HEAD")
+    marks = {
+        path: Mark(new=False, machine="", word="changed since" if path in now else "gone since")
+        for path, blob in then.items()
+        if is_entry(path) and now.get(path) != blob
+    }
+    later = sum(is_entry(path) and path not in then for path in now)
+    parts = [f"{counted(len(marks), 'note')} changed since"] if marks else []
+    parts += [f"{counted(later, 'note')} came later"] if later else []
+    return Since(then, marks, f"{' · '.join(parts)}  " if parts else "")
 
 
 class TimeTravelScreen(Screen[None]):
@@ -187,15 +232,19 @@ class TimeTravelScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Where in time we are, and the notes."""
-        commit = self._commit
-        banner = Content.assemble(
-            (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
-            f"  {shorten(sentence(commit, Names()), 60)}  ",
-            ("read-only · T or Esc: back to now", "bold"),
-        )
-        yield Static(banner, id="past-banner")
+        yield Static(self._banner(), id="past-banner")
+        yield TimeSlider(self._commit, id="past-slider")
         yield PastPane(id="past")
         yield Hints()
+
+    def _banner(self, differs: str = "") -> Content:
+        commit = self._commit
+        return Content.assemble(
+            (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
+            f"  {shorten(sentence(commit, Names()), 60)}  ",
+            differs,
+            ("read-only · T or Esc: back to now", "bold"),
+        )
 
     @property
     def notes(self) -> PastPane:
@@ -203,21 +252,46 @@ class TimeTravelScreen(Screen[None]):
         return self.query_one(PastPane)
 
     def on_mount(self) -> None:
-        """Read the commit."""
+        """Read the commit, and which others there are."""
+        run_latest(self, "past", self._open)
+        run_latest(self, "slider", with_errors_told, self, self._read_commits)
+
+    async def _read_commits(self) -> None:
+        commits = await asyncio.to_thread(read_commits, self._kb.history, self._commit)
+        self.slider.show(commits)
+
+    @property
+    def slider(self) -> TimeSlider:
+        """The strip of all changes."""
+        return self.query_one(TimeSlider)
+
+    def on_time_slider_moved(self, event: TimeSlider.Moved) -> None:
+        """Show everything as it was after another change."""
+        event.stop()
+        self._commit = event.commit
+        self.query_one("#past-banner", Static).update(self._banner())
         run_latest(self, "past", self._open)
 
     async def _open(self) -> None:
+        if self._past is not None:
+            await asyncio.sleep(_STEP_SECONDS)
         try:
             past = await asyncio.to_thread(PastKnowledge, self._kb, self._commit)
-            blobs = await asyncio.to_thread(lambda: past.library.blobs)
+            since = await asyncio.to_thread(read_since, self._kb.history, past.library.at)
         except KbtuiError as error:
             tell_error(self, error)
             self.dismiss(None)
             return
-        self._past = past
+        first, self._past = self._past is None, past
+        self.notes.panel.mark(since.marks)
+        self.query_one("#past-banner", Static).update(self._banner(since.said))
         # It has all of a knowledge base that the readers of notes ask for.
-        self.notes.knowledge_ready(cast("KnowledgeBase", past))
-        if self._path in blobs:
+        kb = cast("KnowledgeBase", past)
+        if not first:
+            self.notes.turn_to(kb)
+            return
+        self.notes.knowledge_ready(kb)
+        if self._path in since.then:
             self.notes.open_entry(str(self._path))
         else:
             self.notes.focus_tree()
@@ -252,8 +326,15 @@ class TimeTravelScreen(Screen[None]):
     @on(PastPane.Wanted)
     def _wanted(self, event: PastPane.Wanted) -> None:
         event.stop()
-        if event.what == "now":
-            self.dismiss(None)
+        steps: Mapping[str, Callable[[], object]] = {
+            "earlier": lambda: self.slider.action_step(-1),
+            "later": lambda: self.slider.action_step(1),
+            "day before": lambda: self.slider.step_days(-1),
+            "day after": lambda: self.slider.step_days(1),
+            "now": lambda: self.dismiss(None),
+        }
+        if event.what in steps:
+            steps[event.what]()
         elif event.path is None:
             tell(self, "Choose an entry first.")
         else:

@@ -212,6 +212,11 @@ class EntryView(Pane):
             self._past = [*self._past[1 - _BACK_PLACES :], self._here()]
             self._future = []
 
+    def turn_to(self, kb: KnowledgeBase) -> None:
+        """Show the same file as it is in another knowledge base: that of another time."""
+        self._kb = kb
+        self.reload()
+
     def reload(self) -> None:
         """Read the shown file again, keeping the place in it; or the one that is on its way.
 

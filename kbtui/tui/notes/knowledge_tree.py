@@ -149,11 +149,12 @@ def ancestors(category: str) -> list[str]:
 class Mark(NamedTuple):
     """A change of an entry since it was last looked at: whether it is new, and by which machine.
 
-    `machine` is its name; empty where a person wrote, here or elsewhere.
+    `machine` is its name; empty where a person wrote, here or elsewhere. `word` is said instead.
     """
 
     new: bool
     machine: str
+    word: str = ""
 
 
 class KnowledgeTree(RowList):
@@ -371,7 +372,8 @@ class KnowledgeTree(RowList):
         if mark is not None and mark.machine:
             return Content.styled(f"{_NEWS}{mark.machine}", ".rows--accent")
         if mark is not None:
-            return Content.styled("new" if mark.new else "changed", ".rows--second")
+            said = mark.word or ("new" if mark.new else "changed")
+            return Content.styled(said, ".rows--second")
         return Content.styled(_day_of(entry), ".rows--muted")
 
 

@@ -154,6 +154,13 @@ class NotesPane(Vertical):
             self._pending = None
             self.open_entry(path, line, edit=edit)
 
+    def turn_to(self, kb: KnowledgeBase) -> None:
+        """Go on with the knowledge of another time; what is unfolded and read stays."""
+        self.kb = kb
+        self.panel.start(kb)
+        if self.view is not None:
+            self.view.turn_to(kb)
+
     def knowledge_changed(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
         """Mark what a commit changed, and show it anew."""
         del commit

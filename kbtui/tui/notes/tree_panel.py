@@ -60,6 +60,7 @@ class TreePanel(Pane):
         self._kb: KnowledgeBase | None = None
         self._field: Input | None = None
         self._marks: dict[str, Mark] = {}
+        self._lasting: Mapping[str, Mark] = {}
         self._seen: dict[str, str] = {}  # by path the blob of what a person last knew
         self._to_reveal = ""
         self._searches = 0
@@ -105,7 +106,15 @@ class TreePanel(Pane):
     def looked_at(self, path: str) -> None:
         """Take the mark off an entry."""
         if self._marks.pop(path, None) is not None:
-            self.knowledge_tree.show_marks(self._marks)
+            self._show_marks()
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Mark entries for as long as they are shown, whoever looks at them."""
+        self._lasting = marks
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        self.knowledge_tree.show_marks({**self._lasting, **self._marks})
 
     def reveal(self, path: str) -> None:
         """Put the cursor on an entry, now or as soon as the tree knows it.
@@ -158,7 +167,7 @@ class TreePanel(Pane):
             if path in self.entries and self.entries[path].blob != self._seen.get(path)
         }
         self._show_count()
-        self.knowledge_tree.show_marks(self._marks)
+        self._show_marks()
         self.knowledge_tree.show_tree(root)
         self.is_filled = True
         if self._field is not None:

@@ -1,0 +1,136 @@
+"""A strip of all changes, the newest at the right, with a mark where one stands in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from kbtui.presentation.deeds import is_upkeep
+from kbtui.presentation.moments import day_said
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from textual import events
+
+    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.objects.commit import Commit
+
+_NOW = " now"
+
+
+def read_commits(history: HistoryReader, here: Commit) -> list[Commit]:
+    """All changes but upkeep, the oldest first, and the one where one stands; for threads."""
+    found = [each for each in history.log() if not is_upkeep(each) or each.id == here.id]
+    if all(each.id != here.id for each in found):
+        found.append(here)
+        found.sort(key=lambda each: each.time, reverse=True)
+    return found[::-1]
+
+
+def day_of(commit: Commit) -> date:
+    """The day of a change where the person is."""
+    return commit.time.astimezone().date()
+
+
+def another_day(commits: Sequence[Commit], at: int, way: int) -> int:
+    """The last change of the nearest other day in a direction; the last one there is otherwise."""
+    here = day_of(commits[at])
+    beyond = range(at, len(commits) if way > 0 else -1, way)
+    day = next((day_of(commits[n]) for n in beyond if day_of(commits[n]) != here), None)
+    if day is None:
+        return beyond[-1]
+    return next(n for n in reversed(range(len(commits))) if day_of(commits[n]) == day)
+
+
+class TimeSlider(Widget, can_focus=True):
+    """Where in time one is; the arrows step from change to change while it has the focus."""
+
+    DEFAULT_CSS = """
+    TimeSlider {
+        height: 1; padding: 0 1; color: $text-muted;
+        &:focus { background: $boost; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "Change before", show=False),
+        Binding("right,l", "step(1)", "Next change", show=False),
+        Binding("home", "step(-1000000)", "First change", show=False),
+        Binding("end", "step(1000000)", "Last change", show=False),
+    ]
+    at: reactive[int] = reactive(0, init=False)
+    """The number of the change that one looks at things after."""
+
+    class Moved(Message):
+        """One stands at another change."""
+
+        def __init__(self, commit: Commit) -> None:
+            super().__init__()
+            self.commit = commit
+
+    def __init__(self, commit: Commit, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.commits: Sequence[Commit] = (commit,)
+
+    def show(self, commits: Sequence[Commit]) -> None:
+        """Show all changes; one stands at the same as before."""
+        here = self.commits[self.at].id
+        self.commits = commits
+        self.set_reactive(
+            TimeSlider.at, next((n for n, each in enumerate(commits) if each.id == here), 0)
+        )
+        self.refresh()
+
+    def validate_at(self, at: int) -> int:
+        """Keep to the changes there are."""
+        return max(0, min(len(self.commits) - 1, at))
+
+    def watch_at(self, at: int) -> None:
+        """Say where one stands."""
+        self.post_message(self.Moved(self.commits[at]))
+
+    def action_step(self, by: int) -> None:
+        """Go some changes on or back."""
+        self.at += by
+
+    def step_days(self, way: int) -> None:
+        """Go to the end of another day on which something changed."""
+        self.at = another_day(self.commits, self.at, way)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the change under the mouse."""
+        at = event.get_content_offset(self)
+        lead, room = len(self._lead), self._room
+        if at is not None and 0 <= at.x - lead < room:
+            self.at = round((at.x - lead) * (len(self.commits) - 1) / max(1, room - 1))
+
+    # Drawing
+
+    @property
+    def _lead(self) -> str:
+        return f"{day_said(day_of(self.commits[0]))} "
+
+    @property
+    def _room(self) -> int:
+        return max(1, self.content_size.width - len(self._lead) - len(_NOW))
+
+    def render(self) -> Content:
+        """The strip between the day of the first change and now."""
+        room, last = self._room, max(1, len(self.commits) - 1)
+        cells = ["─"] * room
+        for number in range(len(self.commits)):
+            cells[number * (room - 1) // last] = "•"
+        here = self.at * (room - 1) // last
+        return Content.assemble(
+            self._lead,
+            "".join(cells[:here]),
+            ("●", "bold $text-warning"),
+            "".join(cells[here + 1 :]),
+            _NOW,
+        )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SEARCH = "search"  # the folder of the index in the cache
 _SHOWN = 20
+_FEW = 3
 _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 
@@ -57,6 +58,13 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
+        if texts := list(kb.library.texts()):
+            names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_FEW])
+            more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+            note(
+                f"Only files that end in .md are notes: {names}{more} can be read, and aren't"
+                " searched."
+            )
         if kb.apart.prepare().state == "preparing":
             note("Search by meaning is being prepared in the background, once.")
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)

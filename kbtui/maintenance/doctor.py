@@ -25,7 +25,7 @@ from kbtui.search.apart import Apart
 from kbtui.search.results import Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
-from kbtui.text import counted, moment
+from kbtui.text import clean_line, counted, moment
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT
@@ -67,7 +67,7 @@ def examine(
         ("installed", examine_machine()),
         ("workspace", _workspace(workspace)),
         ("history", _history(history)),
-        ("entries", _entries(library, left_out)),
+        ("entries", _entries(workspace, library, left_out)),
         ("memory", _memory(workspace, settings)),
         ("search", _search(workspace, search, settings)),
         ("models", _models(models)),
@@ -138,10 +138,15 @@ def _history(history: History) -> Iterator[Finding]:
     )
 
 
-def _entries(library: Library, left_out: Mapping[str, str]) -> Iterator[Finding]:
+def _entries(
+    workspace: Workspace, library: Library, left_out: Mapping[str, str]
+) -> Iterator[Finding]:
     infos = library.infos()
     broken = [info for info in infos if info.problem]
     yield Finding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
+    if texts := library.texts():
+        named = ", ".join(clean_line(workspace.file(path)) for path in list(texts)[:_SHOWN])
+        yield Finding("entries", ok=None, text=f"no notes, as they don't end in .md: {named}")
     for path, why in list(left_out.items())[:_SHOWN]:
         text = f"{path} is left out of the history: {why}"
         yield Finding("entries", ok=False, text=text, hint=LEFT_OUT)

@@ -201,3 +201,13 @@ def test_init_tells_of_dendrons_vaults(kbtui: Command, tmp_path: Path) -> None:
     (tmp_path / "ws" / "vault" / "root.md").write_text("# Root\n")
     assert "2 vaults: vault, Work." in kbtui.bare("init", str(tmp_path / "ws")).err
     assert "has the others too" in kbtui.bare("init", str(tmp_path / "ws" / "vault")).err
+
+
+def test_init_and_doctor_name_texts_that_are_no_notes(kbtui: Command, tmp_path: Path) -> None:
+    (tmp_path / "vault" / "lib").mkdir(parents=True)
+    for name in ("A.md", "b.txt", "c.ORG", "d.markdown", "e.txt", "lib/requirements.txt", "f.pdf"):
+        (tmp_path / "vault" / name).write_text("x\n")
+    done = kbtui.bare("init", str(tmp_path / "vault"))
+    assert "are notes: b.txt, c.ORG, d.markdown and 1 more can be read" in done.err
+    told = kbtui.bare("-w", str(tmp_path / "vault"), "doctor").out
+    assert "no notes, as they don't end in .md: b.txt, c.ORG, d.markdown, e.txt\n" in told

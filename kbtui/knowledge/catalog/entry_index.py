@@ -105,6 +105,7 @@ class EntryIndex:
         self._public: tuple[tuple[EntryInfo, ...], LinkIndex] | None = None
         self._graph: LinkGraph | None = None
         self._attachments: Mapping[str, str] | None = None
+        self._attached: tuple[str, ...] = ()
         self._stale: set[str] = set()
         self._said: dict[str, tuple[tuple[int, ...], bool]] = {}  # of files that aren't indexed
 
@@ -194,9 +195,15 @@ class EntryIndex:
     def attachments(self) -> Mapping[str, str]:
         """The files among the entries that are no notes, by casefolded name, as of `refresh`."""
         if self._attachments is None:
-            found = attachments_in(self._workspace)
+            found = tuple(attachments_in(self._workspace))
+            self._attached = found
             self._attachments = {path.rpartition("/")[2].casefold(): path for path in found}
         return self._attachments
+
+    def attached(self) -> tuple[str, ...]:
+        """The paths of all of `attachments`, of which some may have one name."""
+        self.attachments()
+        return self._attached
 
     def is_private(self, path: str) -> bool:
         """True if only local models may read a file, which need not be indexed.

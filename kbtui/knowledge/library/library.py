@@ -14,7 +14,7 @@ from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Changed, Commit, Origin
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
-from kbtui.knowledge.entries.entry import Entry, EntryInfo
+from kbtui.knowledge.entries.entry import Entry, EntryInfo, category_of
 from kbtui.knowledge.entries.habits import DATED, filled
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.knowledge.format import frontmatter
@@ -41,6 +41,9 @@ __all__ = [
     "ResolvedLink",
     "Written",
 ]
+
+
+TEXT_ENDS = (".txt", ".markdown", ".org")
 
 
 class Content(TypedDict, total=False):
@@ -315,6 +318,20 @@ class Library(Reader):
     def left_out(self) -> dict[str, str]:
         """The files that scans passed over, and why."""
         return self._scanner.left_out()
+
+    def texts(self) -> dict[str, str]:
+        """The texts in somebody's own folder that are no notes by their names, and what they are.
+
+        Only those beside notes: in other folders they are rather a part of some project.
+        """
+        if not self.in_place:
+            return {}
+        folders = {info.category for info in self._entries.infos()}
+        return {
+            path: "no note: those end in .md"
+            for path in self._entries.attached()
+            if path.lower().endswith(TEXT_ENDS) and category_of(path) in folders
+        }
 
     def reindex(self) -> None:
         """Throw away what is derived and read every file again."""

@@ -97,6 +97,10 @@ class Reader:
         """The files that can't be recorded, and are no entries therefore: path and reason."""
         return {}
 
+    def texts(self) -> dict[str, str]:
+        """The texts among the notes that are none themselves, and what they are."""
+        return {}
+
     def listing(self) -> Sequence[EntryInfo]:
         """All entries at once, for a first look; of those never read only what names say."""
         return self.infos()

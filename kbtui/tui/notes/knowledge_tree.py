@@ -30,10 +30,16 @@ SMALL_TREE_ENTRIES = 40
 
 
 class LeftOut(NamedTuple):
-    """A file that can't be an entry, and why."""
+    """A file that can't be an entry, and why; `is_text`: it can be read all the same."""
 
     path: str
     why: str
+    is_text: bool = False
+
+    @property
+    def said(self) -> str:
+        """What to say of it behind its name."""
+        return self.why if self.is_text else f"left out: {self.why}"
 
     @property
     def name(self) -> str:
@@ -75,7 +81,11 @@ class Row(NamedTuple):
         return f"{self.folder.path}/" if self.folder is not None else ""
 
 
-def build_tree(entries: Iterable[EntryInfo], left_out: Mapping[str, str] | None = None) -> Folder:
+def build_tree(
+    entries: Iterable[EntryInfo],
+    left_out: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> Folder:
     """Sort entries into their folders, and files that can't be such; runs in a thread."""
     root = Folder("", "")
     by_name = sorted(entries, key=lambda entry: (entry.category, entry.slug))
@@ -84,10 +94,11 @@ def build_tree(entries: Iterable[EntryInfo], left_out: Mapping[str, str] | None 
         for each in (*above, folder):
             each.count += 1
         folder.entries.append(entry)
-    for path, why in sorted((left_out or {}).items()):
-        if path.startswith("knowledge/"):
-            category = path.removeprefix("knowledge/").rpartition("/")[0]
-            _way(root, category)[-1].left_out.append(LeftOut(path, why))
+    for is_text, named in ((False, left_out), (True, texts)):
+        for path, why in sorted((named or {}).items()):
+            if path.startswith("knowledge/"):
+                category = path.removeprefix("knowledge/").rpartition("/")[0]
+                _way(root, category)[-1].left_out.append(LeftOut(path, why, is_text))
     return root
 
 
@@ -328,7 +339,7 @@ class KnowledgeTree(RowList):
         if row.entry is not None:
             return [self._entry_line(row.entry, indent, width)]
         if row.left_out is not None:
-            text = f"{indent}  {clean_line(row.left_out.name)} (left out: {row.left_out.why})"
+            text = f"{indent}  {clean_line(row.left_out.name)} ({row.left_out.said})"
             return [Content.styled(text, ".rows--muted").truncate(width, ellipsis=True)]
         return []
 

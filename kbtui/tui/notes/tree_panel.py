@@ -141,10 +141,12 @@ class TreePanel(Pane):
             if self.entries:
                 await asyncio.sleep(_REFRESH_SECONDS)
             else:
-                await self._show(library.listing, library.left_out)
+                await self._show(library.listing, library.left_out, dict)
             kb = self._kb
             await self._show(
-                lambda: [*library.infos(), *pages_of(kb, in_tree=True)], library.left_out
+                lambda: [*library.infos(), *pages_of(kb, in_tree=True)],
+                library.left_out,
+                library.texts,
             )
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
@@ -158,9 +160,10 @@ class TreePanel(Pane):
         self,
         listed: Callable[[], Iterable[EntryInfo]],
         left_out: Callable[[], Mapping[str, str]],
+        texts: Callable[[], Mapping[str, str]],
     ) -> None:
         """Show the entries that are listed now, with what changed since they were looked at."""
-        self.entries, root = await asyncio.to_thread(_sorted, listed, left_out)
+        self.entries, root = await asyncio.to_thread(_sorted, listed, left_out, texts)
         self._marks = {
             path: mark
             for path, mark in self._marks.items()
@@ -195,6 +198,8 @@ class TreePanel(Pane):
             self.knowledge_tree.toggle(row.folder)
         elif row is not None and row.entry is not None:
             self.post_message(self.Chosen(row.entry.path))
+        elif row is not None and row.left_out is not None and row.left_out.is_text:
+            self.post_message(self.Chosen(row.left_out.path))
         elif row is not None and row.left_out is not None:
             name, why = clean_line(row.left_out.name), row.left_out.why
             self.notify(f"{name} is left out of the history: {why}. {LEFT_OUT}", markup=False)
@@ -283,10 +288,12 @@ class TreePanel(Pane):
 
 
 def _sorted(
-    listed: Callable[[], Iterable[EntryInfo]], left_out: Callable[[], Mapping[str, str]]
+    listed: Callable[[], Iterable[EntryInfo]],
+    left_out: Callable[[], Mapping[str, str]],
+    texts: Callable[[], Mapping[str, str]],
 ) -> tuple[dict[str, EntryInfo], Folder]:
     infos = list(listed())
-    return {info.path: info for info in infos}, build_tree(infos, left_out())
+    return {info.path: info for info in infos}, build_tree(infos, left_out(), texts())
 
 
 def _matching_tree(

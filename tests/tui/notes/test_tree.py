@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from kbtui.history.change import Actor
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.messages import AskAbout, OpenHistory, OpenSearch
 from tests.tui.notes_support import NotesApp, agent_writes, make_kb, ready, shown, text_of, until
 
@@ -198,3 +199,17 @@ async def test_a_file_that_cannot_be_an_entry_is_shown_as_left_out(tmp_path):
         await pilot.press("G", "enter")
         await until(pilot, lambda: any("Rename it" in n.message for n in app._notifications))
         assert tree.entry is None
+
+
+async def test_a_text_that_is_no_note_is_shown_as_such_and_opens(tmp_path):
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "A.md").write_text("# A\n")
+    (tmp_path / "vault" / "[b]\u65e5.txt").write_text("Bread and butter.\n")
+    with KnowledgeBase.open(tmp_path / "vault", create=True) as kb:
+        app = NotesApp(kb)
+        async with app.run_test() as pilot:
+            notes = await ready(pilot)
+            await until(pilot, lambda: "no note" in text_of(notes.knowledge_tree))
+            assert "[b]\u65e5.txt (no note: those end in .md)" in text_of(notes.knowledge_tree)
+            await pilot.press("G", "enter")
+            await shown(pilot, notes, "knowledge/[b]\u65e5.txt")

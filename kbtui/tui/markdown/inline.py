@@ -11,11 +11,14 @@ from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
-from kbtui.text import clean, clean_line
+from kbtui.text import clean, clean_line, slugify
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, ref_of
 
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
 _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
+
+
+_INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
 class Embed(NamedTuple):
@@ -40,18 +43,34 @@ class Property(NamedTuple):
 class Links:
     """The links of a document, numbered as the screen's cells refer to them.
 
-    `leads_somewhere` tells whether a link has an entry at its end; where not, it looks different.
+    `leads_to` gives the title of what is at a link's end, empty where it has none; a link that
+    leads nowhere (None) looks different.
     """
 
-    leads_somewhere: Callable[[LinkRef], bool]
+    leads_to: Callable[[LinkRef], str | None]
     refs: list[LinkRef] = field(default_factory=list)
 
     def style(self, ref: LinkRef) -> tuple[str, Style]:
         """The looks of a link, and the mark by which a click finds it."""
         self.refs.append(ref)
-        found = ref.kind == "web" or self.leads_somewhere(ref)
+        found = ref.kind == "web" or self.leads_to(ref) is not None
         mark = Style.from_meta({"link": len(self.refs) - 1})
         return (".md--link" if found else ".md--missing"), mark
+
+    def shown(self, ref: LinkRef, written: str) -> str:
+        """A link by the title of its note, where only the note's path or slug is written."""
+        if not _is_name_of_file(ref.target, written):
+            return written
+        title = self.leads_to(ref)
+        if not title:
+            return written
+        return f"{title}{_INTO}{ref.heading}" if ref.heading else title
+
+
+def _is_name_of_file(target: str, written: str) -> bool:
+    """True if a link has no text but its target, and that is a path or a slug."""
+    own = not target or not written.startswith(target)
+    return not own and ("/" in target or target == slugify(target))
 
 
 class InlineBuilder:
@@ -91,13 +110,15 @@ class InlineBuilder:
         text, at = clean_line(text), 0
         if linked and "[[" not in text:
             target, _, heading = text.partition("#")
-            return self.add(text, *self._links.style(LinkRef("wiki", target, heading)))
+            ref = LinkRef("wiki", target, heading)
+            return self.add(self._links.shown(ref, text), *self._links.style(ref))
         for match in _LINKED.finditer(text):
             _, target, heading, alias, web = match.groups()
             heading = (heading or "")[1:].strip()
             ref = LinkRef("web", web) if web else LinkRef("wiki", target.strip(), heading)
             self.add(text[at : match.start()])
-            self.add(web or alias or target or heading, *self._links.style(ref))
+            written = alias or self._links.shown(ref, target or heading)
+            self.add(web or written, *self._links.style(ref))
             at = match.end()
         is_tag = not at and text.startswith("#")
         return self.add(text[at:], *((".md--tag",) if is_tag else ()))
@@ -140,7 +161,8 @@ class InlineBuilder:
     def _link(self, node: SyntaxTreeNode) -> None:
         if node.type == "wikilink":
             self.add("▣ " if node.meta["embed"] else "", ".md--muted")
-            self.add(node.content, *self._links.style(ref_of(node)))
+            ref = ref_of(node)
+            self.add(self._links.shown(ref, node.content), *self._links.style(ref))
         elif node.type == "image":
             ref = ref_of(node)
             self.add("▣ ", ".md--muted")

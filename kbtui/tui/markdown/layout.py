@@ -80,7 +80,7 @@ def render_markdown(
     width: int,
     *,
     first_line: int = 1,
-    leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True,
+    leads_to: Callable[[LinkRef], str | None] = lambda _ref: "",
     properties: Sequence[Property] = (),
     folds: Mapping[int, bool] = MappingProxyType({}),
     wanted: int | None = None,
@@ -94,7 +94,7 @@ def render_markdown(
     their titles, where not as they say themselves; so is one that has the line `wanted`. With
     `whole` nothing is left out, and nothing folded.
     """
-    links = Links(leads_somewhere)
+    links = Links(leads_to)
     layout = _Layout(links, first_line, None if whole else folds, wanted, embeds)
     width = max(MIN_WIDTH, width)
     layout.chips(properties, width)

@@ -33,15 +33,15 @@ class Source(NamedTuple):
     """A text to be shown.
 
     `first_line` is the line of the file that the text begins with (below its frontmatter, of
-    which `properties` are made), and `leads_somewhere` tells whether a link has an entry at its
-    end. `embeds` are shown in the place of what embeds them. With `whole` nothing is left out as
-    Obsidian leaves it out.
+    which `properties` are made), and `leads_to` gives the title of what is at a link's end, as
+    `Links` has it. `embeds` are shown in the place of what embeds them. With `whole` nothing is
+    left out as Obsidian leaves it out.
     """
 
     text: str
     first_line: int = 1
     raw: bool = False
-    leads_somewhere: Callable[[LinkRef], bool] = lambda _ref: True
+    leads_to: Callable[[LinkRef], str | None] = lambda _ref: ""
     properties: tuple[Property, ...] = ()
     embeds: Mapping[LinkRef, Embed] = MappingProxyType({})
     whole: bool = False
@@ -58,7 +58,7 @@ def _render(
         source.text,
         width,
         first_line=source.first_line,
-        leads_somewhere=source.leads_somewhere,
+        leads_to=source.leads_to,
         properties=source.properties,
         folds=folds,
         wanted=wanted,

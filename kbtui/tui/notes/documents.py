@@ -74,10 +74,10 @@ class DocumentLinks:
     embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
 
     @cached_property
-    def _paths(self) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
+    def _links(self) -> dict[str, ResolvedLink]:
+        found: dict[str, ResolvedLink] = {}
         for resolved in (*self.outgoing, *self.inner):
-            found.setdefault(unquote(clean(resolved.link.target)).casefold(), resolved.path)
+            found.setdefault(_key(resolved.link.target), resolved)
         return found
 
     def shown(self, document: Document) -> str:
@@ -94,7 +94,22 @@ class DocumentLinks:
 
     def path_of(self, link: LinkRef) -> str | None:
         """The file that a link in the text leads to; None where it leads nowhere."""
-        return self._paths.get(unquote(link.target).casefold())
+        resolved = self._links.get(_key(link.target))
+        return resolved.path if resolved is not None else None
+
+    def title_of(self, link: LinkRef) -> str | None:
+        """The title of what a link leads to, empty where it has none; None where it leads nowhere.
+
+        A link without a target leads to a place in the note itself.
+        """
+        resolved = self._links.get(_key(link.target))
+        if not link.target or (resolved is not None and resolved.path is not None):
+            return clean_line((resolved.title if resolved is not None else "") or "")
+        return None
+
+
+def _key(target: str) -> str:
+    return unquote(clean(target)).casefold()
 
 
 def load_document(kb: KnowledgeBase, path: str) -> Document:

@@ -16,6 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.tasks import Task, task_at
 from kbtui.text import clean_line
 from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.markdown.plain import without_markup
 from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.pane import Pane
@@ -75,9 +76,7 @@ class LinksList(RowList):
                 key, _Item("→", title, detail, resolved.path, None, resolved.link.target)
             )
         for back in links.backlinks:
-            item = _Item(
-                "←", clean_line(back.title), clean_line(back.text), back.path, back.line, ""
-            )
+            item = _Item("←", clean_line(back.title), _said_of(back.text), back.path, back.line, "")
             items.setdefault(("←", back.path, back.line), item)
         self._items = list(items.values())
         self.rows_changed(0)
@@ -111,6 +110,14 @@ class LinksList(RowList):
     def action_close(self) -> None:
         """Fold the list away."""
         self.post_message(self.Closed())
+
+
+def _said_of(line: str) -> str:
+    """A line that links here, as it reads; of a property with several values only its name."""
+    line = clean_line(line)
+    name, colon, values = line.partition(": ")
+    is_list = colon and values.startswith("[") and not values.startswith("[[")
+    return name if is_list else without_markup(line)
 
 
 class EntryView(Pane):
@@ -321,7 +328,7 @@ class EntryView(Pane):
         return source._replace(
             text=links.shown(document),
             embeds=links.embeds,
-            leads_somewhere=lambda ref: not ref.target or links.path_of(ref) is not None,
+            leads_to=links.title_of,
         )
 
     def _header(self, document: Document) -> Content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +9,7 @@ from textual.content import Content
 
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line, counted
+from kbtui.tui.markdown.plain import kept
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import CATEGORIES, short_name
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 _WEAK = 0.7
 """The share of the best hit's relevance below which a hit without any of the words is weak."""
 _FOLDED_FROM = 3
-# Of a snippet, which is one line: marks of headings, of lists at its start, links, emphasis, code.
-_MARKUP = re.compile(
-    r"(?:^|(?<=\s))\#{1,6}\s+|^(?:[-*+]\s+(?:\[.\]\s+)?|>\s?|\|\s?)"
-    r"|!?\[\[(?:[^\[\]|]*\|)?|\]\]|\*\*|==|`|%%|\s\^[\w-]+$"
-)
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -139,7 +134,7 @@ def snippet_of(hit: Hit) -> Content:
 def _marked(hit: Hit) -> Iterator[tuple[str, str]]:
     """The pieces of the snippet that stay, each with its style."""
     matches = sorted(hit.matches)
-    for start, end in _kept(hit.snippet):
+    for start, end in kept(hit.snippet):
         at = start
         for first, last in matches:
             if first >= at and last <= end:
@@ -147,14 +142,6 @@ def _marked(hit: Hit) -> Iterator[tuple[str, str]]:
                 yield _flat(hit.snippet[first:last]), ".rows--match"
                 at = last
         yield _flat(hit.snippet[at:end]), ""
-
-
-def _kept(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches of a text between what is only markup; all of it where nothing is left."""
-    found = [*_MARKUP.finditer(text)]
-    edges = [0, *(edge for each in found for edge in each.span()), len(text)]
-    kept = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
-    return iter(kept if any(text[a:b].strip() for a, b in kept) else [(0, len(text))])
 
 
 def _flat(text: str) -> str:

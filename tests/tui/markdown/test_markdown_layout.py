@@ -55,7 +55,7 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
     rendered = render_markdown(
         "[[a|Alias]] [[b#Part]] [c](../c.md#x) https://x.y ![i](i.png)",
         80,
-        leads_somewhere=lambda ref: ref.target != "b",
+        leads_to=lambda ref: None if ref.target == "b" else "",
     )
     assert [(ref.kind, ref.target, ref.heading) for ref in rendered.links] == [
         ("wiki", "a", ""),
@@ -68,6 +68,25 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
     assert line.plain == "Alias b > Part c https://x.y ▣ i"
     missing = [span for span in line.spans if span.style == ".md--missing"]
     assert [line.plain[span.start : span.end] for span in missing] == ["b > Part"]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown_as"),
+    [
+        ("[[people/mira-okafor]]", "Mira Okafor"),
+        ("[[mira-okafor#Role]]", "Mira Okafor › Role"),
+        ("[[people/mira-okafor|her]]", "her"),
+        ("[[Mira O.]]", "Mira O."),
+        ("[her](people/mira-okafor.md)", "her"),
+        ("[[nobody]]", "nobody"),
+        ("[[#Role]]", "Role"),
+    ],
+)
+def test_a_link_that_says_only_a_path_is_shown_by_the_title(written: str, shown_as: str) -> None:
+    rendered = render_markdown(
+        written, 80, leads_to=lambda ref: None if ref.target == "nobody" else "Mira Okafor"
+    )
+    assert rendered.lines[0].content.plain == shown_as
 
 
 def test_tables_fit_their_width_and_wrap_their_cells():

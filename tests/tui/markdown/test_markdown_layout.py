@@ -74,7 +74,7 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
     ("written", "shown_as"),
     [
         ("[[people/mira-okafor]]", "Mira Okafor"),
-        ("[[mira-okafor#Role]]", "Mira Okafor › Role"),
+        ("[[mira-okafor#Role]]", "Mira Okafor \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} Role"),
         ("[[people/mira-okafor|her]]", "her"),
         ("[[Mira O.]]", "Mira O."),
         ("[her](people/mira-okafor.md)", "her"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
 class KnowledgeBase:
     """One open workspace with everything that works on it.
 
@@ -55,19 +60,23 @@ class KnowledgeBase:
     told each further one, in whichever thread found it.
     """
 
-    def __init__(self, workspace: Workspace, settings: Settings) -> None:
+    def __init__(
+        self, workspace: Workspace, settings: Settings, clock: Callable[[], datetime] = _now
+    ) -> None:
+        self._clock = clock
         self.workspace = workspace
         self.settings = settings
         self.notices: list[str] = []
         self.on_notice: Callable[[str], None] = lambda _notice: None
         self._undoes = False
         self._scanner = Scanner(workspace)
-        self.history = History(workspace, self._scanner)
+        self.history = History(workspace, self._scanner, clock)
         self.library = Library(
             workspace,
             self.history,
             self._scanner,
             private_paths=settings.privacy.private_paths,
+            now=clock,
         )
         self._outside = OutsideEdits(
             lambda: self._adopt(timeout=5.0), self.history.tidy, self._problem
@@ -114,7 +123,7 @@ class KnowledgeBase:
         """The conversations."""
         from kbtui.sessions.store import SessionStore
 
-        sessions = SessionStore(self.workspace)
+        sessions = SessionStore(self.workspace, self._utc)
         self._opened.callback(sessions.close)
         return sessions
 
@@ -193,6 +202,7 @@ class KnowledgeBase:
 
         memory = Memory(
             self.services,
+            self._utc,
             count_consolidated=lambda archive: count_consolidated(
                 self.workspace, self.history, archive
             ),
@@ -200,6 +210,9 @@ class KnowledgeBase:
         )
         self._opened.callback(memory.close)
         return memory
+
+    def _utc(self) -> datetime:
+        return self._clock().astimezone(UTC)
 
     def _session_room(self) -> int:
         """The tokens that a session has in a prompt of the chat's."""
@@ -245,6 +258,7 @@ class KnowledgeBase:
         create: bool = False,
         overrides: Mapping[str, Any] | None = None,
         starts: bool = False,
+        clock: Callable[[], datetime] = _now,
     ) -> Self:
         """Open a workspace: recover what a crash left, then adopt what was edited outside.
 
@@ -254,6 +268,7 @@ class KnowledgeBase:
             overrides: Settings over all sources.
             starts: `start` follows, so that thousands of new notes in place need not be adopted
                 before anybody sees them; until then the door does so with each that it changes.
+            clock: The time of what is written, aware; an example tells of weeks that were.
 
         Raises:
             WorkspaceError: there is none, or it can't be used.
@@ -264,7 +279,7 @@ class KnowledgeBase:
         settings = load_settings(workspace.root, overrides=overrides)
         start_logging(settings.log.level)
         note_opened(workspace)
-        kb = cls(workspace, settings)
+        kb = cls(workspace, settings, clock)
         kb._prepare(adopts_later=starts and workspace.in_place)
         return kb
 

@@ -30,7 +30,7 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--demo", is_flag=True, help="Fill it with a small example.")
+@click.option("--demo", is_flag=True, help="Fill it with an example: a month of a small notebook.")
 @click.option("--in-place", is_flag=True, help="Notes shall lie in it as you put them.")
 @pass_place
 def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
@@ -48,9 +48,9 @@ def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
         from kbtui.maintenance.migrate import move_in_place
 
         move_in_place(create_workspace(root, in_place=True))
+    if demo:
+        _plant(root.expanduser())
     with KnowledgeBase.open(root.expanduser(), create=True) as kb:
-        if demo:
-            _plant(kb)
         count = len(kb.library.infos())
         say(str(kb.workspace.root))
         _tell_of_dendron(kb)
@@ -92,15 +92,27 @@ def _tell_of_dendron(kb: KnowledgeBase) -> None:
         note(f"A vault of Dendron's; the workspace {top} has the others too: kbtui init {top}")
 
 
-def _plant(kb: KnowledgeBase) -> None:
-    from kbtui.knowledge.shipped.install import plant
+def _plant(root: Path) -> None:
+    """Tell the example in a new workspace."""
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.maintenance.demo import StoryClock, plant
+    from kbtui.workspace.layout import MACHINE
 
+    if (root / MACHINE).exists():
+        with KnowledgeBase.open(root) as kb:
+            _check_empty(kb)
+    clock = StoryClock()
+    with KnowledgeBase.open(root, create=True, clock=clock) as kb:
+        _check_empty(kb)
+        plant(kb.services, kb.memory, clock)
+
+
+def _check_empty(kb: KnowledgeBase) -> None:
     if kb.library.infos():
         raise UsageError(
             f"{kb.workspace.root} holds entries already; the example is for a new workspace.",
             "Choose another folder: kbtui init --demo FOLDER",
         )
-    plant(kb.history)
 
 
 def _notes_elsewhere(root: Path) -> list[str]:

@@ -13,7 +13,7 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.shipped import install
-from kbtui.knowledge.shipped.install import install_skills, plant, shipped_skill
+from kbtui.knowledge.shipped.install import example_entries, install_skills, shipped_skill
 from kbtui.models.port import estimate_tokens
 
 if TYPE_CHECKING:
@@ -110,8 +110,9 @@ def test_one_that_the_user_had_before_stays(workspace: Workspace, history: Histo
 
 
 def test_the_example_is_whole_and_linked(room: Room) -> None:
-    commit = plant(room.history)
-    assert commit is not None
+    with room.history.change(Actor.YOU, "the example") as change:
+        for path, text in example_entries().items():
+            change.write(path, text)
     infos = room.library.infos()
     assert 8 <= len(infos) <= 12
     assert {info.type for info in infos} == set(ENTRY_TYPES)
@@ -123,7 +124,3 @@ def test_the_example_is_whole_and_linked(room: Room) -> None:
         assert all(link.path for link in links), info.path
         assert room.library.backlinks(info.path)
     assert all(f"- {info.slug}: " in room.text("knowledge/INDEX.md") for info in infos)
-    assert plant(room.history) is None
-    room.history.undo(commit.id)
-    room.library.refresh()
-    assert room.library.infos() == []

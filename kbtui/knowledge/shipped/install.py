@@ -1,4 +1,4 @@
-"""The documents that come with kbtui: its how-to, kept up to date, and the example of ``--demo``.
+"""The documents that come with kbtui: its how-to, kept up to date, and the entries of its example.
 
 The how-to is put into a workspace once. What the user edits, deletes or undoes stays that way: only
 a file that is still as it was installed is ever replaced.
@@ -53,13 +53,10 @@ def _is_due(history: History, path: str, data: bytes | None, shipped: bytes) -> 
     return ours and data is not None and data == history.read(path, last.id)
 
 
-def plant(history: History) -> Commit | None:
-    """Write the example's entries, in one change that can be undone; None: all are there."""
-    with history.change(Actor.YOU, "a small example to look around in") as change:
-        for path, data in sorted(_entries(resources.files(__package__) / "example", "")):
-            if change.read(path) is None:
-                change.write(path, data, expecting=None)
-    return change.result
+def example_entries() -> dict[str, str]:
+    """The entries of the example, by path."""
+    folder = resources.files(__package__) / "example"
+    return {path: data.decode() for path, data in sorted(_entries(folder, ""))}
 
 
 def _entries(folder: Traversable, below: str) -> Iterator[tuple[str, bytes]]:

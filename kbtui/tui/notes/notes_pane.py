@@ -237,6 +237,14 @@ class NotesPane(Vertical):
             return
         run_latest(self, "open", self._open, path, line, edit=edit)
 
+    def show_first(self, path: str) -> None:
+        """Show a file where nothing is shown yet, and leave the focus where it is."""
+        run_latest(self, "open", self._show_first, path)
+
+    async def _show_first(self, path: str) -> None:
+        if self.kb is not None and self.view is None and self.editor is None:
+            await self._show(self.kb, path)
+
     async def _open(self, path: str, line: int | None, *, edit: bool) -> None:
         if self.kb is None or not await self._leave_editor():
             return

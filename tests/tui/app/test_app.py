@@ -24,6 +24,7 @@ from kbtui.tui.terminal.process import let_go_of_widgets
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
+from kbtui.workspace.first_look import leave_first_look
 from tests.models.local_servers import llama_cpp, serving
 from tests.tui.at_rest import Door, picture
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
@@ -590,3 +591,14 @@ async def test_what_is_wanted_while_the_workspace_is_opened_is_shown_then(tmp_pa
         door.open()
         await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
         app.close_knowledge()
+
+
+async def test_a_workspace_is_opened_once_at_the_note_that_was_left_for_that(tmp_path) -> None:
+    with KnowledgeBase.open(tmp_path, create=True, overrides={"search": {"semantic": False}}) as kb:
+        path = kb.library.create("topic", "Start here", body="# Start here\n").path
+        leave_first_look(kb.workspace, path)
+    async with running(tmp_path) as shell:
+        await shell.until(lambda: shell.app.main.notes.current_path == path)
+        assert shell.app.focused is shell.prompt
+    async with running(tmp_path) as shell:
+        assert shell.app.main.notes.current_path is None

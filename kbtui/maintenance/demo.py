@@ -1,0 +1,311 @@
+"""The example of ``kbtui init --demo``: a month in a small notebook, told through the real door.
+
+Everything in it came about as it does elsewhere: commits by the history, conversations in their
+logs, condensed in the archive, Dream over it, proposals in the inbox. So undo, *why*, the audit and
+the review work in it. Its texts are the same each time; its days are the last four weeks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Any, NamedTuple
+
+from kbtui.history.change import Actor
+from kbtui.history.objects.commit import Origin
+from kbtui.knowledge.shipped.install import example_entries
+from kbtui.memory.background.service import Memory
+from kbtui.memory.services import Services
+from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
+from kbtui.sessions.store import Session
+from kbtui.workspace.first_look import leave_first_look
+
+MODEL = "example"
+"""The model of the story; none was asked."""
+_DAYS = 28
+_START_HERE = "knowledge/topics/start-here.md"
+_KESTREL = "knowledge/projects/kestrel.md"
+_MIRA = "knowledge/people/mira-okafor.md"
+_SITE = "knowledge/facts/station-site.md"
+_SQLITE = "knowledge/decisions/2026-09-sqlite-for-readings.md"
+_SOLAR = "knowledge/decisions/2026-10-solar-power.md"
+_LORA = "knowledge/topics/lora-radio.md"
+_SERIES = "knowledge/topics/time-series.md"
+_BOOK = "knowledge/references/designing-data-intensive-applications.md"
+_SHOPPING = "knowledge/topics/shopping-list.md"
+_SHOPPING_TEXT = """\
+---
+type: topic
+tags: [hardware]
+---
+# Shopping list
+
+- 2 clamps for the mast
+- 10 m of coaxial cable
+- a bag of silica gel
+"""
+_OLD_STATUS = "The mast\nstill leans against Jonas's shed."
+_STATUS = (
+    "The mast is set; the rain gauge still counts twice\nwhen the wind shakes it. Next: debounce "
+    "in firmware, then the\nmove to the allotment."
+)
+
+
+class _Said(NamedTuple):
+    """A message, its answer, and the places that the answer cites: a file and a part of a line."""
+
+    message: str
+    answer: str
+    cited: tuple[tuple[str, str], ...] = ()
+
+
+class StoryClock:
+    """The time of the story: begins four weeks ago, and is set to each day in turn."""
+
+    def __init__(self) -> None:
+        self.today = self._now = datetime.now().astimezone()
+        self.go_to(_DAYS, 9, 0)
+
+    def __call__(self) -> datetime:
+        """Tell the time; no two things happen at the same one."""
+        self._now += timedelta(seconds=1)
+        return self._now
+
+    def go_to(self, days_ago: int, hour: int, minute: int) -> None:
+        """Go on to a time of a day."""
+        day = (self.today - timedelta(days=days_ago)).date()
+        self._now = datetime.combine(day, time(hour, minute)).astimezone()
+
+    def wait(self, minutes: int) -> None:
+        """Let some time pass."""
+        self._now += timedelta(minutes=minutes)
+
+
+def plant(services: Services, memory: Memory, clock: StoryClock) -> None:
+    """Tell the whole story in a workspace that has no entries."""
+    _Story(services, memory, clock).tell()
+
+
+class _Story:
+    """The month, day by day."""
+
+    def __init__(self, services: Services, memory: Memory, clock: StoryClock) -> None:
+        self._services = services
+        self._history = services.history
+        self._memory = memory
+        self._clock = clock
+        self._texts = example_entries()
+
+    def tell(self) -> None:
+        self._first_week()
+        self._second_week()
+        self._third_week()
+        self._last_week()
+        leave_first_look(self._services.workspace, _START_HERE)
+
+    def _first_week(self) -> None:
+        go, later = self._clock.go_to, {_LORA, _SOLAR, _SERIES, _BOOK}
+        go(_DAYS, 9, 12)
+        first = {path: text for path, text in self._texts.items() if path not in later}
+        first[_KESTREL] = _replaced(first[_KESTREL], _after(first[_KESTREL]), _OLD_STATUS)
+        self._write(Actor.YOU, "the notebook of Kestrel", first)
+        go(26, 18, 40)
+        brought = {path: self._texts[path] for path in (_BOOK, _SERIES)}
+        self._write(Actor.IMPORT, "Brought from an older notebook.", brought)
+        go(23, 20, 4)
+        with self._talk("Which spreading factor") as session:
+            self._say(session, "t01", _RADIO)
+            self._from_talk(session, {_LORA: self._texts[_LORA]}, "asked to keep the settings")
+
+    def _second_week(self) -> None:
+        go = self._clock.go_to
+        go(19, 21, 15)
+        with self._talk("Power for the mast") as session:
+            self._say(session, "t02", _POWER)
+            self._from_talk(session, {_SOLAR: self._texts[_SOLAR]}, "decided: solar power")
+        go(17, 10, 31)
+        self._write(Actor.YOU, "", {_SHOPPING: _SHOPPING_TEXT})
+        go(15, 17, 2)
+        kestrel = self._services.library.get(_KESTREL).text
+        self._write(Actor.YOU, "", {_KESTREL: _replaced(kestrel, _OLD_STATUS, _STATUS)})
+
+    def _third_week(self) -> None:
+        go = self._clock.go_to
+        go(13, 8, 20)
+        with self._history.change(Actor.YOU, "all bought") as change:
+            change.delete(_SHOPPING)
+        go(10, 19, 45)
+        self._edit(
+            _SITE,
+            "- The gate's key is with the allotment's keeper on Saturdays until noon.",
+            "- The gate's key is with the allotment's keeper on Saturdays until one o'clock.",
+        )
+        go(8, 20, 30)
+        with self._talk("Why SQLite") as session:
+            for number, said in enumerate(_QUESTIONS, 3):
+                self._say(session, f"t{number:02}", said)
+            self._condense(session)
+
+    def _last_week(self) -> None:
+        go = self._clock.go_to
+        go(5, 3, 10)
+        asyncio.run(self._memory.dream.run(model=_Storyteller(_DREAMT)))
+        go(3, 11, 26)
+        self._propose()
+        go(1, 18, 55)
+        self._edit(
+            _SERIES,
+            "A missing value is not zero.",
+            "A missing value is not zero, and not the one before it either.",
+        )
+
+    # How it is told
+
+    def _write(
+        self, actor: Actor, reason: str, texts: Mapping[str, str], origin: Origin | None = None
+    ) -> None:
+        with self._history.change(actor, reason, origin or Origin()) as change:
+            for path, text in texts.items():
+                change.write(path, text)
+
+    def _edit(self, path: str, old: str, new: str) -> None:
+        text = self._services.library.get(path).text
+        self._write(Actor.YOU, "", {path: _replaced(text, old, new)})
+
+    def _talk(self, title: str) -> Session:
+        return self._services.sessions.create("tui", title=title)
+
+    def _from_talk(self, session: Session, texts: Mapping[str, str], reason: str) -> None:
+        """Write what came of a conversation, and condense it when it has been quiet for a while."""
+        last = session.messages[-1]
+        origin = Origin(session=session.id, messages=(1, last.id), turn=last.turn, model=MODEL)
+        self._write(Actor.AGENT, reason, texts, origin)
+        self._condense(session)
+
+    def _condense(self, session: Session) -> None:
+        self._clock.wait(40)
+        messages = session.messages
+        said = " ".join(each.content for each in messages if each.role == "user")
+        with self._history.change(Actor.CONSOLIDATOR, "A conversation had gone quiet.") as change:
+            self._services.archive.stage(
+                change,
+                said,
+                session=session.id,
+                messages=(messages[0].id, messages[-1].id),
+                timestamp=messages[-1].time,
+            )
+
+    def _say(self, session: Session, turn: str, said: _Said) -> None:
+        """Say something and have it answered, with the lines that say so where there are some."""
+        places = enumerate(said.cited, 1)
+        cited = [self._cited(number, path, part) for number, (path, part) in places]
+        session.append("user", said.message, turn=turn)
+        self._clock.wait(1)
+        meta = {"citations": cited} if cited else None
+        session.append("assistant", said.answer, turn=turn, meta=meta)
+        self._clock.wait(3)
+
+    def _cited(self, number: int, path: str, part: str) -> dict[str, Any]:
+        entry = self._services.library.get(path)
+        at = next(n for n, line in enumerate(entry.text.split("\n"), 1) if part in line)
+        return {"n": number, "path": path, "lines": [at, at], "title": entry.title}
+
+    def _propose(self) -> None:
+        """Let a program suggest what a person decides on."""
+        old = "- A battery that survives two weeks of fog."
+        new = "- A battery that survives sixteen days of fog, as measured."
+        text = self._services.library.get(_KESTREL).text
+        self._memory.inbox.add(
+            Actor.MCP,
+            "The decision on solar power says sixteen days.",
+            {_KESTREL: _replaced(text, old, new)},
+            origin=Origin(model="Claude Code"),
+        )
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    """A text with a passage replaced that it must have."""
+    if old not in text:
+        raise ValueError(old)
+    return text.replace(old, new, 1)
+
+
+def _after(kestrel: str) -> str:
+    """What the project's status says of the mast when the month is over."""
+    begin = kestrel.index("The mast is set")
+    return kestrel[begin : kestrel.index("\n\n## People")]
+
+
+_RADIO = _Said(
+    "Spreading factor 10 brings no range that we need, and doubles the time on air. Keep "
+    "spreading factor 9, 125 kHz and 14 dBm as our settings for LoRa. Mira has a spare antenna in "
+    "her shed.",
+    "Kept under LoRa radio, with the reason.",
+)
+_POWER = _Said(
+    "We decided on solar power instead of a cable: a 20 W panel charges a 12 Ah battery, which "
+    "carries the sender through sixteen dark days. Jonas has moved the receiver to the attic of "
+    "his house.",
+    "Noted as a decision, with what else was considered.",
+)
+_QUESTIONS = (
+    _Said(
+        "Why did we choose SQLite for the readings?",
+        "Because it needs no server, survives a power cut, and a backup is a copy of one file [1]. "
+        "InfluxDB would have wanted more memory than the board has [2].",
+        ((_SQLITE, "needs no server, survives"), (_SQLITE, "InfluxDB: made for this")),
+    ),
+    _Said(
+        "And how long do we keep the raw readings?",
+        "For 90 days; after that only hourly means stay, with minimum and maximum [1].",
+        ((_SERIES, "After 90 days only hourly means"),),
+    ),
+)
+_DREAMT: tuple[dict[str, str], ...] = (
+    {
+        "do": "add_line",
+        "path": "people/mira-okafor",
+        "new": "Has a spare antenna in her shed.",
+        "section": "Notes",
+    },
+    {
+        "do": "edit_file",
+        "path": "facts/station-site",
+        "old": "- The receiver hangs under the roof of Jonas's house, facing south-east.",
+        "new": "- The receiver is in the attic of Jonas's house, facing south-east.",
+    },
+)
+
+
+@dataclass
+class _Storyteller:
+    """A model that gives the edits of the story, whatever it is asked."""
+
+    edits: Sequence[Mapping[str, str]]
+    name: str = MODEL
+    is_local: bool = True
+    context_window: int = 32_768
+    sees: bool = False
+    takes_tools: bool = True
+
+    async def complete(
+        self,
+        messages: Sequence[Message],  # noqa: ARG002 - the port's
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        tool = force_tool or tools[0].name
+        call = ToolCall("1", tool, json.dumps({"edits": list(self.edits)}))
+        return Reply("", (call,), "tool_calls", Usage())
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        yield await self.complete(messages, tools)

@@ -131,6 +131,6 @@ def _by_path(path: str) -> Named:
 
 def _day_title(day: str) -> str:
     try:
-        return f"the day {day_said(date.fromisoformat(day))}"
+        return f"the journal of {day_said(date.fromisoformat(day))}"
     except ValueError:
         return day

@@ -83,7 +83,7 @@ def test_what_is_typed_before_the_workspace_is_open_is_not_lost(workspace: Path)
     with _app(workspace) as terminal:
         terminal.wait(lambda screen: "Ask, tell" in screen)
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("╭ the day", "Noted.")
+        terminal.wait_for("╭ the journal", "Noted.")
     (day,) = (workspace / "memory").glob("????-??-??.md")
     assert day.read_text().endswith(" the cake is in the oven\n")
 
@@ -118,7 +118,7 @@ def test_after_a_kill_it_starts_again_with_everything(workspace: Path) -> None:
         terminal.send(SAID + ENTER)
         terminal.wait_for("◆ Use PostgreSQL for analytics ─")
         terminal.send("the cake is in the oven" + ENTER)
-        terminal.wait_for("╭ the day", "Noted.")
+        terminal.wait_for("╭ the journal", "Noted.")
         terminal.kill()
         terminal.wait_exit()
     with _app(workspace) as terminal:

@@ -17,7 +17,7 @@ from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, title_of
         ("memory/MEMORY.md", "Memory"),
         ("SOUL.md", "SOUL"),
         ("memory/2020-02-30.md", "2020-02-30"),
-        ("memory/2020-02-03.md", "the day 3 Feb 2020"),
+        ("memory/2020-02-03.md", "the journal of 3 Feb 2020"),
     ],
 )
 def test_a_path_alone_says_a_name(path: str, name: str) -> None:

@@ -63,7 +63,7 @@ class YearView(Widget, can_focus=True):
         & > .year--2 { color: $success 60%; }
         & > .year--3 { color: $success 80%; }
         & > .year--4 { color: $success; }
-        & > .year--cursor { background: $primary; color: $background; text-style: bold; }
+        & > .year--cursor { background: $primary-muted; color: $warning; text-style: bold; }
         & > .year--muted { color: $text-muted; }
     }
     """

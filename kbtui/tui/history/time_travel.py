@@ -237,11 +237,11 @@ class TimeTravelScreen(Screen[None]):
         yield PastPane(id="past")
         yield Hints()
 
-    def _banner(self, differs: str = "") -> Content:
+    def _banner(self, names: Names | None = None, differs: str = "") -> Content:
         commit = self._commit
         return Content.assemble(
             (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
-            f"  {shorten(sentence(commit, Names()), 60)}  ",
+            f"  {shorten(sentence(commit, names or Names()), 60)}  ",
             differs,
             ("read-only · T or Esc: back to now", "bold"),
         )
@@ -278,13 +278,14 @@ class TimeTravelScreen(Screen[None]):
         try:
             past = await asyncio.to_thread(PastKnowledge, self._kb, self._commit)
             since = await asyncio.to_thread(read_since, self._kb.history, past.library.at)
+            names = Names(await asyncio.to_thread(past.library.infos))
         except KbtuiError as error:
             tell_error(self, error)
             self.dismiss(None)
             return
         first, self._past = self._past is None, past
         self.notes.panel.mark(since.marks)
-        self.query_one("#past-banner", Static).update(self._banner(since.said))
+        self.query_one("#past-banner", Static).update(self._banner(names, since.said))
         # It has all of a knowledge base that the readers of notes ask for.
         kb = cast("KnowledgeBase", past)
         if not first:

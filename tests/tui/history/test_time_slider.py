@@ -79,7 +79,7 @@ async def test_keys_step_through_time_and_the_tree_marks_what_differs_from_now(k
         await until(pilot, lambda: "Docker" in text_of(tree) and "Bob" not in text_of(tree))
         assert screen.notes.current_path == ALICE, "what is read stays"
         banner = screen.query_one("#past-banner")
-        await until(pilot, lambda: "You wrote ○ Docker" in str(banner.render()))
+        await until(pilot, lambda: "You wrote ■ Docker" in str(banner.render()))
         assert "since" not in str(banner.render())
         await pilot.press("less_than_sign")
         await until(pilot, lambda: "Bob" in text_of(tree))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -134,7 +133,7 @@ def lay_out(around: Around, width: int, unfolded: frozenset[str] = frozenset()) 
         drawing = _two_columns(around, left, right, width)
     else:
         drawing = _three_columns(around, left, right, width, chip)
-    _add_further(drawing, around, (*left, *right), width)
+    _add_beyond(drawing, around, (*right, *left), width)
     return drawing
 
 
@@ -211,7 +210,6 @@ def _three_columns(
         if items:
             x = after if side > 0 else max(0, edge - len(head))
             drawing.marks.append(Mark(head, x, start - _HEADS))
-    _add_behind(drawing, around, width)
     return drawing
 
 
@@ -233,50 +231,45 @@ def _two_columns(
     return drawing
 
 
-def _add_behind(drawing: Drawing, around: Around, width: int) -> None:
-    """Behind each note at the right the first one that it links to, where there is room."""
-    shown = {around.middle.path, *(note.path for note in (*around.incoming, *around.outgoing))}
-    for spot in [each for each in drawing.spots if each.column == 1]:
-        x = spot.x + spot.width
-        room = width - x - len(_BEHIND)
-        beyond = _beyond(spot.item, around, shown)
-        if beyond is not None and room >= _LEAST_BEHIND:
-            shown.add(beyond.path)
+def _add_beyond(drawing: Drawing, around: Around, items: Iterable[Item], width: int) -> None:
+    """A step further: one note behind each at the right where there is room, the others below."""
+    near = (*around.incoming, *around.outgoing)
+    shown = {around.middle.path, *(note.path for note in near)}
+    free = {spot.item: spot for spot in drawing.spots if _has_room(spot, width)}
+    rest: list[tuple[Named, Named]] = []
+    for item in (each for each in items if isinstance(each, Named)):
+        for note in around.further.get(item.path, ()):
+            if note.path in shown:
+                continue
+            shown.add(note.path)
+            spot = free.pop(item, None)
+            if spot is None:
+                rest.append((note, item))
+                continue
+            x = spot.x + spot.width
+            title = cut(note.title, width - x - len(_BEHIND) - 2)
             drawing.marks.append(Mark(_BEHIND, x, spot.y))
-            title = cut(beyond.title, room - 2)
-            drawing.spots.append(Spot(beyond, title, x + len(_BEHIND), spot.y, 2))
+            drawing.spots.append(Spot(note, title, x + len(_BEHIND), spot.y, 2))
+    if rest:
+        _list_below(drawing, rest, width)
 
 
-def _beyond(item: Item, around: Around, shown: set[str]) -> Named | None:
-    if isinstance(item, Group):
-        return None
-    found = (note for note in around.further.get(item.path, ()) if note.path not in shown)
-    return next(found, None)
+def _has_room(spot: Spot, width: int) -> bool:
+    return spot.column == 1 and width - spot.x - spot.width - len(_BEHIND) >= _LEAST_BEHIND
 
 
-def _add_further(drawing: Drawing, around: Around, items: Iterable[Item], width: int) -> None:
-    """Below all: what is a step further and stands nowhere yet, with the note that leads there."""
-    shown = {around.middle.path, *(note.path for note in (*around.incoming, *around.outgoing))}
-    shown |= {each.item.path for each in drawing.spots if isinstance(each.item, Named)}
-    found: dict[str, tuple[Named, Named]] = {}
-    for item in items:
-        if isinstance(item, Named):
-            for note in around.further.get(item.path, ()):
-                if note.path not in shown:
-                    found.setdefault(note.path, (note, item))
-    if not found:
-        return
-    y = drawing.height + 1
-    x = min(4, width // 10)
+def _list_below(drawing: Drawing, rest: Sequence[tuple[Named, Named]], width: int) -> None:
+    """List notes below all, each with the one that leads there."""
+    y, x = drawing.height + 1, min(4, width // 10)
     drawing.marks.append(Mark(cut(_FURTHER, width - x), x, y))
-    for row, (note, by) in enumerate(islice(found.values(), _MOST_FURTHER), y + 1):
+    for row, (note, by) in enumerate(rest[:_MOST_FURTHER], y + 1):
         spot = Spot(note, cut(note.title, max(1, (width - x) * 2 // 3)), x, row, -1)
         drawing.spots.append(spot)
         room = width - x - spot.width
         if room > 8:
             drawing.marks.append(Mark(cut(f" by {by.title}", room), x + spot.width, row))
-    if len(found) > _MOST_FURTHER:
-        left = len(found) - _MOST_FURTHER
+    if len(rest) > _MOST_FURTHER:
+        left = len(rest) - _MOST_FURTHER
         drawing.marks.append(Mark(f"and {left:,} more", x + 2, y + 1 + _MOST_FURTHER))
 
 

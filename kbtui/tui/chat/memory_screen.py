@@ -14,12 +14,13 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from kbtui.errors import ConflictError, NotFoundError, StoppedError
+from kbtui.errors import ConflictError, ModelError, NotFoundError, StoppedError
 from kbtui.history.change import Actor
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
 from kbtui.presentation.notes import Named, Names
+from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell, with_errors_told
@@ -80,8 +81,12 @@ class Fact(NamedTuple):
 
 
 class Held(NamedTuple):
-    """All that is shown: `kept` was written by kbtui this week, `dreams` says when Dream runs."""
+    """All that is shown: `kept` was written by kbtui this week, `dreams` says when Dream runs.
 
+    `price` is what the prompt costs, in words; empty where it costs nothing, or nobody knows.
+    """
+
+    price: str
     shares: tuple[Share, ...]
     facts: tuple[Fact, ...]
     kept: tuple[Commit, ...]
@@ -103,7 +108,19 @@ def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
         if commit.actor not in others and not is_upkeep(commit)
     )
     names = Names(kb.library.infos())
-    return Held(shares, _facts(kb), tuple(islice(kept, _MOST_KEPT)), names, _dreams(kb))
+    price = _price(kb, sum(share.tokens for share in shares))
+    return Held(price, shares, _facts(kb), tuple(islice(kept, _MOST_KEPT)), names, _dreams(kb))
+
+
+def _price(kb: KnowledgeBase, tokens: int) -> str:
+    from kbtui.models.litellm_model import price_of
+
+    try:
+        model = kb.models.chat()
+    except ModelError:
+        return ""
+    usd = None if model.is_local or model.name == OFFLINE else price_of(model.name, tokens, 0)
+    return f"${usd:.4f} a message before the answer" if usd else ""
 
 
 def _facts(kb: KnowledgeBase) -> tuple[Fact, ...]:
@@ -171,7 +188,7 @@ def change_fact(kb: KnowledgeBase, fact: Fact, text: str) -> None:
     )
 
 
-def stacked_bar(shares: Sequence[Share], width: int, window: int = 0) -> Content:
+def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str = "") -> Content:
     """The parts beside each other, as long as they weigh, and below what each of them is."""
     shown = [share for share in shares if share.tokens]
     total = sum(share.tokens for share in shown)
@@ -189,7 +206,8 @@ def stacked_bar(shares: Sequence[Share], width: int, window: int = 0) -> Content
             legend += Content("   ")
         legend += name
     of = f" of {window:,}, {total / window:.0%}" if window else ""
-    said_total = Content.styled(f"{total:,} tokens{of}", "$text-muted")
+    costs = f" · {price}" if price else ""
+    said_total = Content.styled(f"{total:,} tokens{of}{costs}", "$text-muted")
     return Content("\n").join([bar, legend, said_total])
 
 
@@ -304,7 +322,8 @@ class MemoryScreen(Screen[None]):
         if self._held is None:
             return
         bar = self.query_one("#memory-bar", Static)
-        bar.update(stacked_bar(self._held.shares, max(1, bar.content_size.width), self._window))
+        width, held = max(1, bar.content_size.width), self._held
+        bar.update(stacked_bar(held.shares, width, self._window, held.price))
         kept = [_kept(commit, self._held.names) for commit in self._held.kept]
         nothing = Content.styled("kbtui has written nothing this week.", "$text-muted")
         dreams = Content.styled(self._held.dreams, "$text-muted")

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
 
 from kbtui.history.change import Actor
-from kbtui.tui.chat.memory_screen import MemoryScreen, Share, change_fact, read_held, stacked_bar
+from kbtui.models import litellm_model
+from kbtui.tui.chat.memory_screen import (
+    MemoryScreen,
+    Share,
+    _price,
+    change_fact,
+    read_held,
+    stacked_bar,
+)
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.widgets.dialogs import TextDialog
@@ -92,6 +101,25 @@ async def test_it_fits_a_tiny_terminal_and_hostile_lines_are_text(tmp_path: Path
         assert "\x1b" not in shown
         assert "\u202e" not in shown
         assert {rows.render_line(y).cell_length for y in range(8)} == {rows.size.width}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_local", "said"),
+    [
+        ("anthropic/claude", False, "$0.0030 a message"),
+        ("ollama/q", True, ""),
+        ("odd/x", False, ""),
+    ],
+)
+def test_a_paid_model_has_a_price(tmp_path: Path, monkeypatch, name, is_local, said) -> None:
+    known = {"anthropic/claude": 3e-6}
+    monkeypatch.setattr(
+        litellm_model, "price_of", lambda name, tokens, _: known.get(name, 0) * tokens or None
+    )
+    model = SimpleNamespace(name=name, is_local=is_local)
+    kb = SimpleNamespace(models=SimpleNamespace(chat=lambda: model))
+    assert _price(kb, 1000).startswith(said)
+    assert bool(_price(kb, 1000)) is bool(said)
 
 
 def test_nothing_is_remembered_at_first_and_a_line_keeps_its_form(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ class Scanner:
         known = self._known or {}
         layout = self._workspace
         notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
-        wanted = self._beside_notes or _is_note
+        wanted = self._beside_notes or _is_recorded_in_place
         waiting = [folder]
         while waiting:
             folder = waiting.pop()
@@ -455,6 +455,11 @@ def _entries(
 
 def _is_note(name: str) -> bool:
     return name.lower().endswith(".md")
+
+
+def _is_recorded_in_place(name: str) -> bool:
+    """True for notes, and for the texts by which Obsidian lays notes out: canvases and bases."""
+    return name.lower().endswith((".md", ".canvas", ".base"))
 
 
 def _may_hold_notes(folder: os.DirEntry[str]) -> bool:

@@ -232,6 +232,31 @@ def test_two_vaults_in_place_are_one_after_sync(vault: Path, tmp_path: Path) -> 
     assert not (other / "INDEX.md").read_text().startswith("#")
 
 
+def test_canvases_and_bases_have_a_history_and_travel(vault: Path, tmp_path: Path) -> None:
+    canvas = '{"nodes":[{"id":"1","type":"file","file":"Home.md"}],"edges":[]}\n'
+    put(vault / "Boards/Map.canvas", canvas)
+    put(vault / "All.base", "views:\r\n  - type: table\r\n")
+    put(vault / "picture.png", "no text")
+    ok("init", vault)
+    remote, other = tmp_path / "remote", tmp_path / "other"
+    assert "pictures" in ok("sync", remote, workspace=vault).err
+    ok("init", other, "--in-place")
+    ok("sync", remote, workspace=other)
+    for name in ("Boards/Map.canvas", "All.base"):
+        assert (other / name).read_bytes() == (vault / name).read_bytes()
+    assert not (other / "picture.png").exists()
+    ok("rename", "Home", "House", workspace=other)
+    ok("sync", workspace=other)
+    ok("sync", workspace=vault)
+    assert "House.md" in (vault / "Boards/Map.canvas").read_text()
+    (vault / "All.base").unlink()
+    deleted = ok("log", "--json", workspace=vault).json[0]
+    assert deleted["paths"] == ["All.base"]
+    ok("undo", deleted["commit"], workspace=vault)
+    assert (vault / "All.base").read_bytes() == b"views:\r\n  - type: table\r\n"
+    ok("check", workspace=vault)
+
+
 @pytest.mark.pty
 def test_the_app_shows_the_notes_at_the_root_and_in_folders(vault: Path) -> None:
     before = tree_of(vault)

@@ -24,11 +24,10 @@ _hunks = click.option(
 @click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
-def inbox(ctx: click.Context, as_json: bool) -> int:
+def inbox(ctx: click.Context, as_json: bool) -> None:
     """Decide on changes that wait for you."""
     if ctx.invoked_subcommand is None:
-        return _list(ctx.ensure_object(Place), as_json=as_json)
-    return 0
+        _list(ctx.ensure_object(Place), as_json=as_json)
 
 
 @inbox.result_callback()
@@ -39,12 +38,12 @@ def _status(status: int | None, **_options: Any) -> int:
 @inbox.command("list")
 @json_option
 @pass_place
-def list_command(place: Place, as_json: bool) -> int:
+def list_command(place: Place, as_json: bool) -> None:
     """List what waits.
 
     Exits with 1 if nothing does.
     """
-    return _list(place, as_json=as_json)
+    _list(place, as_json=as_json)
 
 
 @inbox.command()
@@ -157,7 +156,7 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
         say(f"Your text is proposed now; kbtui inbox accept {left.id}")
 
 
-def _list(place: Place, *, as_json: bool) -> int:
+def _list(place: Place, *, as_json: bool) -> None:
     with place.opened() as kb:
         if kb.workspace.writable:
             kb.memory.inbox.settle()
@@ -181,7 +180,6 @@ def _list(place: Place, *, as_json: bool) -> int:
         note(f"kbtui: {path} can't be read.")
     if not plans and not as_json:
         note("Nothing waits.")
-    return 0 if plans else 1
 
 
 def _shape(plan: Plan, layout: Layout) -> dict[str, Any]:

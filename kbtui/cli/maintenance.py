@@ -158,7 +158,9 @@ def workspaces(forget: str | None, as_json: bool) -> int:
         when = moment(each.used)
         gone = "" if each.is_there else "  (not there now)"
         say_line(say_styled(when, dim=True), "  ", say_styled(str(each.path)), gone)
-    return 0 if known else 1
+    if not known:
+        note("No workspace was opened yet.")
+    return 0
 
 
 @click.command()

@@ -359,3 +359,15 @@ def test_a_current_folder_that_was_deleted_is_one_sentence(
         assert done.status != 0
         assert "unexpected" not in done.err
         assert "folder" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", ["list", "inbox", "sessions", "log", "dream-log -n 5", "list --json", "inbox --json"]
+)
+def test_an_empty_list_is_no_failure(kbtui: Command, words: str) -> None:
+    assert kbtui(*words.split()).status == 0
+
+
+@pytest.mark.parametrize("words", ["list --tag x", "log --actor dream", "search zyxwvu"])
+def test_a_filter_that_nothing_fits_exits_with_1(kbtui: Command, words: str) -> None:
+    assert kbtui(*words.split()).status == 1

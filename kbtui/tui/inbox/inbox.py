@@ -14,10 +14,20 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean, clean_line, counted
+from kbtui.presentation.actors import actor_name
+from kbtui.presentation.moments import said
+from kbtui.presentation.notes import Names, names_of
+from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList, age, files_of
+from kbtui.tui.inbox.proposals import (
+    PlaceEditor,
+    PlaceView,
+    ProposalList,
+    named_files,
+    paths_of,
+    reason_of,
+)
 from kbtui.tui.messages import (
     InboxChanged,
     KnowledgeChanged,
@@ -152,13 +162,21 @@ class InboxScreen(ListAndDiff):
         with errors_told(self):
             if settle and self._kb.workspace.writable:
                 await asyncio.to_thread(self._inbox.settle)
-            self._show_plans(await asyncio.to_thread(self._inbox.waiting))
+            self._show_plans(*await asyncio.to_thread(self._waiting))
 
-    def _show_plans(self, plans: Sequence[Plan]) -> None:
+    def _waiting(self) -> tuple[Sequence[Plan], Names]:
+        """What waits, and how the notes are called that it is about."""
+        plans = self._inbox.waiting()
+        return plans, names_of(
+            self._kb.library, (path for each in plans for path in paths_of(each))
+        )
+
+    def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
         at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
         self._at = ""
         self.rows.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
-        self.rows.show_plans(plans, at)
+        self.diff.names = names
+        self.rows.show_plans(plans, names, at)
         if self.rows.plan is None or self.rows.plan.proposal.id != at:
             self._moved_on_at = monotonic()
         self._show_plan()
@@ -186,7 +204,7 @@ class InboxScreen(ListAndDiff):
     def _show_plan(self) -> None:
         plan = self.rows.plan
         if plan is not None:
-            self.query_one("#inbox-what", Static).update(_description(plan))
+            self.query_one("#inbox-what", Static).update(_description(plan, self.rows.names))
             self.diff.show_plan(plan)
 
     @on(RowList.Selected)
@@ -281,7 +299,7 @@ class InboxScreen(ListAndDiff):
             if await undo_settled(self, lambda decided: undo(decisions=decided)) is None:
                 return
             self._accepted = None
-            self._say(f"Taken back: {clean_line(commit.subject)}.")
+            self._say("Taken back.")
         await self._read()
 
     async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
@@ -292,8 +310,7 @@ class InboxScreen(ListAndDiff):
             rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
             self._accepted = commit or self._accepted
             done = "Accepted, u takes it back" if commit else "It stood there already"
-            what = f": {clean_line(commit.subject)}" if commit else ""
-            self._say(f"{done}{rest}{what}.")
+            self._say(f"{done}{rest}.")
         await self._read()
 
     async def _reject(self, plan: Plan, place: Place) -> None:
@@ -311,7 +328,7 @@ class InboxScreen(ListAndDiff):
         count = len(plan.places)
         if count < _MANY_PLACES:
             return True
-        text = f"{what} {count} places in {files_of(plan)}?"
+        text = f"{what} {count} places in {named_files(plan, self.rows.names).plain}?"
         return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
 
     async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:
@@ -368,17 +385,14 @@ class InboxScreen(ListAndDiff):
         self.refresh_bindings()
 
 
-def _description(plan: Plan) -> Content:
+def _description(plan: Plan, names: Names) -> Content:
     """Say who proposes it, why, and from what."""
     proposal = plan.proposal
-    facts = [str(proposal.actor), age(proposal.created), f"proposal {proposal.id}"]
-    origin = proposal.origin
-    if origin.session:
-        first, last = origin.messages or (0, 0)
-        said = f", messages {first}-{last}" if first != last else f", message {first}"
-        facts.append(f"{origin.session}{said if origin.messages else ''}")
+    facts = [actor_name(proposal.actor, proposal.origin), said(proposal.created)]
+    if proposal.origin.session:
+        facts.append("from a conversation")
     lines = [
-        Content.styled(clean(proposal.reason).strip(), "bold"),
+        Content.styled(reason_of(plan, names), "bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
     if plan.conflicts:

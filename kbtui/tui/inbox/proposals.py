@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.containers import Vertical
@@ -12,14 +11,18 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.presentation.notes import name_of
-from kbtui.text import clean_line, counted
+from kbtui.presentation.actors import actor_name
+from kbtui.presentation.moments import said
+from kbtui.presentation.notes import Names, name_of
+from kbtui.text import clean, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.notes.entry_editor import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from kbtui.history.places import Place, Plan
     from kbtui.memory.inbox.showing import Draft
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MOST_FILES = 3
 
 
@@ -39,11 +41,12 @@ class ProposalList(RowList):
 
     def __init__(self, *, classes: str | None = None) -> None:
         self.plans: tuple[Plan, ...] = ()
+        self.names = Names()
         super().__init__(classes=classes)
 
-    def show_plans(self, plans: Sequence[Plan], at: str = "") -> None:
+    def show_plans(self, plans: Sequence[Plan], names: Names, at: str = "") -> None:
         """Show proposals, with the cursor on the one that is named, or where it was."""
-        self.plans = tuple(plans)
+        self.plans, self.names = tuple(plans), names
         places = (index for index, plan in enumerate(plans) if plan.proposal.id == at)
         self.rows_changed(next(places, self.cursor))
 
@@ -58,22 +61,21 @@ class ProposalList(RowList):
         return len(self.plans)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw one proposal."""
+        """Draw one proposal: who would change what, and why."""
         plan = self.plans[index]
         proposal = plan.proposal
-        first = Content.assemble(
-            (f" {proposal.actor}", ".rows--accent"),
-            (f"  {age(proposal.created)}  ", ".rows--muted"),
-            clean_line(proposal.reason),
-        )
-        parts: list[str | tuple[str, str]] = [
-            (f"   {counted(len(plan.places), 'place')}", ".rows--muted")
+        parts: list[Content | tuple[str, str]] = [
+            (f" {actor_name(proposal.actor, proposal.origin)} ", ".rows--accent"),
+            ("would change ", ".rows--muted"),
+            named_files(plan, self.names),
         ]
         if plan.conflicts:
-            parts.append((f", {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
-        parts += ["  ", (files_of(plan), ".rows--second")]
-        second = Content.assemble(*parts)
-        return [line.truncate(width, ellipsis=True) for line in (first, second)]
+            parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
+        when = Content.styled(f"  {said(proposal.created)} ", ".rows--muted")
+        first = Content.assemble(*parts).truncate(max(4, width - len(when)), ellipsis=True)
+        gap = " " * (width - first.cell_length - when.cell_length)
+        why = Content.styled(f"   {reason_of(plan, self.names)}", ".rows--muted")
+        return [first + Content(gap) + when, why.truncate(width, ellipsis=True)]
 
 
 class PlaceView(DiffView):
@@ -195,21 +197,23 @@ class PlaceEditor(Vertical):
         self.post_message(self.Closed(unsaved=unsaved))
 
 
-def files_of(plan: Plan) -> str:
-    """The names of the files that a proposal would change, as far as it still would."""
-    paths = [file.path for file in plan.files if file.places]
-    names = [name_of(path) for path in paths]
-    rest = len(names) - _MOST_FILES
-    shown = ", ".join(names[:_MOST_FILES])
-    return f"{shown} and {rest} more" if rest > 0 else shown
+def paths_of(plan: Plan) -> list[str]:
+    """The files that a proposal would change, as far as it still would."""
+    return [file.path for file in plan.files if file.places]
 
 
-def age(time: datetime, now: datetime | None = None) -> str:
-    """How long ago something was, in one unit."""
-    seconds = ((now or datetime.now(UTC)) - time).total_seconds()
-    if seconds < _MINUTE:
-        return "just now"
-    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= unit:
-            return f"{seconds // unit:.0f} {name} ago"
-    return "just now"
+def named_files(plan: Plan, names: Names) -> Content:
+    """The files that a proposal would change by their names, the first ones."""
+    paths = paths_of(plan)
+    rest = len(paths) - _MOST_FILES
+    shown = Content(", ").join(signed(names[path]) for path in paths[:_MOST_FILES])
+    return shown + f" and {rest} more" if rest > 0 else shown
+
+
+def reason_of(plan: Plan, names: Names) -> str:
+    """Why it is proposed, with the notes by their names."""
+    reason = clean(plan.proposal.reason).strip()
+    for path in sorted(paths_of(plan), key=len, reverse=True):
+        reason = reason.replace(path, names[path].title)
+        reason = reason.replace(short_name(path), names[path].title)
+    return reason

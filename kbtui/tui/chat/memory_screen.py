@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -14,8 +13,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from kbtui.errors import ConflictError, ModelError, NotFoundError, StoppedError
+from kbtui.errors import ModelError, StoppedError
 from kbtui.history.change import Actor
+from kbtui.memory.edits.memory_file import MEMORY
+from kbtui.memory.recall.remembered import Fact, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
@@ -40,12 +41,10 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 
-MEMORY = "memory/MEMORY.md"
 _BESIDE_COLUMNS = 100
 _SHORT_ROWS = 20
 _WEEK = timedelta(days=7)
 _MOST_KEPT = 40
-_FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
 _PARTS = {
     "identity": "who kbtui is", "tools": "tools", "bootstrap": "your files about you",
     "skills": "how-tos", "MEMORY.md": "memory", "notes": "the last days", "earlier": "earlier talk",
@@ -63,21 +62,6 @@ class Share(NamedTuple):
 
     name: str
     tokens: int
-
-
-class Fact(NamedTuple):
-    """A line of the memory: its number, what it says, and who wrote it when; or a heading."""
-
-    line: int
-    raw: str
-    source: str = ""
-    is_heading: bool = False
-
-    @property
-    def text(self) -> str:
-        """What it says, without its bullet."""
-        found = _FORM.fullmatch(self.raw)
-        return clean_line(self.raw.strip("# ") if self.is_heading or not found else found[2])
 
 
 class Held(NamedTuple):
@@ -109,7 +93,14 @@ def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
     )
     names = Names(kb.library.infos())
     price = _price(kb, sum(share.tokens for share in shares))
-    return Held(price, shares, _facts(kb), tuple(islice(kept, _MOST_KEPT)), names, _dreams(kb))
+    return Held(
+        price,
+        shares,
+        remembered(kb.history, kb.library),
+        tuple(islice(kept, _MOST_KEPT)),
+        names,
+        _dreams(kb),
+    )
 
 
 def _price(kb: KnowledgeBase, tokens: int) -> str:
@@ -123,32 +114,6 @@ def _price(kb: KnowledgeBase, tokens: int) -> str:
     return f"${usd:.4f} a message before the answer" if usd else ""
 
 
-def _facts(kb: KnowledgeBase) -> tuple[Fact, ...]:
-    from kbtui.memory.edits.memory_file import heading_of, split_lines
-
-    try:
-        text = _memory_text(kb)
-        origins = kb.history.blame(MEMORY, text=text)
-    except NotFoundError:
-        return ()
-    found: list[Fact] = []
-    for number, line in enumerate(split_lines(text), 1):
-        raw = line.rstrip("\r\n")
-        if heading_of(raw) is not None:
-            found.append(Fact(number, raw, is_heading=True))
-        elif raw.strip():
-            origin = origins[number - 1]
-            day = f", {day_said(origin.time.astimezone().date())}" if origin.time else ""
-            found.append(Fact(number, raw, f"{actor_name(origin.actor, origin.origin)}{day}"))
-    return tuple(found)
-
-
-def _memory_text(kb: KnowledgeBase) -> str:
-    from kbtui.workspace.files import text_of
-
-    return text_of(kb.library.read(MEMORY))
-
-
 def _dreams(kb: KnowledgeBase) -> str:
     last = next(iter(kb.memory.dream_log.log(1)), None)
     was = (
@@ -160,32 +125,6 @@ def _dreams(kb: KnowledgeBase) -> str:
         return f"{was} Next: {'soon' if due <= now else said(due)}."
     by_itself = "when something is new" if kb.settings.dream.interval_hours else "on /dream alone"
     return f"{was} Next: {by_itself}."
-
-
-def change_fact(kb: KnowledgeBase, fact: Fact, text: str) -> None:
-    """Let a line of the memory say something else; called in a thread.
-
-    Raises:
-        KbtuiError: the line is another one by now, or can't be written.
-    """
-    from kbtui.memory.edits.memory_file import split_lines
-    from kbtui.workspace.files import blob_id, text_of
-
-    data = kb.library.read(MEMORY)
-    lines = split_lines(text_of(data))
-    there = lines[fact.line - 1] if fact.line <= len(lines) else ""
-    if there.rstrip("\r\n") != fact.raw:
-        raise ConflictError("The line is another one by now.", "Try it again.")
-    found = _FORM.fullmatch(fact.raw)
-    end = there[len(fact.raw) :]
-    lines[fact.line - 1] = f"{found[1] if found else ''}{clean_line(text)}{end}"
-    kb.library.write(
-        MEMORY,
-        "".join(lines),
-        expecting=blob_id(data),
-        actor=Actor.YOU,
-        reason="a line of the memory was edited",
-    )
 
 
 def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str = "") -> Content:
@@ -209,6 +148,15 @@ def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str
     costs = f" · {price}" if price else ""
     said_total = Content.styled(f"{total:,} tokens{of}{costs}", "$text-muted")
     return Content("\n").join([bar, legend, said_total])
+
+
+def _source(fact: Fact) -> str:
+    """Who wrote a line, and on which day."""
+    origin = fact.origin
+    if origin is None:
+        return ""
+    day = f", {day_said(origin.time.astimezone().date())}" if origin.time else ""
+    return clean_line(f"{actor_name(origin.actor, origin.origin)}{day}")
 
 
 class FactList(RowList):
@@ -245,7 +193,7 @@ class FactList(RowList):
         fact = self.facts[index]
         if fact.is_heading:
             return [Content.styled(f" {fact.text}", ".rows--strong")]
-        source = Content.styled(clean_line(fact.source), ".rows--muted")
+        source = Content.styled(_source(fact), ".rows--muted")
         room = max(8, width - source.cell_length - 4)
         text = Content(f"   {fact.text}").truncate(room, ellipsis=True, pad=True)
         return [(text + "  " + source).truncate(width)]
@@ -350,7 +298,7 @@ class MemoryScreen(Screen[None]):
 
         text = await self.app.push_screen_wait(TextDialog("Edit the line", fact.text))
         if text is not None and text != fact.text:
-            await asyncio.to_thread(change_fact, self._kb, fact, text)
+            await asyncio.to_thread(change_fact, self._kb.library, fact, text)
             self._read()
 
     def action_forget(self) -> None:

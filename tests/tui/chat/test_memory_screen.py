@@ -12,8 +12,6 @@ from kbtui.tui.chat.memory_screen import (
     MemoryScreen,
     Share,
     _price,
-    change_fact,
-    read_held,
     stacked_bar,
 )
 from kbtui.tui.diff.confirm import ConfirmScreen
@@ -120,23 +118,3 @@ def test_a_paid_model_has_a_price(tmp_path: Path, monkeypatch, name, is_local, s
     kb = SimpleNamespace(models=SimpleNamespace(chat=lambda: model))
     assert _price(kb, 1000).startswith(said)
     assert bool(_price(kb, 1000)) is bool(said)
-
-
-def test_nothing_is_remembered_at_first_and_a_line_keeps_its_form(tmp_path: Path) -> None:
-    from kbtui.errors import ConflictError
-    from kbtui.knowledge_base import KnowledgeBase
-
-    kb = KnowledgeBase.open(tmp_path / "notes", create=True)
-    try:
-        assert read_held(kb, None, "").facts == ()
-        with kb.history.change(Actor.YOU, "wrote") as change:
-            change.write(MEMORY, b"# M\n\n* one\n  2. two\nthree")
-        facts = read_held(kb, None, "").facts
-        assert [fact.text for fact in facts] == ["M", "one", "two", "three"]
-        change_fact(kb, facts[2], "zwei\nx")
-        change_fact(kb, facts[3], "drei")
-        assert kb.library.read(MEMORY) == b"# M\n\n* one\n  2. zwei x\ndrei"
-        with pytest.raises(ConflictError):
-            change_fact(kb, facts[2], "again")
-    finally:
-        kb.close()

@@ -1,0 +1,82 @@
+"""What MEMORY.md says line by line, with who wrote each; and changing one of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kbtui.errors import ConflictError, NotFoundError
+from kbtui.history.change import Actor
+from kbtui.memory.edits.memory_file import MEMORY, heading_of, split_lines
+from kbtui.text import clean_line
+from kbtui.workspace.files import blob_id, text_of
+
+if TYPE_CHECKING:
+    from kbtui.history.history import History
+    from kbtui.history.looking.blame import LineOrigin
+    from kbtui.knowledge.library.library import Library
+
+_FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line that says something, as it is written, and its origin; a heading has none."""
+
+    line: int
+    raw: str
+    origin: LineOrigin | None = None
+
+    @property
+    def is_heading(self) -> bool:
+        """True of a line that only names what follows."""
+        return heading_of(self.raw) is not None
+
+    @property
+    def text(self) -> str:
+        """What it says, without its bullet."""
+        heading = heading_of(self.raw)
+        return clean_line(heading[1] if heading is not None else _parts(self.raw)[1])
+
+
+def _parts(raw: str) -> tuple[str, str]:
+    """The bullet of a line, and what it says."""
+    found = _FORM.fullmatch(raw)
+    return (found[1], found[2]) if found is not None else ("", raw)
+
+
+def remembered(history: History, library: Library) -> tuple[Fact, ...]:
+    """The lines and headings of MEMORY.md; none where there is no such file."""
+    try:
+        text = text_of(library.read(MEMORY))
+        origins = history.blame(MEMORY, text=text)
+    except NotFoundError:
+        return ()
+    lines = [line.rstrip("\r\n") for line in split_lines(text)]
+    return tuple(
+        Fact(number, raw, None if heading_of(raw) is not None else origins[number - 1])
+        for number, raw in enumerate(lines, 1)
+        if raw.strip()
+    )
+
+
+def change_fact(library: Library, fact: Fact, text: str) -> None:
+    """Let a line say something else; its bullet and its end stay.
+
+    Raises:
+        KbtuiError: the line is another one by now, or can't be written.
+    """
+    data = library.read(MEMORY)
+    lines = split_lines(text_of(data))
+    there = lines[fact.line - 1] if fact.line <= len(lines) else ""
+    if there.rstrip("\r\n") != fact.raw:
+        raise ConflictError("The line is another one by now.", "Try it again.")
+    lines[fact.line - 1] = f"{_parts(fact.raw)[0]}{clean_line(text)}{there[len(fact.raw) :]}"
+    library.write(
+        MEMORY,
+        "".join(lines),
+        expecting=blob_id(data),
+        actor=Actor.YOU,
+        reason="a line of the memory was edited",
+    )

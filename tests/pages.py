@@ -85,7 +85,8 @@ def _commands() -> str:
     return (
         "# Commands\n\n## In a shell\n\nStandard output is data, standard error is for people."
         " Exit codes: 0 done, 1 nothing found or\ndifferences, 2 usage, 3 no workspace or"
-        " configuration, 4 provider or network, 5 conflict,\n6 budget reached, 130 interrupted. A list of all that there is may be empty: that is done.\n\n"
+        " configuration, 4 provider or network, 5 conflict,\n6 budget reached, 130 interrupted. A list of all that there is may be empty:"
+        " that\nis done.\n\n"
         f"{_table(('Command', 'What it does'), *shell)}\n## In the app's prompt\n\n"
         f"{_table(('Command', 'What it does'), *slash)}"
     )

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,10 +16,12 @@ import click
 
 from kbtui.cli.output import note, say
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace.layout import ENTRIES
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -92,6 +95,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 COMPLETION_VARIABLE = "_KBTUI_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
 _MOST = 200
+_WIDTH = 60
+_WORD = re.compile(r"[^\W_]+")
 
 
 @click.command()
@@ -113,8 +118,12 @@ def completion(ctx: click.Context, shell: str) -> None:
     say(complete.source_template % complete.source_vars())
 
 
-def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The names of entries that begin with, or whose slug begins with, what was typed."""
+def entry_names(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The entries whose name, or a word of whose slug or title, begins with what was typed."""
+    from click.shell_completion import CompletionItem
+
     from kbtui.knowledge.catalog.entry_index import EntryIndex
     from kbtui.workspace.opening import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
@@ -125,13 +134,23 @@ def entry_names(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
         infos = EntryIndex(workspace, Scanner(workspace)).infos()
     except KbtuiError:
         return []
-    typed = incomplete.casefold()
-    names = [
-        info.name
+    typed = fold(incomplete)
+    fitting = (
+        info
         for info in infos
-        if info.name.casefold().startswith(typed) or info.slug.casefold().startswith(typed)
+        if fold(info.name).startswith(typed)
+        or any(begins.startswith(typed) for begins in _beginnings(info.slug, info.title))
+    )
+    return [
+        CompletionItem(info.name, help=shorten(info.title, _WIDTH))
+        for info in islice(fitting, _MOST)
     ]
-    return names[:_MOST]
+
+
+def _beginnings(*names: str) -> Iterator[str]:
+    """Names from each of their words on."""
+    for name in map(fold, names):
+        yield from (name[word.start() :] for word in _WORD.finditer(name))
 
 
 _LINE_AFTER = re.compile(r":\d+(?:-\d+)?$")

@@ -211,3 +211,19 @@ def test_init_and_doctor_name_texts_that_are_no_notes(kbtui: Command, tmp_path: 
     assert "are notes: b.txt, c.ORG, d.markdown and 1 more can be read" in done.err
     told = kbtui.bare("-w", str(tmp_path / "vault"), "doctor").out
     assert "no notes, as they don't end in .md: b.txt, c.ORG, d.markdown, e.txt\n" in told
+
+
+def test_completion_knows_titles_by_any_word(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("new", "decision", "Solar power [red]instead\u202e of a cable")
+    kbtui.ok("new", "topic", "Docker")
+    monkeypatch.setenv("_KBTUI_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    for typed in ("powe", "SOL", "inst", "dec"):
+        monkeypatch.setenv("COMP_WORDS", f"kbtui -w {kbtui.root} show {typed}")
+        kind, name, title = kbtui.bare().out.splitlines()
+        assert (kind, title) == ("plain", "Solar power [red]instead of a cable")
+        assert name.startswith("decisions/")
+    monkeypatch.setenv("COMP_WORDS", f"kbtui -w {kbtui.root} show ower")
+    assert kbtui.bare().out.strip() == ""

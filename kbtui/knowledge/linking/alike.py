@@ -13,6 +13,8 @@ from kbtui.text import fold
 from kbtui.workspace.layout import short_name
 
 _NEAREST = 3
+_LONGEST = 200
+_MOST_WORDS = 12
 _LIKENESS = 65
 _LEAST = 0.4
 _OF_BEST = 0.7
@@ -26,7 +28,7 @@ _WORD = re.compile(r"[^\W_]+")
 def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
     """The names of the entries that are called most like `ref`, word by word or in all."""
     known = list(infos)
-    wanted = fold(short_name(ref))
+    wanted = fold(short_name(ref)[:_LONGEST])
     names = [
         (number, fold(name))
         for number, info in enumerate(known)
@@ -55,7 +57,7 @@ def _by_words(wanted: str, names: Sequence[tuple[int, str]]) -> dict[int, float]
     every_word = list(entries_with)
     count = len({number for number, _ in names})
     best: list[tuple[float, dict[str, float]]] = []
-    for word in dict.fromkeys(_WORD.findall(wanted)):
+    for word in list(dict.fromkeys(_WORD.findall(wanted)))[:_MOST_WORDS]:
         alike = {
             each: score / 100 * _SPELLED
             for each, score, _ in process.extract(

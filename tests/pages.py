@@ -1,6 +1,6 @@
 """The pages that are made from the program: ``python -m tests.pages`` writes them.
 
-``kbtui/cli/pages`` holds all keys, commands and settings; README.md shows the keys that matter.
+``kbtui/cli/pages`` holds all keys, commands and settings, ``man`` the manual page; README.md shows the keys that matter.
 """
 
 from __future__ import annotations
@@ -8,10 +8,18 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from textwrap import fill
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 PAGES = ROOT / "kbtui" / "cli" / "pages"
+STREAMS = "Standard output is data, standard error is for people."
+EXIT_CODES = (
+    "0 done, 1 nothing found or differences, 2 usage, 3 no workspace or configuration, 4 provider"
+    " or network, 5 conflict, 6 budget reached, 130 interrupted. A list of all that there is may be"
+    " empty: that is done."
+)
+MANUAL = ROOT / "man" / "kbtui.1"
 THAT_MATTER = (
     "global.help", "global.history", "global.open", "global.inbox", "global.search",
     "global.palette", "global.zoom", "global.escape", "prompt.complete", "transcript.open",
@@ -24,6 +32,7 @@ def pages() -> dict[Path, str]:
     """Each generated page by its file, as the program says it now."""
     texts = {"keys": _keys(), "commands": _commands(), "settings": _settings()}
     made = {PAGES / f"{name}.md": text for name, text in texts.items()}
+    made[MANUAL] = _manual()
     made[README] = _filled(README.read_text("utf-8"), "keys", _keys_that_matter())
     return made
 
@@ -83,13 +92,34 @@ def _commands() -> str:
         for name, action in slash_commands().items()
     ]
     return (
-        "# Commands\n\n## In a shell\n\nStandard output is data, standard error is for people."
-        " Exit codes: 0 done, 1 nothing found or\ndifferences, 2 usage, 3 no workspace or"
-        " configuration, 4 provider or network, 5 conflict,\n6 budget reached, 130 interrupted. A list of all that there is may be empty:"
-        " that\nis done.\n\n"
+        f"# Commands\n\n## In a shell\n\n{fill(f'{STREAMS} Exit codes: {EXIT_CODES}', 98)}\n\n"
         f"{_table(('Command', 'What it does'), *shell)}\n## In the app's prompt\n\n"
         f"{_table(('Command', 'What it does'), *slash)}"
     )
+
+
+def _manual() -> str:
+    from kbtui.cli.help import command_rows
+    from kbtui.cli.root import cli
+
+    parts = {
+        "NAME": "kbtui \\- a personal knowledge base in the terminal",
+        "SYNOPSIS": ".B kbtui\n[\\-w DIR] [COMMAND] [ARGUMENTS]",
+        "DESCRIPTION": _roff(f"{cli.help} `kbtui help` has pages about all of it."),
+        "COMMANDS": "\n".join(
+            f".TP\n.B {_roff(usage)}\n{_roff(text)}" for usage, text in command_rows(cli)
+        ),
+        "EXIT STATUS": _roff(EXIT_CODES),
+    }
+    return '.TH KBTUI 1 "" kbtui\n' + "".join(
+        f".SH {name}\n{text}\n" for name, text in parts.items()
+    )
+
+
+def _roff(text: str) -> str:
+    """A line of text in which nothing is a request or an escape to roff."""
+    said = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
+    return f"\\&{said}" if said.startswith((".", "'")) else said
 
 
 def _settings() -> str:

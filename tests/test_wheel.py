@@ -41,6 +41,10 @@ def test_every_source_and_style_ships_and_no_test_does(names: set[str]) -> None:
     assert not [name for name in names if name.startswith("tests/")]
 
 
+def test_the_manual_page_ships_where_man_looks(names: set[str]) -> None:
+    assert any(name.endswith(".data/data/share/man/man1/kbtui.1") for name in names)
+
+
 def test_the_licence_and_the_console_script_ship(names: set[str]) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)

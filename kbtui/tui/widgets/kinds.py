@@ -10,7 +10,7 @@ from kbtui.presentation.notes import OTHER, Kind, Named
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
-    from textual.app import App
+    from textual.theme import Theme
 
 _DARK = {
     "decision": "#f0a35e",
@@ -37,9 +37,8 @@ _LIGHT = {
 KIND_STYLE = ".kind--"
 
 
-def kind_colour(app: App[object], name: str) -> str:
+def kind_colour(theme: Theme, name: str) -> str:
     """The colour of a kind: the theme's variable ``kind-NAME``, else one that fits its ground."""
-    theme = app.current_theme
     own = theme.variables.get(f"kind-{name}")
     return own or (_DARK if theme.dark else _LIGHT)[name]
 

@@ -54,7 +54,9 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
         if isinstance(name, Style):
             style = name
         elif name.startswith(KIND_STYLE):
-            style = Style.parse(kind_colour(widget.app, name.removeprefix(KIND_STYLE)))
+            style = Style.parse(
+                kind_colour(widget.app.current_theme, name.removeprefix(KIND_STYLE))
+            )
         elif name.startswith("."):
             style = _component(widget, name[1:])
         else:

@@ -9,6 +9,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from kbtui.errors import ConfigurationError
+from kbtui.presentation.notes import KINDS, OTHER
 from kbtui.tui.terminal.themes import (
     DEFAULT_THEME,
     bundled_folder,
@@ -18,6 +19,7 @@ from kbtui.tui.terminal.themes import (
     parse_theme,
     remember_theme,
 )
+from kbtui.tui.widgets.kinds import kind_colour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +68,19 @@ def test_text_can_be_read_on_every_ground(name: str) -> None:
     ]
     poor = {pair: contrast(colors[pair[0]], colors[pair[1]]) for pair in pairs}
     assert {pair: ratio for pair, ratio in poor.items() if ratio < AA} == {}
+
+
+@pytest.mark.parametrize("name", OURS.themes)
+def test_the_signs_of_all_kinds_can_be_read_and_told_apart(name: str) -> None:
+    theme = OURS.themes[name]
+    colors = theme.to_color_system().generate()
+    kinds = {kind.name: kind_colour(theme, kind.name) for kind in (*KINDS.values(), OTHER)}
+    poor = {
+        kind: min(contrast(color, colors[ground]) for ground in ("background", "surface"))
+        for kind, color in kinds.items()
+    }
+    assert {kind: ratio for kind, ratio in poor.items() if ratio < AA} == {}
+    assert len(set(kinds.values())) == len(kinds)
 
 
 def test_the_high_contrast_theme_is_worth_its_name() -> None:

@@ -159,6 +159,7 @@ class KbtuiApp(KeysInOrder):
         self._opener = opener
         self._services = threading.Lock()
         self._ending = False
+        self._all_there = False
         self._signals: SignalWatch | None = None
         self._interrupted_at = 0.0
         self.themes = ThemeManager(self, self.tell)
@@ -350,10 +351,14 @@ class KbtuiApp(KeysInOrder):
 
     def ready_for_more(self) -> bool:
         """False before anything takes keys, and while what they led to waits for the workspace."""
-        try:
-            return self.main.ready_for_more()
-        except _NO_SCREEN_YET:
-            return False
+        if not self._all_there:
+            try:
+                main = self.main
+                self._all_there = main.all_there
+                return main.ready_for_more()
+            except _NO_SCREEN_YET:
+                return False
+        return True
 
     def give_up(self) -> None:
         """Do nothing of what waits for the workspace, and go back to the prompt."""

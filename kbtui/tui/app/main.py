@@ -97,6 +97,11 @@ class MainScreen(Screen[None]):
         if self._wanted is not None:
             self.app.notify(_STILL_OPENING, markup=False)
 
+    @property
+    def all_there(self) -> bool:
+        """True once nothing that was typed has to wait for the workspace any longer."""
+        return self.chat.kb is not None and self._wanted is None and self.notes.is_filled
+
     def ready_for_more(self) -> bool:
         """False while what was wanted waits for the workspace, or the tree for its notes."""
         if self.chat.kb is None:

@@ -69,6 +69,23 @@ def test_a_heading_in_a_link_follows_the_title_that_it_names(
     assert _text(kb, "B.md") == f"# B\n\n{after}\n"
 
 
+def test_a_heading_is_the_same_in_either_form_of_its_letters_and_line_ends_stay(
+    kb: KnowledgeBase,
+) -> None:
+    (kb.workspace.root / "Caf\u00e9.md").write_bytes("\ufeff# Caf\u00e9\r\n\r\nx\r\n".encode())
+    (kb.workspace.root / "B.md").write_bytes(b"[[Cafe\xcc\x81#Cafe\xcc\x81]] [x](Caf%C3%A9.md)\r\n")
+    kb.library.refresh()
+    kb.library.rename("Caf\u00e9", "Th\u00e9")
+    assert (kb.workspace.root / "B.md").read_bytes() == (
+        "[[Th\u00e9#Th\u00e9]] [x](Th%C3%A9.md)\r\n".encode()
+    )
+    assert (
+        (kb.workspace.root / "Th\u00e9.md")
+        .read_bytes()
+        .endswith("# Th\u00e9\r\n\r\nx\r\n".encode())
+    )
+
+
 def test_a_link_within_the_note_follows_and_undo_brings_all_back(kb: KnowledgeBase) -> None:
     before = _text(kb, "sub/Alpha.md")
     made = kb.library.rename("Alpha", "New name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -82,4 +83,5 @@ def part_named(text: str, name: str) -> str:
 
 
 def _anchor(heading: str) -> str:
-    return re.sub(r"[\W_]+", "-", heading.casefold()).strip("-")
+    said = unicodedata.normalize("NFC", heading.casefold())
+    return re.sub(r"[\W_]+", "-", said).strip("-")

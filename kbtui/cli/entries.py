@@ -308,7 +308,7 @@ def delete(place: Place, entry: str, as_json: bool) -> None:
     """
     with place.opened() as kb:
         commit = kb.library.delete(entry)
-    say_commit(commit, kb.workspace, as_json=as_json)
+        say_commit(commit, kb, as_json=as_json)
     if commit is not None and not as_json:
         note(f"Take it back with: kbtui undo {commit.id[:10]}")
 

@@ -220,7 +220,11 @@ def undo(
         elif last is not None:
             rev = last.id
         if last is not None and not as_json:
-            say(f"Taking back {last.subject} ({last.id[:10]}, {moment(last.time)}, {last.who})")
+            from kbtui.presentation.deeds import sentence
+            from kbtui.presentation.notes import Names
+
+            said = sentence(last, Names(kb.library.infos()))
+            say(f"Taking back: {said} ({last.id[:10]}, {moment(last.time)})")
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
         work = _undo_of(kb, rev, paths, hunk, turn, batch)
@@ -229,7 +233,7 @@ def undo(
         except UndoConflictError as error:
             print_conflicts(error, kb.workspace)
             raise
-    say_commit(commit, kb.workspace, as_json=as_json)
+        say_commit(commit, kb, as_json=as_json)
     if commit is not None and not as_json:
         note(f"To have it back: kbtui undo {commit.id[:10]}")
 
@@ -253,7 +257,7 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
         say_json({**shape, "sessions": shapes})
         return True
     if commit is not None:
-        say_commit(commit, kb.workspace, as_json=False)
+        say_commit(commit, kb, as_json=False)
     gone = sum(each.outcome != "kept" for each in taken)
     say(f"{counted(gone, 'conversation')} taken back.")
     for each in taken:
@@ -349,7 +353,7 @@ def restore(
                 print_diffs(kb.history.restore_preview(name, rev), kb.workspace)
                 return
             commit = kb.history.restore(name, rev)
-    say_commit(commit, kb.workspace, as_json=as_json)
+        say_commit(commit, kb, as_json=as_json)
 
 
 def print_diffs(diffs: Iterable[FileDiff], workspace: Workspace) -> None:

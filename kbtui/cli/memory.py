@@ -319,7 +319,7 @@ def dream_restore(
         except UndoConflictError as error:
             print_conflicts(error, kb.workspace)
             raise
-    say_commit(commit, kb.workspace, as_json=as_json)
+        say_commit(commit, kb, as_json=as_json)
     return None
 
 

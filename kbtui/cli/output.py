@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entries.entry import Entry, EntryInfo
     from kbtui.knowledge.library.reader import Backlink, ResolvedLink
+    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit, SearchResult
     from kbtui.sessions.store import SessionInfo
     from kbtui.workspace.layout import Layout
@@ -250,11 +251,14 @@ def session_shape(info: SessionInfo) -> dict[str, Any]:
     }
 
 
-def say_commit(commit: Commit | None, layout: Layout, *, as_json: bool) -> None:
-    """Name the commit that was made; None: nothing had to be changed."""
+def say_commit(commit: Commit | None, kb: KnowledgeBase, *, as_json: bool) -> None:
+    """Name the commit that was made, and what it did; None: nothing had to be changed."""
     if commit is None:
         note("It is that already.")
     elif as_json:
-        say_json(commit_shape(commit, layout))
+        say_json(commit_shape(commit, kb.workspace))
     else:
-        say(f"{commit.id[:10]} {commit.subject}")
+        from kbtui.presentation.deeds import deed
+        from kbtui.presentation.notes import Names
+
+        say(f"{commit.id[:10]} {deed(commit, Names(kb.library.infos()))}")

@@ -103,14 +103,14 @@ def test_undo_of_what_was_changed_again_is_a_conflict_and_changes_nothing(told: 
 def test_undo_alone_takes_back_the_last_change_and_says_which(told: Command) -> None:
     ann, file = told.file("knowledge/people/ann.md"), told.file("knowledge/topics/docker.md")
     first = told.ok("undo")
-    assert "people/ann created" in first.out
+    assert "Taking back: You wrote ● Ann (" in first.out
     assert not ann.exists()
     assert "Zwei" in file.read_text(), "what was edited with another program stays"
     told.ok("undo", first.err.rpartition("kbtui undo ")[2].strip())
     assert ann.exists(), "as it says it comes back"
     told.ok("undo")
     asked = told("undo")
-    assert "topics/docker created" in asked.out
+    assert "Taking back: You wrote ■ Docker (" in asked.out
     assert asked.status != 0, "it was edited since: which side is to stand is asked"
     told.ok("undo", "--prefer", "before")
     assert not file.exists()
@@ -297,3 +297,14 @@ def test_a_damaged_history_keeps_nobody_from_reading_and_nothing_is_written(
         assert "no readable object" in done.err
         assert "kbtui doctor" in done.err
     assert not told.file("knowledge/topics/kubernetes.md").exists()
+
+
+def test_what_is_taken_back_is_said_by_titles(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Docker [b] engine")
+    kbtui.ok("rename", "docker-b-engine", "Podman")
+    done = kbtui.ok("undo").out.splitlines()
+    assert done[0].startswith("Taking back: You renamed Docker b engine to ")
+    assert done[0].partition(" (")[0].endswith("Podman")
+    assert "undid a change: renamed Podman to" in done[1]
+    assert "topics/" not in "".join(done)
+    assert "deleted ○ Docker b engine" in kbtui.ok("delete", "docker-b-engine").out

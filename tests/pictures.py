@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PICTURES = Path(__file__).resolve().parent / "data"
 SIZES = ("80x24", "140x42", "220x60")
 THEMES = ("kbtui-dark", "kbtui-light")
-README = ("chat", "history", "search")
+README = ("chat", "map", "history", "search", "inbox", "memory")
 SAID = (
     "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it",
     "why did we choose SQLite for the readings?",
@@ -35,9 +35,12 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "notes": ("f3", "down"),
     "note": ("f3", "down", "enter"),
     "edit": ("f3", "down", "enter", "e"),
+    "map": ("f5", *"kestrel", "enter", "f3", "g"),
+    "tags": ("f3", "t"),
     "keys": ("f3", "question_mark"),
     "delete": ("f3", "down", "d"),
     "history": ("f4",),
+    "year": ("f4", "h"),
     "change": ("f4", "enter"),
     "past": ("f4", "T"),
     "open": ("f5", *"the"),
@@ -46,6 +49,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "palette": ("f8",),
     "help": ("f1",),
     "sessions": (*"/sessions", "enter"),
+    "memory": (*"/memory", "enter"),
     "settings": (*"/config", "enter"),
     "setting-keys": (*"/config", "enter", "left", "end", "right"),
     "theme": (*"/theme", "enter"),

@@ -120,8 +120,7 @@ def card_lines(written: Written, title: Content, width: int, *, undone: bool) ->
     if written.more:
         more = f"and {written.more:,} more line{'s' if written.more > 1 else ''}"
         lines.append(Line(_row(" ", more, inner, undone=undone)))
-    keys = "Enter tells more" if undone else "u undoes · Enter tells more"
-    keys = keys if len(keys) + 6 <= width else "Enter"
+    keys = "Enter tells more" if undone else "Shift+Tab u undoes"
     lines.append(Line(_bordered(f"╰{'─' * (width - len(keys) - 5)} ", Content(keys), " ─╯")))
     return lines
 

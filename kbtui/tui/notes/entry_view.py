@@ -301,7 +301,7 @@ class EntryView(Pane):
         self.links = links
         self._show_links(links)
         self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
-        if links.embeds or any(not resolved.path for resolved in links.outgoing):
+        if links.embeds or any(each.title != each.link.target for each in links.outgoing):
             self.body.show(self._source(document), top=None)
 
     # Showing

@@ -129,6 +129,16 @@ async def click_link(pilot, body: MarkdownView, words: str) -> None:
     raise AssertionError(f"{words} is not on the screen")
 
 
+async def test_links_that_are_paths_read_as_titles_in_text_and_properties(tmp_path):
+    text = "---\nrelated: [people/bob]\n---\n# Plan\n\nAsk [[people/alice]].\n"
+    people = {"people/bob.md": "# Bob\n", "people/alice.md": "# Alice\n"}
+    app = NotesApp(make_kb(tmp_path, {"topics/plan.md": text, **people}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/plan.md")
+        await until(pilot, lambda: "Ask Alice." in text_of(notes.view.body))
+        assert "related: Bob" in text_of(notes.view.body)
+
+
 async def test_a_click_on_a_link_opens_the_entry_and_back_returns(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:

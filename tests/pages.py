@@ -19,7 +19,7 @@ EXIT_CODES = (
     " or network, 5 conflict, 6 budget reached, 130 interrupted. A list of all that there is may be"
     " empty: that is done."
 )
-MANUAL = ROOT / "man" / "kbtui.1"
+MANUAL = ROOT / "kbtui" / "cli" / "pages" / "kbtui.1"
 THAT_MATTER = (
     "global.help", "global.history", "global.open", "global.inbox", "global.search",
     "global.palette", "global.zoom", "global.escape", "prompt.complete", "transcript.open",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import termios
 from contextlib import asynccontextmanager
@@ -204,12 +205,15 @@ def shows_keys(terminal: Terminal) -> bool:
     return bool(termios.tcgetattr(terminal._fd)[3] & termios.ICANON)
 
 
+def is_stopped(terminal: Terminal) -> bool:
+    return os.waitid(os.P_PID, terminal.pid, os.WSTOPPED | os.WNOHANG) is not None
+
+
 @pytest.mark.pty
 def test_keys_typed_before_the_first_paint_are_for_the_app(tmp_path: Path):
     make_kb(tmp_path)
     with program(tmp_path) as terminal:
-        while shows_keys(terminal):
-            terminal._pump()
+        terminal.wait(lambda _: not shows_keys(terminal))
         assert not terminal.output, "it only asks for keys when it draws already"
         terminal.send(F[5] + "alice" + ENTER)
         terminal.wait_for("likes tea")
@@ -217,6 +221,21 @@ def test_keys_typed_before_the_first_paint_are_for_the_app(tmp_path: Path):
         terminal.send(CTRL_C + CTRL_C)
         terminal.wait_exit()
         assert shows_keys(terminal), "the terminal is left as it was found"
+
+
+@pytest.mark.pty
+def test_in_the_background_the_terminal_is_the_shells_as_before(tmp_path: Path):
+    make_kb(tmp_path)
+    with program(tmp_path) as terminal:
+        terminal.wait_for("Ask, tell", "People")
+        assert not shows_keys(terminal)
+        terminal.send("\x1a")
+        terminal.wait(lambda _: is_stopped(terminal))
+        assert shows_keys(terminal)
+        terminal.kill(signal.SIGCONT)
+        terminal.wait(lambda _: not shows_keys(terminal))
+        terminal.send("hello")
+        terminal.wait_for("hello")
 
 
 @pytest.mark.pty

@@ -83,7 +83,19 @@ def ways(kb: KnowledgeBase) -> tuple[Way, ...]:
 
 def _notes(kb: KnowledgeBase) -> Way:
     count = sum(info.is_entry for info in kb.library.infos())
-    return Way(f"{counted(count, 'note')} here", done=True) if count else _AHEAD[0]
+    if count:
+        return Way(f"{counted(count, 'note')} here", done=True)
+    before = _opened_before(kb.workspace.root)
+    return Way(f"{clean_line(before.name)} as last time, or others") if before else _AHEAD[0]
+
+
+def _opened_before(here: Path) -> Path | None:
+    """The workspace that was open last, besides the one that is open."""
+    from kbtui.workspace.known import known_workspaces
+
+    return next(
+        (each.path for each in known_workspaces() if each.is_there and each.path != here), None
+    )
 
 
 def _conversations(kb: KnowledgeBase) -> Way:

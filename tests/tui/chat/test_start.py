@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from kbtui.importers.engine import run
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.chat import start
 from kbtui.tui.chat.pickers import ModelScreen
 from kbtui.tui.chat.start import NearbyDialog, Way
@@ -83,6 +84,17 @@ async def test_notes_tick_the_first_way_as_soon_as_there_are_some(tmp_path):
         shell.app.kb.library.create("topic", "Roses", body="# Roses\n")
         await shell.until(lambda: "✓  Bring your notes" in text(shell))
         assert "1 note here" in text(shell)
+
+
+async def test_who_went_elsewhere_before_finds_the_way_there_first(tmp_path):
+    with KnowledgeBase.open(tmp_path / "Garden", create=True):
+        pass
+    async with begun(tmp_path / "kb") as shell:
+        assert "Garden as last time, or others" in text(shell)
+        await choose(shell, "1")
+        await shell.until(lambda: isinstance(shell.app.screen, NearbyDialog))
+        await shell.until(lambda: shell.app.screen.choices.row_count > 0)
+        assert shell.app.screen.choices.choice.value == str(tmp_path / "Garden")
 
 
 async def test_conversations_that_came_tick_the_second_and_dont_end_it(tmp_path):

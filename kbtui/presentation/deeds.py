@@ -74,8 +74,9 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
     if moved:
         yield moved
     if "added" in by_kind:
-        verb = _BRINGS.get(commit.actor, "wrote")
-        yield [f"{verb} ", *_listed(by_kind["added"], names)]
+        verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
+        before = [" before kbtui came"] if commit.is_found else []
+        yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
     targets = {each.target for each in commit.moves} | {each.source for each in commit.moves}
     changed = [
         each for each in by_kind.get("modified", ()) if not moved or each.path not in targets

@@ -109,3 +109,13 @@ def test_nothing_said_steers_a_terminal(kb: KnowledgeBase) -> None:
     commit = _changed(kb, {ALICE: "---\ntype: person\n---\n# A\x1b[2Jlice\u202e\n"})
     assert "\x1b" not in sentence(commit, _names(kb))
     assert "\u202e" not in sentence(commit, _names(kb))
+
+
+def test_notes_that_were_found_are_said_to_have_been_there(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    for name in ("One", "Two"):
+        (vault / f"{name}.md").write_text(f"# {name}\n")
+    with KnowledgeBase.open(vault) as kb:
+        *_, first = kb.history.log()
+        assert sentence(first, _names(kb)) == "You had ○ One and ○ Two before kbtui came"

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line, counted
-from kbtui.tui.markdown.plain import kept
+from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import CATEGORIES, short_name
@@ -108,7 +108,8 @@ class HitList(RowList):
         """The note, once for all its hits, and the section."""
         hit, named = self.hits[index], self.named(self.hits[index])
         before = self.hits[index - 1] if index else None
-        section = clean_line(hit.heading).rpartition(" > ")[2] if hit.session is None else ""
+        heading = "" if hit.session is not None else clean_line(hit.heading)
+        section = without_markup(heading.rpartition(" > ")[2])
         section = "" if section == named.title else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
         if before is not None and (before.session or before.path) == (hit.session or hit.path):

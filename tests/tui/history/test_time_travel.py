@@ -57,9 +57,9 @@ async def test_tree_entry_and_links_are_those_of_then_under_a_banner(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await past(pilot, kb)
         assert set(screen.notes.entries) == {ALICE, "knowledge/people/bob.md"}
-        await until(pilot, lambda: "Knows bob." in text_of(screen.notes.view.body))
+        await until(pilot, lambda: "Knows Bob." in text_of(screen.notes.view.body))
         banner = str(screen.query_one("#past-banner").render())
-        assert "You wrote ● Alice and ● Bob" in banner
+        assert "You had ● Alice and ● Bob before kbtui came" in banner
         assert "read-only" in banner
         screen.notes.open_entry("knowledge/people/bob.md")
         await until(pilot, lambda: "Old friend" in text_of(screen.notes.view.body))
@@ -170,7 +170,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
         await arrived(pilot, TimeTravelScreen, "#notes-tree")
         await until(pilot, lambda: app.screen.notes.knowledge_tree.rows)
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
-        await until(pilot, lambda: "Knows bob." in text_of(app.screen.notes.view.body))
+        await until(pilot, lambda: "Knows Bob." in text_of(app.screen.notes.view.body))
         await pilot.press("R")
         await until(pilot, lambda: app.toasts.count("only looked at") == 4)
         assert kb.history.head() == head

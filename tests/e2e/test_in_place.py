@@ -144,7 +144,7 @@ def test_notes_are_listed_shown_linked_searched_and_logged_where_they_lie(vault:
     assert "The Plan" in links
     hits = ok("search", "kestrel motorway", "--json", workspace=vault).json["hits"]
     assert hits[0]["path"] == "My Great Note.md"
-    assert "wrote ○ My Great Note" in ok("log", "My Great Note", workspace=vault).out
+    assert "had ○ My Great Note" in ok("log", "My Great Note", workspace=vault).out
     assert ok("check", workspace=vault).status == 0
     assert tree_of(vault) == before
 

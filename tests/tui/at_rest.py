@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from textual.app import ScreenStackError
+from textual.message_pump import MessagePump
 
 from tests.tui import jitter
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from textual.app import App
-    from textual.message_pump import MessagePump
     from textual.timer import Timer
 
 DEADLINE = 120.0
@@ -208,11 +208,10 @@ def _will_go_on(app: App[Any]) -> bool:
         return False
     loop: Any = asyncio.get_running_loop()
     soon = loop.time() + _SOON
-    woken = {
-        id(handle._args[0])
-        for handle in loop._scheduled
-        if not handle.cancelled() and handle.when() < soon and handle._args
-    }
+    due = [each for each in loop._scheduled if not each.cancelled() and each.when() < soon]
+    if any(getattr(each._callback, "__func__", None) is MessagePump.call_later for each in due):
+        return True
+    woken = {id(handle._args[0]) for handle in due if handle._args}
     if any(
         worker._task is not None and id(getattr(worker._task, "_fut_waiter", None)) in woken
         for worker in app.workers

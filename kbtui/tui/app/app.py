@@ -34,6 +34,7 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
+from kbtui.tui.terminal.background import call_after
 from kbtui.tui.terminal.first_keys import hand_over
 from kbtui.tui.terminal.process import (
     DiskWatch,
@@ -195,7 +196,7 @@ class KbtuiApp(KeysInOrder):
 
     def _collect(self) -> None:
         """Free what is gone, again and again."""
-        self.set_timer(collect_in_quiet(self.typed_at), self._collect)
+        call_after(self, collect_in_quiet(self.typed_at), self._collect)
 
     def _back_in_front(self, _app: object) -> None:
         """Draw everything after `fg`: the terminal has kept nothing of it."""

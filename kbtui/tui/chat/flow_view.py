@@ -15,10 +15,10 @@ from textual import events
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
 
 from kbtui.tui.chat.items import Item
+from kbtui.tui.terminal.background import call_after
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.line_view import READABLE, Line, LineView
 
@@ -101,7 +101,7 @@ class FlowView(LineView):
         super().__init__(id=id)
         self._flow = Flow()
         self._dirty: int | None = None
-        self._timer: Timer | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._cost = 0.0
         self._drawn_at = 0.0
         self._unseen = 0
@@ -181,7 +181,7 @@ class FlowView(LineView):
         self._dirty = at if self._dirty is None else min(at, self._dirty)
         if self._timer is None:
             pause = min(_LONGEST_PAUSE_SECONDS, max(_FRAME_SECONDS, 4 * self._cost))
-            self._timer = self.set_timer(pause, self._frame)
+            self._timer = call_after(self, pause, self._frame)
 
     def on_mount(self) -> None:
         """While somebody types, draw when their letter is on the screen: see `_make_way`."""
@@ -200,7 +200,7 @@ class FlowView(LineView):
         """Draw, unless somebody types: then the letters say when."""
         self._timer = None
         if (left := self._typed_at() + _TYPING_SECONDS - monotonic()) > 0:
-            self._timer = self.set_timer(left, self._frame)
+            self._timer = call_after(self, left, self._frame)
         else:
             self._flush()
 

@@ -34,6 +34,15 @@ def run_beside(
     node.run_worker(job, group=group)
 
 
+def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:
+    """Do something once, as a callback of `node`, some seconds from now; it is never lost.
+
+    Textual's own timer for that skips what is due when it starts: where the process was held up for
+    longer than `seconds`, or these are next to none, it never calls back.
+    """
+    return asyncio.get_running_loop().call_later(max(0.0, seconds), node.call_later, work)
+
+
 class InTurn:
     """Does one thing after the other while `node` lives; what is asked for meanwhile waits."""
 

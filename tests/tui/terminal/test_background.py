@@ -1,0 +1,30 @@
+"""Work beside the screen: what is to be done a little later is done, however late it is."""
+
+from __future__ import annotations
+
+import time
+
+from textual.app import App
+
+from kbtui.tui.terminal.background import call_after
+from tests.tui.at_rest import until
+
+
+async def test_what_is_to_be_done_after_next_to_nothing_is_done_each_time() -> None:
+    app: App[None] = App()
+    done: list[int] = []
+    async with app.run_test():
+        for number in range(50):
+            call_after(app, 1e-9, lambda number=number: done.append(number))
+        await until(app, lambda: len(done) == 50)
+    assert done == list(range(50))
+
+
+async def test_what_was_due_while_the_process_stood_still_is_done_afterwards() -> None:
+    app: App[None] = App()
+    done: list[str] = []
+    async with app.run_test():
+        call_after(app, 0.01, lambda: done.append("late"))
+        time.sleep(0.05)  # noqa: ASYNC251 - the loop is to stand still
+        await until(app, lambda: done)
+    assert done == ["late"]

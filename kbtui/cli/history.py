@@ -45,20 +45,25 @@ _SCREENFUL = 30
 @json_option
 @pass_place
 def log(place: Place, path: str | None, limit: int | None, actor: str | None, as_json: bool) -> int:
-    """Show changes, newest first: all, or of an entry or folder."""
+    """Show changes, newest first: all, or of an entry or folder.
+
+    What follows from other changes, such as accounts of the memory, is only in JSON.
+    """
+    from kbtui.presentation.deeds import is_upkeep
+
     shortened = to_terminal() and limit is None and not as_json
     with place.opened() as kb:
         wanted = _log_path(kb, path) if path else None
-        found = kb.history.log(
-            wanted, actor=_actor(actor) if actor else None, limit=None if shortened else limit
-        )
+        found = kb.history.log(wanted, actor=_actor(actor) if actor else None)
         if as_json:
-            commits = [commit_shape(commit, kb.workspace) for commit in found]
+            commits = [commit_shape(commit, kb.workspace) for commit in islice(found, limit)]
             say_json(commits)
             return 1 if (path or actor) and not commits else 0
+        if wanted is None:
+            found = (commit for commit in found if not is_upkeep(commit))
         count = 0
         write = LogPrinter(kb, by_days=to_terminal(), about=wanted)
-        for commit in islice(found, _SCREENFUL) if shortened else found:
+        for commit in islice(found, _SCREENFUL if shortened else limit):
             write(commit)
             count += 1
         if shortened and next(found, None) is not None:

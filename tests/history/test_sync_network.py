@@ -255,6 +255,7 @@ def test_a_silent_line_is_given_up(
     assert list(machine.workspace.repository.glob("incoming-*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["git", "http"])
 def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path, scheme: str) -> None:
     asked = itertools.count()

@@ -291,6 +291,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return create_workspace(tmp_path / "notes")
 
 
+@pytest.mark.slow
 def test_no_byte_of_it_is_left_in_any_place(workspace: Workspace, tmp_path: Path) -> None:
     assert plant(workspace) >= 60
     looked = [*roots(workspace), tmp_path / "tmp", tmp_path / "remote.git"]

@@ -212,6 +212,7 @@ async def test_a_second_good_answer_is_taken(tmp_path: Path, server: ScriptedSer
     room.close()
 
 
+@pytest.mark.slow
 async def test_two_hundred_facts_with_invented_subjects_and_contradictions_lose_nothing(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -273,6 +274,7 @@ async def test_names_that_lead_elsewhere_stay_inside(
     room.close()
 
 
+@pytest.mark.slow
 async def test_a_model_that_never_works_gives_up_and_keeps_the_rest_pending(
     tmp_path: Path, server: ScriptedServer
 ) -> None:

@@ -54,6 +54,7 @@ def _filled(schema: dict[str, Any], text: str) -> Any:
             return text or "Nothing."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [4_096, 32_768])
 def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int) -> None:
     with ScriptedServer([_answer]) as server:
@@ -76,6 +77,7 @@ def test_no_message_is_in_neither_prompt_nor_memory(tmp_path: Path, window: int)
             assert len(session.messages) >= 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "turns", "most"), [(8_192, 40, 4), (200_000, 60, 0)])
 def test_a_conversation_is_condensed_only_when_its_prompt_is_full(
     tmp_path: Path, window: int, turns: int, most: int

@@ -265,6 +265,7 @@ async def test_nothing_within_the_first_wait_is_unreachable() -> None:
         assert len(server.prompts) == 1
 
 
+@pytest.mark.slow
 async def test_a_stall_in_the_middle_ends_after_the_idle_wait() -> None:
     script = Scripted(
         "Hello there, my friend.", stall_at=stream_length(Scripted("Hello there, ")) - 400

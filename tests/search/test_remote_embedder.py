@@ -141,6 +141,7 @@ def test_an_answer_that_is_no_answer_is_an_error(endpoint: Endpoint, vectors: li
         RemoteEmbedder(endpoint.role)
 
 
+@pytest.mark.slow
 def test_no_connection_is_a_notice_and_words_go_on(desk: Desk, endpoint: Endpoint) -> None:
     desk.write("knowledge/topics/a.md", "An automobile needs oil.\n")
     role = RoleSettings(model="litellm:openai/words", api_base="http://127.0.0.1:9/v1", api_key="k")  # type: ignore[arg-type]

@@ -286,6 +286,7 @@ def test_forms_that_people_paste_are_found(data_dir: Path) -> None:
     assert len(missed) <= len(forms) // 20, missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ghp_{}", "token: {}", "the password is {}", "x{}"])
 def test_the_time_grows_with_the_tokens_and_not_with_their_square(kind: str) -> None:
     def taken(count: int) -> float:
@@ -298,6 +299,7 @@ def test_the_time_grows_with_the_tokens_and_not_with_their_square(kind: str) -> 
     assert taken(16_000) < 10 * taken(4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -29,6 +29,8 @@ ENGINES = {
 }
 SLOW = ENGINES | {"whoosh", "dulwich", "keyring", "watchfiles"}
 FIRST_PAINT = SLOW | {"pydantic", "numpy", "yaml", "click", "rapidfuzz", "frontmatter", "sqlite3"}
+NOT_YET = {"kbtui.workspace.redact", "kbtui.sessions.store", "kbtui.history.objects.commit"}
+"""Modules of ours whose tables and expressions take longer than a frame to make."""
 HEADLESS = [
     name
     for _, name, _ in pkgutil.walk_packages(kbtui.__path__, "kbtui.")
@@ -46,8 +48,8 @@ for name in {modules!r}:
 
 
 def _loaded_after(code: str) -> set[str]:
-    """The top-level names of all modules in a process that has run `code`."""
-    script = f"{code}\nimport sys, json; print(json.dumps(sorted({{m.partition('.')[0] for m in sys.modules}})))"
+    """All modules in a process that has run `code`, and the top-level names of theirs."""
+    script = f"{code}\nimport sys, json; print(json.dumps(sorted({{*sys.modules, *(m.partition('.')[0] for m in sys.modules)}})))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
@@ -74,7 +76,7 @@ def test_no_headless_module_loads_textual_or_an_ai_engine() -> None:
 
 def test_what_is_imported_before_the_first_paint_is_textual_and_little_else() -> None:
     loaded = _loaded_after("import kbtui.__main__, kbtui.tui.app.app, kbtui.tui.app.main")
-    assert not loaded & FIRST_PAINT
+    assert not loaded & (FIRST_PAINT | NOT_YET)
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

@@ -24,8 +24,8 @@ from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
 from kbtui.offline.answer import Candidate, Tier
 from kbtui.offline.language import begins, of_all
 from kbtui.offline.message import Kind, Reading, asks, read_message
+from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
-from kbtui.sessions.window import KEEP
 from kbtui.text import counted, shorten
 
 NOTICE = "No model is configured, so I only keep what you tell me, and quote it. `/model` adds one."

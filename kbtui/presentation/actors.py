@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kbtui.history.objects.commit import Actor, Commit, Origin
+from typing import TYPE_CHECKING
 
-_NAMES = {
-    Actor.YOU: "You",
-    Actor.DREAM: "Dream",
-    Actor.IMPORT: "Import",
-    Actor.SYNC: "Sync",
-}
+if TYPE_CHECKING:
+    from kbtui.history.objects.commit import Actor, Commit, Origin
+
+# By the values of `Actor`, so that what is drawn first doesn't load the history.
+_NAMES = {"you": "You", "dream": "Dream", "import": "Import", "sync": "Sync"}
+_MCP = "mcp"
 KBTUI = "kbtui"
 _CLIENT = "A program"
 
@@ -21,7 +21,7 @@ def actor_name(actor: Actor, origin: Origin | None = None) -> str:
     """
     if origin is not None and origin.author:
         return origin.author
-    if actor is Actor.MCP:
+    if actor == _MCP:
         return (origin.model if origin is not None else None) or _CLIENT
     return _NAMES.get(actor, KBTUI)
 

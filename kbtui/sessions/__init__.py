@@ -4,3 +4,6 @@ Others use `store.SessionStore` and its `Session` to write and read and list the
 a prompt holds of one, and `slices` for the parts that are condensed together. A log is never
 shortened: a rewind, a title and what was forgotten are records of their own (`log_records`).
 """
+
+KEEP = "keep"
+"""The step by which a turn without a model keeps what was said; no model is shown such steps."""

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kbtui.models.port import Message, prompt_tokens
+from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
-
-KEEP = "keep"
-"""The step by which a turn without a model keeps what was said; no model is shown such steps."""
 
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"

@@ -12,7 +12,7 @@ from textual.style import Style
 
 from kbtui.agent.events import TurnChange
 from kbtui.presentation.notes import Names
-from kbtui.sessions.window import KEEP
+from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
 from kbtui.tui.chat.written import Written, card_lines

@@ -53,10 +53,10 @@ class Way(NamedTuple):
 
 
 _AHEAD = (
-    Way("a vault or folder, used where it is"),
-    Way("from Claude, ChatGPT, Gemini ..."),
+    Way("a vault or folder, in place"),
+    Way("Claude, ChatGPT, Gemini ..."),
     Way("looking around ..."),
-    Way("I keep what you say, and quote it"),
+    Way("I keep and quote what you say"),
 )
 
 
@@ -109,7 +109,7 @@ def _model(kb: KnowledgeBase) -> Way:
         return Way(f"{clean_line(status.name)} answers", done=True)
     if status.chosen:
         return Way("none: answers are quoted from your notes", done=True)
-    return Way("none found here yet; a key will do")
+    return Way("none found; a key will do")
 
 
 class StartPanel(Widget):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from kbtui.errors import KbtuiError
-from kbtui.history.looking.diff import DiffLine, FileDiff
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
     from kbtui.agent.events import TurnChange
     from kbtui.history.history import History
+    from kbtui.history.looking.diff import DiffLine, FileDiff
 
 MAX_LINES = 5
 MAX_CARDS = 3

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.tasks import Task, tasks_in
-from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.messages import tell
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from kbtui.history.change import Sink
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entries.entry import Entry
+    from kbtui.knowledge.format.tasks import Task
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -196,6 +195,8 @@ async def _undone(
 
 
 def _said(kb: KnowledgeBase, commit: Commit) -> str:
+    from kbtui.presentation.deeds import sentence
+
     return sentence(commit, Names(kb.library.infos()))
 
 
@@ -231,6 +232,8 @@ class PlacedTask(NamedTuple):
 
 def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
     """The tasks of all notes that aren't done, note by note; reads them all."""
+    from kbtui.knowledge.format.tasks import tasks_in
+
     found: list[PlacedTask] = []
     for info in kb.library.infos():
         try:

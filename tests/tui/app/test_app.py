@@ -356,7 +356,7 @@ async def test_the_first_run_leads_to_three_ways_to_a_model(tmp_path: Path, monk
     monkeypatch.delenv("KBTUI_MODEL")
     async with running(tmp_path / "kb") as shell:
         await shell.until(lambda: shell.chat.start is not None)
-        await shell.until(lambda: "none found here yet" in shell.chat.start.render().plain)
+        await shell.until(lambda: "none found;" in shell.chat.start.render().plain)
         assert shell.transcript.items == []
         await shell.say("3", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))

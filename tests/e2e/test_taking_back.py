@@ -112,7 +112,7 @@ def test_dream_is_taken_back_by_itself_and_time_travel_brings_a_line_back(worksp
         app.send("jj")
         app.wait_for("+ - Alice leads it")
         app.send("T")
-        app.wait_for("AS IT WAS", "Dream changed ○ Alice", "read-only")
+        app.wait_for("AS IT WAS", "Dream changed ● Alice", "read-only")
         app.wait_for("Alice leads it")
         app.send("d")
         app.wait_for("nothing can be changed here")

@@ -214,6 +214,7 @@ def read_since(history: HistoryReader, at: str) -> Since:
 class TimeTravelScreen(Screen[None]):
     """Shows the notes of a commit; `R` brings an entry of it back."""
 
+    AUTO_FOCUS = "KnowledgeTree"
     DEFAULT_CSS = """
     TimeTravelScreen {
         #past-banner { height: auto; padding: 0 1; color: $text-warning; }

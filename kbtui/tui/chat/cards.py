@@ -13,7 +13,7 @@ from textual.style import Style
 from kbtui.agent.events import TurnChange
 from kbtui.presentation.notes import Names
 from kbtui.sessions import KEEP
-from kbtui.text import clean, clean_line, shorten
+from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
 from kbtui.tui.chat.written import Written, card_lines
 from kbtui.tui.widgets.kinds import signed
@@ -85,6 +85,11 @@ class ToolItem(Item):
             for each in self.written
             for line in card_lines(each, self._linked_title(each.path), width, undone=self.undone)
         ]
+        shown = {each.path for each in self.written}
+        rest = sum(path not in shown for path in self.paths)
+        if lines and rest:
+            more = f"  and {counted(rest, 'more note')} · Enter names them"
+            lines.append(Line(Content.styled(more, ".chat--muted").truncate(width, ellipsis=True)))
         lines = lines or [Line(self._head().truncate(width, ellipsis=True))]
         if self.expanded:
             lines += _below(self.details, width, expanded=True)

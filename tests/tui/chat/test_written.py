@@ -9,7 +9,15 @@ from textual.content import Content
 
 from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.chat.written import MAX_LINES, Written, card_lines, read_written, undone_commits
+from kbtui.tui.chat.cards import ToolItem
+from kbtui.tui.chat.written import (
+    MAX_CARDS,
+    MAX_LINES,
+    Written,
+    card_lines,
+    read_written,
+    undone_commits,
+)
 from tests.tui.shell import running
 
 if TYPE_CHECKING:
@@ -92,3 +100,15 @@ def test_an_undone_card_says_so_and_offers_no_undo() -> None:
     text = "\n".join(line.text for line in _frame(Written(PATH, "added", ()), undone=True))
     assert "undone" in text
     assert "u undoes" not in text
+
+
+def test_notes_beyond_the_cards_are_counted_and_none_is_passed_over(history) -> None:
+    paths = tuple(f"knowledge/people/p{number}.md" for number in range(5))
+    with history.change(Actor.AGENT, "Write them", Origin(turn="t1")) as change:
+        for path in paths:
+            change.write(path, "# One\n\nText.\n")
+    made = (TurnChange(change.result.id, paths),)
+    item = ToolItem(tool="write_entry", ok=True, changes=made, written=read_written(history, made))
+    text = "\n".join(line.text for line in item.lines(60))
+    assert text.count("new ─╮") == MAX_CARDS
+    assert "and 2 more notes" in text

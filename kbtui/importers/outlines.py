@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.reading import mappings
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Skipped
+from kbtui.importers.reading import json_list, mappings
 
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
 _DEEPEST = 60
@@ -20,6 +22,22 @@ def blocks_of(page: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         depth, block = waiting.pop()
         yield depth, block
         waiting += [(depth + 1, each) for each in mappings(block.get("children"))[::-1]]
+
+
+def pages_of(
+    opened: Opened, name: str, at: str, *, id_key: str, text_key: str
+) -> Iterator[tuple[dict[str, Any] | Skipped, Mapping[str, str]]]:
+    """The pages of a file's list `at`, each with the texts of all its blocks by their ids.
+
+    It is read twice: a block may be shown on a page that comes before it.
+    """
+    known: dict[str, str] = {}
+    for page in json_list(opened, name, at):
+        if not isinstance(page, Skipped):
+            for _, block in blocks_of(page):
+                known[line_of(block.get(id_key))] = words_of(block.get(text_key))
+    for page in json_list(opened, name, at):
+        yield page, known
 
 
 def listed(page: dict[str, Any], text: str, known: Mapping[str, str]) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import line_of
 from kbtui.importers.opened import Opened
-from kbtui.importers.outlines import blocks_of, listed
+from kbtui.importers.outlines import listed, pages_of
 from kbtui.importers.port import Item, Note, Skipped, Source
 from kbtui.importers.reading import (
     fields_of,
-    json_list,
     json_members,
     mapping,
     read_each,
@@ -25,13 +24,7 @@ def _exports(opened: Opened) -> Iterator[str]:
 
 
 def _pages(opened: Opened, name: str) -> Iterator[Item]:
-    """Read twice: a block may be shown on a page that comes before it."""
-    known: dict[str, str] = {}
-    for page in json_list(opened, name, "blocks"):
-        if not isinstance(page, Skipped):
-            for _, block in blocks_of(page):
-                known[line_of(block.get("id"))] = words_of(block.get("content"))
-    for page in json_list(opened, name, "blocks"):
+    for page, known in pages_of(opened, name, "blocks", id_key="id", text_key="content"):
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import line_of
 from kbtui.importers.opened import Opened
-from kbtui.importers.outlines import blocks_of, listed
+from kbtui.importers.outlines import blocks_of, listed, pages_of
 from kbtui.importers.port import Item, Note, Skipped, Source
-from kbtui.importers.reading import fields_of, json_list, json_members, read_each, time_of
+from kbtui.importers.reading import fields_of, json_members, read_each, time_of
 
 _TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
 
@@ -24,13 +24,7 @@ def _exports(opened: Opened) -> Iterator[str]:
 
 
 def _pages(opened: Opened, name: str) -> Iterator[Item]:
-    """Read twice: a block may be shown on a page that comes before it."""
-    known: dict[str, str] = {}
-    for page in json_list(opened, name, ""):
-        if not isinstance(page, Skipped):
-            for _, block in blocks_of(page):
-                known[line_of(block.get("uid"))] = words_of(block.get("string"))
-    for page in json_list(opened, name, ""):
+    for page, known in pages_of(opened, name, "", id_key="uid", text_key="string"):
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
 
@@ -42,7 +36,7 @@ SOURCE = Source(
 )
 
 
-def _page(name: str, page: dict[str, Any], known: dict[str, str]) -> Item:
+def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:
     title = line_of(page.get("title"))
     text = listed(page, "string", known)
     if not text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,26 +49,34 @@ def log(place: Place, path: str | None, limit: int | None, actor: str | None, as
 
     What follows from other changes, such as accounts of the memory, is only in JSON.
     """
-    from kbtui.presentation.deeds import is_upkeep
-
-    shortened = to_terminal() and limit is None and not as_json
     with place.opened() as kb:
         wanted = _log_path(kb, path) if path else None
         found = kb.history.log(wanted, actor=_actor(actor) if actor else None)
         if as_json:
             commits = [commit_shape(commit, kb.workspace) for commit in islice(found, limit)]
             say_json(commits)
-            return 1 if (path or actor) and not commits else 0
-        if wanted is None:
-            found = (commit for commit in found if not is_upkeep(commit))
-        count = 0
-        write = LogPrinter(kb, by_days=to_terminal(), about=wanted)
-        for commit in islice(found, _SCREENFUL if shortened else limit):
-            write(commit)
-            count += 1
-        if shortened and next(found, None) is not None:
-            note(f"These are the newest {_SCREENFUL}; -n N shows more.")
+            count = len(commits)
+        else:
+            count = _print_log(kb, found, wanted, limit)
     return 1 if (path or actor) and not count else 0
+
+
+def _print_log(
+    kb: KnowledgeBase, found: Iterator[Commit], about: str | None, limit: int | None
+) -> int:
+    """Write changes as sentences, in a terminal no more than a screenful; how many they were."""
+    from kbtui.presentation.deeds import is_upkeep
+
+    if about is None:
+        found = (commit for commit in found if not is_upkeep(commit))
+    shortened = to_terminal() and limit is None
+    write, count = LogPrinter(kb, by_days=to_terminal(), about=about), 0
+    for commit in islice(found, _SCREENFUL if shortened else limit):
+        write(commit)
+        count += 1
+    if shortened and next(found, None) is not None:
+        note(f"These are the newest {_SCREENFUL}; -n N shows more.")
+    return count
 
 
 def _log_path(kb: KnowledgeBase, ref: str) -> str:

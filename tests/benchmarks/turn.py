@@ -71,6 +71,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     counting = _Counting()
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(KBTUI_MODEL="offline", HOME=folder, HF_HUB_OFFLINE="1")
+        os.environ["KBTUI_SEARCH__BACKGROUND"] = "false"  # no process that outlives this
         threading.setprofile(counting)
         sys.setprofile(counting)
         try:

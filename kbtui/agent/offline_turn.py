@@ -28,7 +28,6 @@ from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
 
-NOTICE = "No model is configured, so I only keep what you tell me, and quote it. `/model` adds one."
 SEARCH = "search"
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
@@ -66,8 +65,6 @@ class OfflineTurn(Turn):
         reading = await in_thread(partial(read_message, self.text))
         before = [each for each in self.session.messages if each.id < self.said.id]
         parts = await self._parts(reading, before)
-        if not any(NOTICE in message.content for message in before):
-            parts.append(f"*{NOTICE}*")
         answered = "\n\n".join(parts)
         for piece in _PIECE.findall(answered):
             self._emit(TextDelta(piece))
@@ -90,7 +87,10 @@ class OfflineTurn(Turn):
                     self.not_kept = self.text
                 return parts
             case "forget":
-                said = "I don't delete anything by myself: `/forget` shows all places and asks."
+                said = (
+                    "I don't delete anything by myself: `/forget` (in a terminal `kbtui forget`)"
+                    " shows all places and asks."
+                )
                 return [*await self._answer(reading.text), said]
             case "paste" | "work":
                 self.not_kept = self.text

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -33,15 +34,19 @@ from kbtui.cli.output import (
     to_terminal,
 )
 from kbtui.errors import UsageError
-from kbtui.text import clean, moment
+from kbtui.text import clean, clean_line, moment
 
 if TYPE_CHECKING:
-    from kbtui.agent.events import Earlier, Event, TurnFailed, TurnFinished
+    from kbtui.agent.events import Earlier, Event, ToolFinished, TurnFailed, TurnFinished
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
     from kbtui.workspace.layout import Layout
 
 _MEMORY_SECONDS = 2.0
+_WITHOUT_MODEL = (
+    "kbtui: Without a model what you tell is kept as you said it, and questions are answered by"
+    " quoting it. `kbtui setup` finds or fetches one."
+)
 
 
 @click.command()
@@ -68,15 +73,18 @@ def ask(
     with place.opened() as kb:
         if model:
             use_model(kb, model, remote=remote)
+        is_first = not kb.sessions.list()
         session = open_session(kb, ref)
         try:
             for notice in session.notices:
                 note(f"kbtui: {notice}")
             layout = kb.workspace
-            view = _JsonView(layout) if as_json else TextView(layout, raw=raw)
+            view = _JsonView(layout) if as_json else TextView(layout, partial(deed_of, kb), raw=raw)
             status = asyncio.run(shown(kb.agent.turn(session, message), view))
             if status == 0:
                 condense_if_due(kb, session.id)
+            if is_first and not as_json and kb.models.describe().offline:
+                note(_WITHOUT_MODEL)
             return status
         finally:
             session.close()
@@ -145,6 +153,15 @@ def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
             f"{ref!r} is the title of {', '.join(found[:5])}.", "Name one of them by its id."
         )
     return kb.sessions.open(found[0]) if found else kb.sessions.create("cli", title=ref)
+
+
+def deed_of(kb: KnowledgeBase, commit: str) -> str:
+    """What a commit did, as a sentence; its notes by their titles."""
+    from kbtui.presentation.deeds import deed
+    from kbtui.presentation.notes import names_of
+
+    made = kb.history.commit(commit)
+    return str(deed(made, names_of(kb.library, [change.path for change in made.paths])))
 
 
 class View(Protocol):
@@ -218,9 +235,17 @@ class TextView:
     `by_lines` writes nothing but whole lines, for whoever hears them read.
     """
 
-    def __init__(self, layout: Layout, *, raw: bool = False, by_lines: bool = False) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        deed_of: Callable[[str], str],
+        *,
+        raw: bool = False,
+        by_lines: bool = False,
+    ) -> None:
         self.status = 0
         self._layout = layout
+        self._deed_of = deed_of
         self._is_raw = raw and not to_terminal()
         self._by_lines = by_lines
         self._held = ""
@@ -237,10 +262,7 @@ class TextView:
                 self._end_line()
                 note(f"kbtui: {event.text}")
             case events.ToolFinished():
-                if to_terminal() or event.changes or event.proposal or not event.ok:
-                    self._end_line()
-                    waits = f" (kbtui inbox show {event.proposal})" if event.proposal else ""
-                    note(f"+ {event.tool}: {event.summary}{waits}")
+                self._tell_of(event)
             case events.TurnFinished():
                 self._finish(event)
             case events.TurnFailed():
@@ -248,6 +270,22 @@ class TextView:
                 self.status = _failed(event)
             case _:
                 pass
+
+    def _tell_of(self, event: ToolFinished) -> None:
+        """Say what a tool changed; what it only looked up, to a person alone."""
+        from kbtui.presentation.deeds import tool_deed
+
+        lines = [f"+ {self._deed_of(change.commit)}" for change in event.changes]
+        if event.proposal:
+            lines.append(f"? {event.summary} (kbtui inbox show {event.proposal})")
+        elif not event.ok:
+            lines.append(f"! {tool_deed(event.tool)}: {event.summary}")
+        elif not lines and to_terminal():
+            lines.append(f"· {tool_deed(event.tool)}: {event.summary}")
+        if lines:
+            self._end_line()
+        for line in lines:
+            note(clean_line(line))
 
     def _finish(self, event: TurnFinished) -> None:
         """Show what an answer cites, and what was not kept or may be about an earlier line."""

@@ -7,12 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.ask import TextView, condense_if_due, open_session, shown
+from kbtui.cli.ask import TextView, condense_if_due, deed_of, open_session, shown
 from kbtui.cli.context import Place, model_option, pass_place, remote_option, use_model
 from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
@@ -126,7 +127,7 @@ class _Talk:
     def _answer(self, text: str) -> None:
         import asyncio
 
-        view = TextView(self._kb.workspace, by_lines=self._by_lines)
+        view = TextView(self._kb.workspace, partial(deed_of, self._kb), by_lines=self._by_lines)
         if self._asks:
             say("kbtui: ", newline=False)
         status = asyncio.run(shown(self._kb.agent.turn(self.session, text), view))

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     metavar="FILE|-",
     help='Answer lines {"id","text"} with lines {"id","hits"}.',
 )
+@click.option("--weak", is_flag=True, help="List weak hits by meaning alone as well.")
 @json_option
 @pass_place
 def search(
@@ -61,6 +62,7 @@ def search(
     at: str | None,
     semantic: bool | None,
     queries: TextIO | None,
+    weak: bool,
     as_json: bool,
 ) -> int:
     """Find passages by words and by meaning."""
@@ -77,7 +79,7 @@ def search(
     if as_json:
         say_json({**result_shape(result, kb.workspace), "in_conversations": elsewhere})
     else:
-        _print(result, kb.workspace, elsewhere)
+        _print(result, kb.workspace, elsewhere, weak=weak)
     return 0 if result.hits else 1
 
 
@@ -112,10 +114,11 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def _print(result: SearchResult, layout: Layout, elsewhere: int) -> None:
-    from kbtui.search.results import counted_in_conversations
+def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) -> None:
+    from kbtui.search.results import counted_in_conversations, without_weak
 
-    for hit in result.hits:
+    strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
+    for hit in strong:
         where = f"{layout.file(hit.path)}:{hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
@@ -128,6 +131,8 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int) -> None:
             )
     if result.notice:
         note(f"kbtui: {result.notice}")
+    if folded:
+        note(f"kbtui: {counted(len(folded), 'weaker hit')} by meaning alone: --weak lists them.")
     if not result.hits:
         note("kbtui: Nothing was found.")
     if elsewhere:

@@ -133,9 +133,7 @@ def _history(history: History) -> Iterator[Finding]:
         yield Finding("history", ok=None, text="no commit yet")
         return
     when = moment(newest.time)
-    yield Finding(
-        "history", ok=True, text=f"last commit {newest.id[:10]} of {when}: {newest.subject}"
-    )
+    yield Finding("history", ok=True, text=f"last commit {newest.id[:10]}, {when}")
 
 
 def _entries(

@@ -119,6 +119,7 @@ def _own(path: str) -> Named | None:
 def _by_path(path: str) -> Named:
     # Reading front matter takes long to import, and nothing of it is needed for the first paint.
     from kbtui.knowledge.entries.habits import DATED
+    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 
     slug = clean_line(short_name(path).rpartition("/")[2])
     is_entry = path.startswith(ENTRIES) and path.endswith(".md")
@@ -126,7 +127,8 @@ def _by_path(path: str) -> Named:
     if slug == slugify(slug) and not words[:1].isdigit():
         words = words.replace("-", " ")
         slug = words[:1].upper() + words[1:]
-    return Named(path, slug or clean_line(path), OTHER if is_entry else None)
+    kind = kind_of(TYPE_OF_FOLDER.get(path.removeprefix(ENTRIES).partition("/")[0]))
+    return Named(path, slug or clean_line(path), kind if is_entry else None)
 
 
 def _day_title(day: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -68,6 +68,23 @@ class Hit:
     def is_relevant(self) -> bool:
         """True if the hit is likely to answer the query."""
         return self.relevance >= RELEVANT
+
+
+_WEAK = 0.7
+"""The share of the best hit's relevance below which a hit without any of the words is weak."""
+_FOLDED_FROM = 3
+
+
+def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
+    """Part hits from those without any of the words that are far less likely answers than the best.
+
+    One or two of these are left where they are: a line that says so would take as much room.
+    """
+    best = max((hit.relevance for hit in hits), default=0.0)
+    weak = {id(hit) for hit in hits if not hit.matches and hit.relevance < _WEAK * best}
+    if len(weak) < _FOLDED_FROM:
+        return [*hits], []
+    return [h for h in hits if id(h) not in weak], [h for h in hits if id(h) in weak]
 
 
 def counted_in_conversations(count: int) -> str:

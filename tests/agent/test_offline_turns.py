@@ -8,7 +8,6 @@ import pytest
 
 from kbtui.agent.events import NoticeGiven, TextDelta
 from kbtui.agent.keeping import DAILY_NOTES
-from kbtui.agent.offline_turn import NOTICE
 from kbtui.errors import StorageError
 from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor
@@ -310,13 +309,8 @@ async def test_what_an_imported_assistant_told_is_quoted_as_told_and_its_source_
     assert cited.first == 2
 
 
-async def test_the_notice_comes_once_in_a_session_and_the_text_in_pieces(
-    kb: KnowledgeBase, session: Session
-) -> None:
+async def test_the_answer_comes_in_pieces(kb: KnowledgeBase, session: Session) -> None:
     first = await ask(kb, session, "hello")
-    second = await ask(kb, session, "hello")
-    assert NOTICE in first.finished.text
-    assert NOTICE not in second.finished.text
     assert sum(isinstance(event, TextDelta) for event in first.events) > 5
     assert first.text == first.finished.text
 

@@ -50,7 +50,12 @@ def test_what_was_written_is_told(kbtui: Command) -> None:
     (change,) = events[-1]["changes"]
     assert change["commit"] == kbtui.ok("log", "--json").json[0]["commit"]
     assert change["paths"]
-    assert "+ " in kbtui.ok("ask", "remember that the gate squeaks").err
+    assert "+ changed Memory" in kbtui.ok("ask", "remember that the gate squeaks").err
+
+
+def test_that_there_is_no_model_is_said_once(kbtui: Command) -> None:
+    said = [kbtui.ok("ask", f"The gate squeaks {times} times").err for times in (1, 2)]
+    assert ["kbtui setup" in each for each in said] == [True, False]
 
 
 def test_a_pipe_gets_no_control_characters_unless_it_asks_for_them(kbtui: Command) -> None:

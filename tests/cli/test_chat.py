@@ -76,7 +76,7 @@ def test_a_path_is_no_command_and_nothing_ends_well(kbtui: Command) -> None:
 
 
 def test_answers_come_by_whole_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    view = TextView(Layout(tmp_path), by_lines=True)
+    view = TextView(Layout(tmp_path), str, by_lines=True)
     written = []
     for piece in ("One ", "line.\nAnd", " two"):
         view.take(TextDelta(piece))

@@ -45,6 +45,18 @@ def test_text_output_names_place_and_words(filled: Command) -> None:
     assert "\x1b" not in out
 
 
+@pytest.mark.model
+def test_weak_hits_by_meaning_alone_are_counted_and_listed_if_asked_for(kbtui: Command) -> None:
+    kbtui.ok("new", "topic", "Walrus care", "-b", "The walrus eats clams at dawn.")
+    for title in ("Tax forms", "Bicycle repair", "Opera tickets"):
+        kbtui.ok("new", "topic", title, "-b", f"{title} are in the blue folder.")
+    done = kbtui.ok("search", "walrus", "--semantic")
+    assert "Walrus care" in done.out
+    assert "Opera" not in done.out
+    assert "3 weaker hits" in done.err
+    assert "Opera" in kbtui.ok("search", "walrus", "--semantic", "--weak").out
+
+
 def test_nothing_found_is_status_one(filled: Command) -> None:
     done = filled("search", "zyxwvut", "--json")
     assert (done.status, done.json["hits"]) == (1, [])

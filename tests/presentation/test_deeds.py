@@ -75,7 +75,7 @@ def test_a_deletion_is_named_after_it_is_gone_and_what_follows_is_counted(
     commit = kb.library.delete("alice")
     assert commit is not None
     said = sentence(kb.history.commit(commit.id), _names(kb))
-    assert said.startswith("You deleted ○ Alice")
+    assert said.startswith("You deleted ● Alice")
     assert "changed" not in said
 
 
@@ -83,7 +83,7 @@ def test_many_notes_are_counted_and_the_one_asked_about_comes_first(kb: Knowledg
     paths = [f"knowledge/topics/t{number}.md" for number in range(6)]
     commit = _changed(kb, dict.fromkeys(paths, "# T\n"), Actor.IMPORT)
     said = str(deed(commit, Names(), paths[5]))
-    assert said == "brought in ○ T5, ○ T0 and 4 more"
+    assert said == "brought in ■ T5, ■ T0 and 4 more"
 
 
 def test_a_client_has_its_own_name_and_people_theirs(kb: KnowledgeBase) -> None:

@@ -11,7 +11,7 @@ from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, title_of
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("knowledge/people/alice-brown.md", "○ Alice brown"),
+        ("knowledge/people/alice-brown.md", "● Alice brown"),
         ("knowledge/Reading List.md", "○ Reading List"),
         ("knowledge/2026-11-03.md", "○ 2026-11-03"),
         ("memory/MEMORY.md", "Memory"),

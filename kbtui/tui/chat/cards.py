@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.style import Style
 
 from kbtui.agent.events import TurnChange
+from kbtui.presentation.deeds import tool_deed
 from kbtui.presentation.notes import Names
 from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
@@ -20,15 +21,6 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
 
-_DEEDS = {
-    "search": "searched for",
-    "read": "read",
-    "grep": "looked for",
-    "list_entries": "looked through the notes",
-    "write_entry": "write a note",
-    "edit_entry": "change a note",
-    "rename_entry": "rename a note",
-}
 _MAX_OUTPUT_LINES = 200
 _SHORT_ARGUMENT_CHARACTERS = 60
 _ARGUMENT_LINE_CHARACTERS = 100
@@ -131,8 +123,7 @@ class ToolItem(Item):
 
     def _deed(self) -> str:
         """What it does, as people say it; of a tool that isn't ours, its name."""
-        verb = _DEEDS.get(self.tool, self.tool.replace("_", " "))
-        return clean_line(f"{verb} {self.arguments}".rstrip())
+        return clean_line(f"{tool_deed(self.tool)} {self.arguments}".rstrip())
 
     def _summary(self) -> Content:
         """The summary, with what was written by its name, as a place to click."""

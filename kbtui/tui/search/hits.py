@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 
 from kbtui.presentation.notes import Named, Names
+from kbtui.search.results import without_weak
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
@@ -17,15 +18,7 @@ from kbtui.workspace.layout import CATEGORIES, short_name
 if TYPE_CHECKING:
     from kbtui.search.results import Hit
 
-_WEAK = 0.7
-"""The share of the best hit's relevance below which a hit without any of the words is weak."""
-_FOLDED_FROM = 3
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-
-
-def is_weak(hit: Hit, best: float) -> bool:
-    """True of a hit that has none of the words, and is far less likely an answer than the best."""
-    return not hit.matches and hit.relevance < _WEAK * best
 
 
 def by_note(hits: Iterable[Hit]) -> list[Hit]:
@@ -51,12 +44,9 @@ class HitList(RowList):
     def show_hits(self, hits: Sequence[Hit], names: Names) -> None:
         """Show hits; the cursor stays with its hit if the person moved it."""
         kept = self.hit if self.cursor else None
-        best = max((hit.relevance for hit in hits), default=0.0)
-        weak = [hit for hit in hits if is_weak(hit, best)]
-        folded = set(map(id, weak if len(weak) >= _FOLDED_FROM else ()))
+        strong, weak = without_weak(hits)
         self._names = names
-        self.hits = tuple(by_note(hit for hit in hits if id(hit) not in folded))
-        self.weak = tuple(by_note(hit for hit in hits if id(hit) in folded))
+        self.hits, self.weak = tuple(by_note(strong)), tuple(by_note(weak))
         places = (
             index
             for index, hit in enumerate(self.hits)

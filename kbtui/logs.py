@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
-from kbtui.workspace.redact import redact
+from kbtui.redaction.redact import redact
 
 _ROOT = logging.getLogger("kbtui")
 

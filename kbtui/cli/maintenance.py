@@ -339,7 +339,7 @@ def purge(
     Without TEXT it is asked for, or read from standard input, so that it needn't stand in your
     shell's history. Close the app first. Exits with 1 if it stands nowhere, or still somewhere.
     """
-    from kbtui.workspace.secret import Secret
+    from kbtui.redaction.secret import Secret
 
     secret = Secret(text if text is not None else _asked_secret())
     purging = _purging(place)

@@ -45,13 +45,13 @@ from kbtui.history.objects.commit import (
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GitObject, git_object, update_tree
 from kbtui.listeners import Listeners
+from kbtui.redaction.redact import redact
 from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
 from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
 from kbtui.workspace.lock import WorkspaceLock
-from kbtui.workspace.redact import redact
 from kbtui.workspace.scan import Scanner
 
 _NOT_ASKED = ""  # what is newest: a commit, or None in an empty history

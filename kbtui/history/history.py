@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from kbtui.history.sync.remote import Address, Watcher
     from kbtui.history.sync.sync import SyncReport, SyncRules
     from kbtui.history.undo import UndoPlan
+    from kbtui.redaction.secret import Secret
     from kbtui.workspace.layout import Workspace
     from kbtui.workspace.scan import Scanner
-    from kbtui.workspace.secret import Secret
 
     Decisions = Mapping[Conflict, Resolution]
 

@@ -25,12 +25,12 @@ from kbtui.importers.opened import PACKED, Opened
 from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
+from kbtui.redaction.redact import redact
 from kbtui.sessions.imported import Brought, Imported, Line, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import remove_folder
-from kbtui.workspace.redact import redact
 
 SOURCES = (
     "kbtui.importers.sources.claude",

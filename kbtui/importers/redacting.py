@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, Self
 
-from kbtui.workspace.redact import redact
+from kbtui.redaction.redact import redact
 
 log = logging.getLogger(__name__)
 _WORTH_IT = 1_000_000  # characters: a second of one core, more than it takes to start another

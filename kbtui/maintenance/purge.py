@@ -23,13 +23,13 @@ import platformdirs
 from kbtui.errors import UsageError
 from kbtui.history.looking.reading import is_repository
 from kbtui.logs import log_file
+from kbtui.redaction.secret import MARKER, Secret, is_binary
 from kbtui.settings import config_file
 from kbtui.text import counted
 from kbtui.workspace.durable import FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import MACHINE, Workspace, is_conflict_copy
 from kbtui.workspace.scan import notes_in
-from kbtui.workspace.secret import MARKER, Secret, is_binary
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

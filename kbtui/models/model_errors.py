@@ -25,8 +25,8 @@ from kbtui.errors import (
 )
 from kbtui.models.limits import overflow_in
 from kbtui.models.providers import OLLAMA_BASE, host_of, is_ollama, provider_of
+from kbtui.redaction.redact import redact
 from kbtui.text import counted, json_object, shorten
-from kbtui.workspace.redact import redact
 
 _CONNECTION = re.compile(
     r"connection error|all connection attempts failed|name or service not known|"

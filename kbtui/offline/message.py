@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kbtui.offline.language import begins, language_of, left_over, of_all, tokens
+from kbtui.redaction.redact import redact
 from kbtui.text import shorten
-from kbtui.workspace.redact import redact
 
 SmallTalk = Literal["greeting", "thanks", "talk"]
 Order = Literal["remember", "forget", "decision", "task"]

@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.models.port import Role, ToolCall
+from kbtui.redaction.redact import redact
 from kbtui.sessions.log_records import (
     Mask,
     SessionInfo,
@@ -37,7 +38,6 @@ from kbtui.sessions.log_records import (
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.redact import redact
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kbtui.workspace.redact import redact
+from kbtui.redaction.redact import redact
 from tests.faults.world import Place, check_with_git, litter, open_history
 
 if TYPE_CHECKING:

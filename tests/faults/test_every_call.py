@@ -21,12 +21,12 @@ from kbtui.importers.opened import Opened
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
+from kbtui.redaction.secret import Secret
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import RoleSettings, SearchSettings
 from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
-from kbtui.workspace.secret import Secret
 from tests.faults.every_call import Case, Kind, kill_everywhere
 from tests.faults.world import GONE, A, B, apply, make_world
 from tests.importers.exports import claude, written

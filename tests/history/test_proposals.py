@@ -11,7 +11,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync.remote import parse_address
-from kbtui.workspace.secret import Secret
+from kbtui.redaction.secret import Secret
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

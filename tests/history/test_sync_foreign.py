@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.redaction.secret import Secret
 from kbtui.workspace import files
-from kbtui.workspace.secret import Secret
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.history.test_sync_hostile import Remote
 

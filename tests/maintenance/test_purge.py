@@ -26,10 +26,10 @@ from kbtui.history.sync.remote import parse_address
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.redaction.secret import MARKER, Secret
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
-from kbtui.workspace.secret import MARKER, Secret
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ import os, sys
 from pathlib import Path
 from kbtui.maintenance.purge import Purging
 from kbtui.memory.inbox.inbox import Inbox
-from kbtui.workspace.secret import Secret
+from kbtui.redaction.secret import Secret
 from tests.maintenance.test_purge import history_of, SECRET
 from kbtui.workspace.opening import open_workspace
 root, count = Path(sys.argv[1]), int(sys.argv[2])

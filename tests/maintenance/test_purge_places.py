@@ -33,10 +33,10 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.redaction.secret import MARKER, Secret
 from kbtui.sessions.log_records import Mask
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
-from kbtui.workspace.secret import MARKER, Secret
 
 if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace

@@ -18,9 +18,9 @@ from kbtui.errors import (
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.redaction.secret import Secret
 from kbtui.workspace import files
 from kbtui.workspace.scan import Scanner
-from kbtui.workspace.secret import Secret
 
 if TYPE_CHECKING:
     from kbtui.memory.records.tombstones import Tombstones

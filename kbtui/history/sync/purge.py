@@ -39,10 +39,10 @@ from kbtui.history.objects.trees import (
     parse_tree,
     serialize_tree,
 )
+from kbtui.redaction.secret import MARKER, Secret, is_binary
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
-from kbtui.workspace.secret import MARKER, Secret, is_binary
 
 _NAME = f"{MACHINE}/purged"
 

@@ -25,6 +25,7 @@ from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Note, Said, Skipped, Source
 from kbtui.importers.reading import conversation, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive
+from kbtui.redaction.redact import redact
 from kbtui.sessions.log_records import (
     SessionLog,
     SessionMessage,
@@ -37,7 +38,6 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.redact import redact
 
 log = logging.getLogger(__name__)
 _OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"

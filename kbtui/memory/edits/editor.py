@@ -48,9 +48,9 @@ from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
+from kbtui.redaction.redact import redact
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.redact import redact
 
 OutcomeKind = Literal["created", "added", "corrected", "known", "noted", "proposed", "refused"]
 _TELLING = 3

@@ -25,10 +25,10 @@ from kbtui.memory.inbox.rejections import FOLDER, Known, Rejections, fingerprint
 from kbtui.memory.inbox.showing import Draft, check_settled, region
 from kbtui.memory.records.ranges import read_range
 from kbtui.memory.records.tombstones import Source, Tombstones
+from kbtui.redaction.redact import redact
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
-from kbtui.workspace.redact import redact
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}

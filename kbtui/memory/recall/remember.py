@@ -15,9 +15,9 @@ from kbtui.memory.edits.memory_file import MEMORY, apply_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.tombstones import Tombstones
+from kbtui.redaction.redact import redact
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.redact import redact
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ class InputHistory:
     def _append(self, file: Path, text: str) -> None:
         import json
 
-        from kbtui.workspace.redact import redact
+        from kbtui.redaction.redact import redact
 
         line = json.dumps(redact(text).text, ensure_ascii=False) + "\n"
         with contextlib.suppress(OSError):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import from_regex
 
-from kbtui.workspace import redact as redacting
+from kbtui.redaction import redact as redacting
+from kbtui.redaction.redact import redact
 from kbtui.workspace.files import decode
-from kbtui.workspace.redact import redact
 
 if TYPE_CHECKING:
     from pathlib import Path

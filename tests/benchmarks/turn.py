@@ -69,7 +69,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--files", action="store_true")
     options = parser.parse_args(argv)
     counting = _Counting()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ.update(KBTUI_MODEL="offline", HOME=folder, HF_HUB_OFFLINE="1")
         os.environ["KBTUI_SEARCH__BACKGROUND"] = "false"  # no process that outlives this
         threading.setprofile(counting)

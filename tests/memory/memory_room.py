@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.history import History
@@ -134,30 +135,28 @@ def scripted_at(url: str, **options: Any) -> dict[str, Any]:
     return {"models": {"consolidate": role, **patience}}
 
 
-def call_save(
-    history_entry: str = "They talked.",
-    facts: Sequence[str] = (),
-    corrections: Sequence[dict[str, str]] = (),
-    entries: Sequence[dict[str, Any]] = (),
-) -> dict[str, Any]:
-    """The same in the older form, with whole entries."""
-    return {
-        "name": "save_memory",
-        "arguments": {
-            "history_entry": history_entry,
-            "memory_update": {"facts": list(facts), "corrections": list(corrections)},
-            "knowledge_entries": list(entries),
-        },
-    }
-
-
 def call_slice(summary: str = "They talked.", **more: Any) -> dict[str, Any]:
     """The tool call of a model that does as it is asked: facts one by one."""
     empty: dict[str, Any] = {"notes": [], "facts": [], "corrections": []}
     return {"name": "save_memory", "arguments": {"summary": summary, **empty, **more}}
 
 
-def entry(type_: str, title: str, body: str, **more: Any) -> dict[str, Any]:
-    """An entry as a model proposes it."""
-    empty = {"summary": "", "tags": [], "related": []}
-    return {"type": type_, "title": title, "body": body, **empty, **more}
+def call_save(
+    summary: str = "They talked.",
+    facts: Sequence[str] = (),
+    corrections: Sequence[dict[str, str]] = (),
+    entries: Sequence[list[dict[str, Any]]] = (),
+) -> dict[str, Any]:
+    """The same, all for good: `facts` about the user, and what `entry` gives of other subjects."""
+    told = [_lasting("user", "", fact) for fact in facts]
+    known = [{"importance": 3, **each} for each in corrections]
+    return call_slice(summary, facts=[*told, *chain(*entries)], corrections=known)
+
+
+def entry(type_: str, title: str, text: str) -> list[dict[str, Any]]:
+    """The facts of one subject, one a line."""
+    return [_lasting(type_, title, line) for line in text.splitlines()]
+
+
+def _lasting(type_: str, subject: str, text: str) -> dict[str, Any]:
+    return {"text": text, "type": type_, "subject": subject, "importance": 3}

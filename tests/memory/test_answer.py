@@ -17,25 +17,6 @@ from kbtui.memory.records.usable_answers import usable_text
 from kbtui.models.schema import check_arguments
 
 ENTRY = "[2026-03-06 10:00] User shared personal preferences. Confirmed favorite color is blue."
-FULL: dict[str, Any] = {
-    "history_entry": ENTRY,
-    "memory_update": {
-        "facts": ["Favorite color: blue", "- Favorite colour: Blue", "(empty)"],
-        "corrections": [{"old": "Lives in Bonn", "new": "Lives in Graz"}],
-    },
-    "knowledge_entries": [
-        {
-            "type": "preference",
-            "title": "Favorite color",
-            "summary": "Blue.",
-            "body": "---\ntype: x\n---\n# Favorite color\n\nThe user's favorite color is blue.",
-            "tags": ["#color"],
-            "related": ["[[people/alice]]"],
-        }
-    ],
-}
-
-
 NEW: dict[str, Any] = {
     "summary": ENTRY,
     "title": "Colors and Bonn",
@@ -66,26 +47,6 @@ def test_a_whole_answer_is_taken() -> None:
     )
 
 
-def test_the_seeds_form_is_taken() -> None:
-    assert read_answer(json.dumps(FULL)) == Answer(
-        ENTRY,
-        (
-            Fact("Lives in Graz", "fact", replaces="Lives in Bonn", place="memory", importance=3),
-            Fact("Favorite color: blue", "fact", place="memory", importance=3),
-            Fact(
-                "The user's favorite color is blue.",
-                "preference",
-                "Favorite color",
-                related=("people/alice",),
-                tags=("color",),
-                summary="Blue.",
-                importance=3,
-            ),
-        ),
-        is_old=True,
-    )
-
-
 @pytest.mark.parametrize("subject", ["decision", "Decisions", "topic"])
 def test_a_subject_that_is_only_the_name_of_a_kind_is_none(subject: str) -> None:
     text = "We decided to go with Hetzner instead of AWS"
@@ -113,41 +74,34 @@ def test_the_example_fits_the_schema_that_models_are_given() -> None:
     ],
 )
 def test_wrappings_of_small_models_are_taken_off(wrap: Any) -> None:
-    assert read_answer(wrap(json.dumps(FULL))) == read_answer(json.dumps(FULL))
-
-
-def test_the_seeds_full_text_form_is_accepted() -> None:
-    update = "# User Preferences\n\n- Favorite color: blue"
-    found = read_answer(json.dumps({"history_entry": ENTRY, "memory_update": update}))
-    assert found.memory == update
-    assert found.facts == ()
-    for nothing in ("(empty)", "", "None"):
-        answer = json.dumps({"history_entry": ENTRY, "memory_update": nothing})
-        assert read_answer(answer).memory is None
+    assert read_answer(wrap(json.dumps(NEW))) == read_answer(json.dumps(NEW))
 
 
 def test_harmless_slips_are_put_right() -> None:
     value = {
-        "history_entry": ENTRY + "\x1b[31m\ud83d",
-        "memory_update": json.dumps({"facts": "Likes tea", "corrections": None}),
-        "knowledge_entries": [
-            {"type": "people", "title": " Alice ", "summary": "A friend", "tags": "a, #b"},
-            {"type": "meeting", "title": "Standup", "summary": "Daily"},
-            {"type": "topic", "title": "", "summary": "", "body": "(empty)"},
+        "summary": ENTRY + "\x1b[31m\ud83d",
+        "notes": "Likes tea",
+        "facts": [
+            "Likes tea",
+            {"text": "A friend", "type": "people", "subject": " Alice ", "importance": "2"},
+            {"text": "Daily", "type": "meeting", "subject": "Standup"},
+            {"text": "(empty)", "type": "topic", "subject": ""},
         ],
+        "corrections": None,
     }
     found = read_answer(json.dumps(value))
     assert "\x1b" not in found.summary
     found.summary.encode()
-    assert [(fact.kind, fact.subject or fact.text, fact.tags) for fact in found.facts] == [
-        ("fact", "Likes tea", ()),
-        ("person", "Alice", ("a", "b")),
-        ("topic", "Standup", ()),
+    assert found.notes == ("Likes tea",)
+    assert [(fact.kind, fact.subject or fact.text, fact.importance) for fact in found.facts] == [
+        ("fact", "Likes tea", 1),
+        ("person", "Alice", 2),
+        ("topic", "Standup", 1),
     ]
 
 
 def changed(**changes: Any) -> str:
-    return json.dumps({**FULL, **changes})
+    return json.dumps({**NEW, **changes})
 
 
 BAD = {
@@ -158,49 +112,40 @@ BAD = {
     "a number": "42",
     "null": "null",
     "an empty object": "{}",
-    "half a JSON": json.dumps(FULL)[:120],
-    "two objects": json.dumps(FULL) * 2,
+    "half a JSON": json.dumps(NEW)[:120],
+    "two objects": json.dumps(NEW) * 2,
     "deep nesting": "[" * 100_000,
     "the schema": json.dumps(SAVE_MEMORY.parameters),
     "another tool": json.dumps({"name": "write_entry", "arguments": {"title": "x"}}),
     "an error object": json.dumps({"error": {"message": "overloaded"}}),
-    "no history entry": json.dumps({"memory_update": "x"}),
-    "a number as history entry": changed(history_entry=42),
-    "an empty history entry": changed(history_entry=" "),
-    "a bare date": changed(history_entry="[2026-03-06 10:00]"),
-    "a placeholder": changed(history_entry="(empty)"),
-    "the description": changed(history_entry="A paragraph (2-5 sentences) summarizing key events"),
+    "an older form": json.dumps({"history_entry": ENTRY, "memory_update": "x"}),
+    "a number as summary": changed(summary=42),
+    "an empty summary": changed(summary=" "),
+    "a bare date": changed(summary="[2026-03-06 10:00]"),
+    "a placeholder": changed(summary="(empty)"),
+    "the description": changed(summary="A paragraph (2-5 sentences) summarizing key events"),
     "an echo of the prompt": changed(
-        history_entry="Process this conversation and call the save_memory tool with ..."
+        summary="Process this conversation and call the save_memory tool with ..."
     ),
     "an echo of the transcript": changed(
-        history_entry="[2026-03-06 10:00] USER: hi\n[2026-03-06 10:01] ASSISTANT [tools: x]: yes"
+        summary="[2026-03-06 10:00] USER: hi\n[2026-03-06 10:01] ASSISTANT [tools: x]: yes"
     ),
-    "a refusal": changed(history_entry="I'm sorry, but I can't assist with that request."),
-    "an apology": changed(history_entry="As an AI language model, I have no memory."),
-    "an error text": changed(history_entry="Error: 429 Too Many Requests"),
-    "a gateway's page": changed(history_entry="<html><body>502 Bad Gateway</body></html>"),
-    "a proxy's words": changed(history_entry="upstream connect error or disconnect/reset"),
-    "facts as objects": changed(memory_update={"facts": [{"fact": "x"}]}),
-    "facts as numbers": changed(memory_update={"facts": [1]}),
-    "facts as an object": changed(memory_update={"facts": {"a": 1}}),
-    "a refusal as a fact": changed(memory_update={"facts": ["I cannot help with that."]}),
-    "an endless fact": changed(memory_update={"facts": ["x" * 5000]}),
-    "a thousand facts": changed(memory_update={"facts": [f"fact no {n} here" for n in range(999)]}),
-    "corrections as text": changed(memory_update={"corrections": "x"}),
-    "a correction without new": changed(memory_update={"corrections": [{"old": "x"}]}),
-    "a correction of numbers": changed(memory_update={"corrections": [{"old": 1, "new": 2}]}),
-    "a memory update as list": changed(memory_update=["x"]),
-    "a memory update that is half a JSON": changed(memory_update='{"facts": ["x"'),
-    "an echoed memory": changed(memory_update="# M\n## Conversation to Process\nUSER: hi"),
-    "entries as an object": changed(knowledge_entries={"title": "x"}),
-    "entries as texts": changed(knowledge_entries=["people/alice"]),
-    "an entry without a title": changed(knowledge_entries=[{"type": "topic", "summary": "s"}]),
-    "a title that is a list": changed(knowledge_entries=[{"title": ["x"], "summary": "s"}]),
-    "an entry that refuses": changed(
-        knowledge_entries=[{"title": "X", "body": "I'm sorry, I cannot help with that."}]
-    ),
-    "a body that is a number": changed(knowledge_entries=[{"title": "X", "body": 3}]),
+    "a refusal": changed(summary="I'm sorry, but I can't assist with that request."),
+    "an apology": changed(summary="As an AI language model, I have no memory."),
+    "an error text": changed(summary="Error: 429 Too Many Requests"),
+    "a gateway's page": changed(summary="<html><body>502 Bad Gateway</body></html>"),
+    "a proxy's words": changed(summary="upstream connect error or disconnect/reset"),
+    "facts without a text that is one": changed(facts=[{"text": 5}]),
+    "facts as numbers": changed(facts=[1]),
+    "facts as an object": changed(facts={"a": 1}),
+    "a refusal as a fact": changed(facts=["I cannot help with that."]),
+    "an endless fact": changed(facts=["x" * 5000]),
+    "a thousand facts": changed(facts=[f"fact no {n} here" for n in range(999)]),
+    "an echo as a fact": changed(facts=["## Conversation to Process"]),
+    "corrections as text": changed(corrections="x"),
+    "a correction without new": changed(corrections=[{"old": "x"}]),
+    "a correction of numbers": changed(corrections=[{"old": 1, "new": 2}]),
+    "a type that is a list": changed(facts=[{"text": "x y", "type": ["topic"]}]),
     "too much": " " * 1_000_001,
     "no summary": json.dumps({**NEW, "summary": None}),
     "a placeholder as summary": json.dumps({**NEW, "summary": "(empty)"}),
@@ -247,41 +192,33 @@ def loose(good: Any) -> Any:
     return good | json_values
 
 
-entries = st.fixed_dictionaries(
+facts = st.fixed_dictionaries(
     {},
     optional={
-        "type": loose(st.sampled_from([*ENTRY_TYPES, "people"])),
-        "title": loose(st.text(max_size=8)),
-        "summary": loose(st.text(max_size=8)),
-        "body": loose(st.text(max_size=20)),
-        "tags": loose(st.lists(st.text(max_size=4))),
-        "related": loose(st.lists(st.text(max_size=4))),
+        "text": loose(st.text(max_size=20)),
+        "type": loose(st.sampled_from(["user", *ENTRY_TYPES, "people"])),
+        "subject": loose(st.text(max_size=8)),
+        "message": loose(st.integers(0, 9)),
+        "importance": loose(st.integers(0, 9)),
     },
 )
+corrections = st.fixed_dictionaries({"old": st.text(), "new": loose(st.text())})
 answers = st.fixed_dictionaries(
     {},
     optional={
-        "history_entry": loose(st.just(ENTRY)),
-        "memory_update": loose(
-            st.fixed_dictionaries(
-                {},
-                optional={
-                    "facts": loose(st.lists(st.text(max_size=10))),
-                    "corrections": loose(
-                        st.lists(st.fixed_dictionaries({"old": st.text(), "new": loose(st.text())}))
-                    ),
-                },
-            )
-        ),
-        "knowledge_entries": loose(st.lists(loose(entries), max_size=3)),
+        "summary": loose(st.just(ENTRY)),
+        "title": loose(st.text(max_size=8)),
+        "notes": loose(st.lists(st.text(max_size=10))),
+        "facts": loose(st.lists(loose(facts), max_size=3)),
+        "corrections": loose(st.lists(corrections)),
     },
 )
 
 
 def is_well_formed(found: Answer) -> bool:
-    texts = [found.summary, found.title, found.memory or "", *found.notes]
+    texts = [found.summary, found.title, *found.notes]
     for fact in found.facts:
-        texts += [fact.text, fact.subject, fact.summary, fact.replaces, *fact.tags, *fact.related]
+        texts += [fact.text, fact.subject, fact.replaces]
     for text in texts:
         text.encode()
     return (
@@ -289,7 +226,7 @@ def is_well_formed(found: Answer) -> bool:
         and bool(found.summary)
         and all(fact.text or fact.replaces for fact in found.facts)
         and all(fact.kind in ENTRY_TYPES for fact in found.facts)
-        and all("\n" not in fact.text for fact in found.facts if fact.place == "memory")
+        and all("\n" not in fact.text for fact in found.facts)
     )
 
 
@@ -302,7 +239,7 @@ def test_whatever_comes_back_it_is_taken_well_formed_or_refused(arguments: str) 
     assert is_well_formed(found)
 
 
-@given(st.integers(0, len(json.dumps(FULL)) - 1))
+@given(st.integers(0, len(json.dumps(NEW)) - 1))
 def test_an_answer_cut_anywhere_is_refused(end: int) -> None:
     with pytest.raises(ModelAnswerError):
-        read_answer(json.dumps(FULL)[:end])
+        read_answer(json.dumps(NEW)[:end])

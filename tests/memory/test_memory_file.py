@@ -12,7 +12,6 @@ from kbtui.memory.edits.memory_file import (
     MAX_LOST,
     Correction,
     apply_facts,
-    apply_rewrite,
     default_section,
     lost_share,
     review_reason,
@@ -112,15 +111,6 @@ def test_headings_are_not_corrected() -> None:
     assert "# Skills" in edit.text
 
 
-def test_forgotten_facts_are_refused_in_a_rewritten_text() -> None:
-    def refuse(fact: str) -> bool:
-        return "blue" in fact
-
-    whole = apply_rewrite("- Likes red\n", "- Likes red\n- Likes blue\n", refuse=refuse)
-    assert whole.text == "- Likes red\n"
-    assert {refused.reason for refused in whole.refused} == {"it was forgotten by the user"}
-
-
 @pytest.mark.parametrize(
     ("fact", "section"),
     [
@@ -171,24 +161,6 @@ def test_a_correction_touches_at_most_one_line(text: str, old: str, new: str) ->
     assert len(missing) <= 1
     if [line for line in text.splitlines() if plain_fact(line) == old] == []:
         assert not missing or old in missing[0]
-
-
-def test_a_rewrite_becomes_edits_of_what_differs() -> None:
-    full = "# User Preferences\n* favorite color: Blue\n\n# Skills\n- Speaks German\n"
-    full += "- Programming languages: Python, JavaScript, Go\n"
-    edit = apply_rewrite(SEED, full)
-    assert "- Favorite color: blue\n" in edit.text, "said the same: the bytes stay"
-    assert "- Speaks German\n" in edit.text
-    assert edit.added == ("Speaks German",)
-    assert apply_rewrite(SEED, SEED).text == SEED
-    assert apply_rewrite(SEED, SEED.upper()).text == SEED
-
-
-def test_a_rewrite_that_drops_lines_says_so() -> None:
-    edit = apply_rewrite(SEED, "# User Preferences\n\n- Favorite color: blue\n")
-    assert edit.replaced == (("Programming languages: Python, JavaScript, Go", ""),)
-    assert lost_share(SEED, edit.text) == 0.5
-    assert review_reason(SEED, edit.text) == "it would lose 50% of the lines"
 
 
 def test_a_reworded_line_is_not_lost() -> None:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kbtui.errors import ModelAnswerError
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
-from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.memory.records.usable_answers import (
     clean_answer,
@@ -108,7 +107,7 @@ SAVE_MEMORY = ToolSpec(
         "required": ["summary", "notes", "facts", "corrections"],
         "additionalProperties": False,
     },
-    # Older forms are read as well: history_entry, memory_update (a text or lists) and entries.
+    # What else comes is unwrapped, or refused in words, when it is read.
     accepted={"type": "object"},
 )
 
@@ -117,17 +116,13 @@ SAVE_MEMORY = ToolSpec(
 class Answer:
     """A whole accepted answer.
 
-    Corrections are `facts` that replace something; `title` is empty where it wasn't said. In the
-    oldest form `memory` is the entire MEMORY.md, rewritten; `is_old`: MEMORY.md and entries were
-    asked for apart.
+    Corrections are `facts` that replace something; `title` is empty where it wasn't said.
     """
 
     summary: str
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     title: str = ""
-    memory: str | None = None
-    is_old: bool = False
 
 
 def read_answer(arguments: str) -> Answer:
@@ -137,9 +132,7 @@ def read_answer(arguments: str) -> Answer:
         ModelAnswerError: it isn't usable; the message says what is wrong, for the next try.
     """
     value = _unwrap(_load(arguments))
-    if "history_entry" in value and "summary" not in value:
-        return _older(value)
-    facts = [*_facts(value.get("facts")), *_corrections(value.get("corrections"), "corrections")]
+    facts = [*_facts(value.get("facts")), *_corrections(value.get("corrections"))]
     title = clean_line(_text(value.get("title"), "title"))
     return Answer(
         _summary(value.get("summary"), "summary"),
@@ -147,31 +140,6 @@ def read_answer(arguments: str) -> Answer:
         tuple(_lines(value.get("notes"), "notes")),
         "" if is_placeholder(title) or why_unusable(title) else title,
     )
-
-
-def _older(value: Mapping[str, Any]) -> Answer:
-    """An answer as the seeds ask for it, with MEMORY.md and whole entries."""
-    summary = _summary(value.get("history_entry"), "history_entry")
-    update = value.get("memory_update")
-    if isinstance(update, str) and update.lstrip().startswith("{"):
-        update = _load(update)
-    facts: list[Fact] = []
-    memory = None
-    if isinstance(update, str):
-        plain = clean_answer(update)
-        memory = None if is_placeholder(plain) else _honest(plain, "memory_update")
-    elif isinstance(update, dict):
-        facts += _corrections(update.get("corrections"), "memory_update.corrections", USER)
-        facts += [
-            Fact(line, "fact", place="memory")
-            for line in _lines(update.get("facts"), "memory_update.facts")
-        ]
-    elif update is not None:
-        raise _wrong("memory_update", "an object with `facts` and `corrections`", update)
-    facts += _joined(_entries(value.get("knowledge_entries")))
-    # What is to last was asked for apart.
-    lasting = tuple(replace(fact, importance=LASTING) for fact in facts)
-    return Answer(summary, lasting, memory=memory, is_old=True)
 
 
 def _load(text: str) -> Any:
@@ -198,7 +166,7 @@ def _unwrap(value: Any) -> Mapping[str, Any]:
             inner = value.get(key)
             if isinstance(inner, str):
                 inner = _load(inner)
-            if isinstance(inner, dict) and not value.keys() & {"history_entry", "summary"}:
+            if isinstance(inner, dict) and "summary" not in value:
                 value = inner
     if not isinstance(value, dict):
         raise _wrong("The arguments", "a JSON object", value)
@@ -240,8 +208,8 @@ def _facts(value: Any) -> list[Fact]:
     return found
 
 
-def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = "") -> Fact:
-    kind = kind or _text(item.get("type"), "facts.type").strip().lower()
+def _fact(text: str, item: Mapping[str, Any], replaces: str = "") -> Fact:
+    kind = _text(item.get("type"), "facts.type").strip().lower()
     kind = _FOLDERS.get(kind, kind)
     subject = clean_line(_text(item.get("subject"), "facts.subject"))
     if is_placeholder(subject) or len(subject) > _MAX_TITLE:
@@ -258,8 +226,6 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "", kind: str = ""
         message if is_number else None,
         replaces,
         "memory" if is_own else "entry",
-        tuple(dict.fromkeys(_labels(item.get("related"), "related", "[]"))),
-        tuple(dict.fromkeys(_labels(item.get("tags"), "tags", "#"))),
         importance=_importance(item.get("importance")),
     )
 
@@ -271,9 +237,9 @@ def _importance(value: Any) -> int:
     return min(max(int(digits), 1), LASTING) if is_number else 1
 
 
-def _corrections(value: Any, name: str, kind: str = "") -> list[Fact]:
+def _corrections(value: Any) -> list[Fact]:
     found = []
-    for item in _items(value, name):
+    for item in _items(value, "corrections"):
         if not isinstance(item, dict):
             raise _wrong("A correction", "an object with `old` and `new`", item)
         old, new = item.get("old"), item.get("new")
@@ -283,83 +249,8 @@ def _corrections(value: Any, name: str, kind: str = "") -> list[Fact]:
         if is_placeholder(old) or old == new:
             continue
         _honest(new, "A correction")
-        found.append(_fact("" if is_placeholder(new) else new, item, old, kind))
+        found.append(_fact("" if is_placeholder(new) else new, item, old))
     return found
-
-
-def _entries(value: Any) -> list[Fact]:
-    facts = []
-    for item in _items(value, "knowledge_entries"):
-        if not isinstance(item, dict):
-            raise _wrong("An entry", "an object", item)
-        fact = read_entry(item)
-        if fact is not None:
-            facts.append(fact)
-    return facts
-
-
-def _joined(facts: list[Fact]) -> list[Fact]:
-    """Entries of the same subject as one."""
-    found: dict[tuple[str, str], Fact] = {}
-    for fact in facts:
-        key = (fact.kind, normalise(fact.subject))
-        known = found.get(key)
-        if known is None:
-            found[key] = fact
-            continue
-        found[key] = replace(
-            known,
-            text=f"{known.text}\n{fact.text}",
-            tags=tuple(dict.fromkeys((*known.tags, *fact.tags))),
-            related=tuple(dict.fromkeys((*known.related, *fact.related))),
-        )
-    return list(found.values())
-
-
-def read_entry(item: Mapping[str, Any]) -> Fact | None:
-    """Read a whole entry as a fact; None for one that says nothing at all.
-
-    Raises:
-        ModelAnswerError: it has wrong types, no title, or a text that isn't an answer.
-    """
-    kind, title, summary, body = (
-        _text(item.get(key), f"knowledge_entries.{key}")
-        for key in ("type", "title", "summary", "body")
-    )
-    title, summary = clean_line(title), clean_line(summary)
-    body = _body(body)
-    summary = "" if is_placeholder(summary) else summary
-    body = "" if is_placeholder(body) else body
-    if not summary and not body:
-        return None
-    if not title.strip(" .…-_") or len(title) > _MAX_TITLE:
-        raise ModelAnswerError(f"An entry needs a title of its own, not {title[:60]!r}.")
-    for text in (summary, body):
-        _honest(text, f"The entry {title!r}")
-    kind = kind.strip().lower()
-    kind = _FOLDERS.get(kind, kind)
-    return Fact(
-        body or summary,
-        kind if kind in ENTRY_TYPES else "topic",
-        title,
-        related=tuple(dict.fromkeys(_labels(item.get("related"), "related", "[]"))),
-        tags=tuple(dict.fromkeys(_labels(item.get("tags"), "tags", "#"))),
-        summary=summary,
-    )
-
-
-def _body(text: str) -> str:
-    """The text below the title: a model's own frontmatter and first heading are left out."""
-    body = frontmatter.split(text.lstrip().encode()).body.decode("utf-8", "replace")
-    first, _, rest = body.strip().partition("\n")
-    return (rest if re.match(r"#[ \t]", first) else body).strip()
-
-
-def _labels(value: Any, name: str, around: str) -> list[str]:
-    if isinstance(value, str):
-        value = value.split(",")
-    texts = [clean_line(text).strip(around).strip() for text in _texts(value, name)]
-    return [text for text in texts if not is_placeholder(text)]
 
 
 def _texts(value: Any, name: str) -> list[str]:

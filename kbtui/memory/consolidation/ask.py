@@ -23,13 +23,12 @@ from kbtui.errors import (
     ModelUnreachableError,
     ModelWindowError,
 )
-from kbtui.knowledge.format.facts import Fact
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.growing import stated
-from kbtui.memory.edits.memory_file import MEMORY, apply_rewrite
+from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
@@ -148,7 +147,7 @@ class Condenser:
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
-        return found[0] if len(found) == 1 else _joined(found, memory)
+        return found[0] if len(found) == 1 else _joined(found)
 
     def _written(self, written: Sequence[Written]) -> Iterator[str]:
         for each in written:
@@ -196,19 +195,14 @@ def _told(written: Written, *, tell: bool) -> Iterator[str]:
         yield f"- {name}, no longer true: {'; '.join(written.removed)}"
 
 
-def _joined(parts: Sequence[Answer], memory: str) -> Answer:
-    """The answers about a message's parts as one; of a rewritten memory what it adds."""
+def _joined(parts: Sequence[Answer]) -> Answer:
+    """The answers about a message's parts as one."""
     facts = [fact for part in parts for fact in part.facts]
-    for part in parts:
-        if part.memory is not None:
-            added = apply_rewrite(memory, part.memory).added
-            facts += [Fact(line, "fact", place="memory") for line in added]
     return replace(
         parts[0],
         summary="\n".join(part.summary for part in parts),
         facts=tuple(dict.fromkeys(facts)),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        memory=None,
     )
 
 

@@ -15,7 +15,7 @@ from datetime import date, datetime
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import Fact, plain_fact, statements
+from kbtui.knowledge.format.facts import Fact, statements
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
@@ -84,13 +84,11 @@ class MemoryWriter:
         live = self.live_edits(page)
         content = absolute_dates(without_stamp(answer.summary), page.day)
         answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
-        if self.batch is not None:
-            answer = replace(answer, memory=None)
 
         def work(change: Change) -> Saved:
             plan = self._plan(page, answer, live)
             proposals = plan.propose(self.inbox, origin)
-            notes = list(_grounded([*_notes_of(answer), *_noted(plan)], page, plan.copy))
+            notes = list(_grounded([*answer.notes, *_noted(plan)], page, plan.copy))
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=plan.copy.ungrounded
             )
@@ -120,8 +118,6 @@ class MemoryWriter:
                 said=said,
                 written=live.files,
                 judging=judging,
-                memory=answer.memory,
-                everywhere=not answer.is_old,
             )
 
         found = plan(answer.facts)
@@ -226,10 +222,3 @@ def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[s
             copy.leave_out(note)
         else:
             yield note
-
-
-def _notes_of(answer: Answer) -> list[str]:
-    """The day's notes of an answer; one in an older form has none, and its facts stand for them."""
-    if answer.notes or not answer.is_old:
-        return list(answer.notes)
-    return [plain_fact(line) for fact in answer.facts for line in fact.text.splitlines()[:1]]

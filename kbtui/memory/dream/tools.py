@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, plain_fact
-from kbtui.memory.consolidation.answer import read_entry
 from kbtui.memory.edits import operations
 from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
@@ -25,6 +25,7 @@ from kbtui.text import clean_line, json_object, shorten
 log = logging.getLogger(__name__)
 MOST_EDITS = 40
 _LONGEST = 4_000
+_LONGEST_TITLE = 200
 _PASSING = 1
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 
@@ -258,13 +259,24 @@ class Editing:
         return [operations.edit_file(edit["path"], old, "\n".join(dated))]
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
-        dated = {
-            key: absolute_dates(value, self._day) if key in ("summary", "body") else value
-            for key, value in edit.items()
-        }
-        fact = read_entry(dated)
-        if fact is None:
+        title = clean_line(_cleaned(edit["title"]))
+        summary, body = (
+            absolute_dates(_cleaned(edit.get(key, "")), self._day) for key in ("summary", "body")
+        )
+        summary, body = clean_line(summary), _without_head(body)
+        said = [each for each in (body, summary) if not is_placeholder(each)]
+        if not said:
             raise UsageError("The entry says nothing.", "Give it a body.")
+        if not title.strip(" .…-_") or len(title) > _LONGEST_TITLE:
+            raise UsageError(f"An entry needs a title of its own, not {title[:60]!r}.")
+        fact = Fact(
+            said[0],
+            edit["type"],
+            title,
+            related=_labels(edit.get("related", ()), "[]"),
+            tags=_labels(edit.get("tags", ()), "#"),
+            summary=summary if summary in said else "",
+        )
         return operations.keep_in_entry(fact, self._day)
 
     def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
@@ -302,6 +314,18 @@ def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
 
 def _heading(edit: Mapping[str, Any]) -> str:
     return clean_line(edit.get("section", ""))
+
+
+def _labels(texts: Iterable[str], around: str) -> tuple[str, ...]:
+    labels = (clean_line(clean_answer(text)).strip(around).strip() for text in texts)
+    return tuple(dict.fromkeys(label for label in labels if not is_placeholder(label)))
+
+
+def _without_head(text: str) -> str:
+    """The text below the title: a model's own frontmatter and first heading are left out."""
+    body = frontmatter.split(text.lstrip().encode()).body.decode("utf-8", "replace")
+    first, _, rest = body.strip().partition("\n")
+    return (rest if re.match(r"#[ \t]", first) else body).strip()
 
 
 def _cleaned(text: str) -> str:

@@ -35,7 +35,6 @@ from kbtui.memory.edits.operations import (
     note,
     remember,
     rename_entry,
-    rewrite_memory,
     supersede,
     supersede_decision,
     without_line,
@@ -320,8 +319,6 @@ class Editor:
         said: Sequence[tuple[datetime, str]] = (),
         written: Sequence[Written] = (),
         judging: Judging = Judging(),
-        memory: str | None = None,
-        everywhere: bool = True,
     ) -> Plan:
         """Work out what `keep` would write, for callers whose commit holds more than that.
 
@@ -332,15 +329,11 @@ class Editor:
             said: What the user said.
             written: What was written down meanwhile, and isn't written again.
             judging: What they are judged by.
-            memory: MEMORY.md as a whole, rewritten: taken as edits.
-            everywhere: A fact that stands in another file in other words is known.
         """
         self.library.refresh()
         around = replace(self._around(actor, said, judging.refuse), ground=judging.ground)
         copy, lasts = WorkingCopy(around), judging.lasts
-        keeping = _Keeping(copy, self.subjects, day, written, lasts, everywhere=everywhere)
-        if memory is not None:
-            keeping.rewrite(memory)
+        keeping = _Keeping(copy, self.subjects, day, written, lasts)
         outcomes = [keeping.keep(fact) for fact in facts]
         keeping.link()
         if MEMORY in keeping.copy.files.edits:
@@ -357,7 +350,6 @@ class _Keeping:
     day: date
     written: Sequence[Written]
     lasts: Callable[[Fact], bool]
-    everywhere: bool = field(kw_only=True)
     _links: list[Operation] = field(default_factory=list, init=False)
 
     def keep(self, fact: Fact) -> Outcome:
@@ -368,10 +360,6 @@ class _Keeping:
         except KbtuiError as error:
             return Outcome(fact, "refused", why=str(error))
         return replace(outcome, fact=fact)
-
-    def rewrite(self, text: str) -> None:
-        """Take a whole MEMORY.md as edits."""
-        self.copy.perform(rewrite_memory(absolute_dates(text, self.day)))
 
     def link(self) -> None:
         """Link entries that name each other, once all are there."""
@@ -529,7 +517,7 @@ class _Keeping:
             there = [each for each in file.statements if each not in file.removed]
             if told and all(is_said(each, there, _likeness(each)) for each in told):
                 return self._stands(fact, file.path)
-        if len(told) != 1 or fact.summary or not self.everywhere:
+        if len(told) != 1 or fact.summary:
             return None
         is_telling = len(telling(told[0])) >= _TELLING and fact.kind != "person"
         whole = told[0] if is_telling else with_subject(told[0], fact.subject)

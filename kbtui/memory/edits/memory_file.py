@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from rapidfuzz import fuzz, process
 
@@ -18,7 +17,6 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import normalise, plain_fact
 
 MEMORY = "memory/MEMORY.md"
-FORGOTTEN = "it was forgotten by the user"
 _BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
 _BOM = "\ufeff"
 
@@ -72,47 +70,6 @@ def apply_facts(
     for fact in facts:
         memory.add(fact)
     return memory.edit()
-
-
-def apply_rewrite(
-    text: str, rewritten: str, *, refuse: Callable[[str], bool] = lambda _fact: False
-) -> MemoryEdit:
-    """Turn a whole rewritten memory into edits of the lines that really differ.
-
-    Lines that say the same keep their bytes. Whether too much is lost is for `review_reason`.
-    """
-    end = _newline(text)
-    old = split_lines(text.removeprefix(_BOM))
-    said = rewritten.replace("\r\n", "\n").strip("\n").split("\n")
-    refused = [line for line in said if is_statement(line) and refuse(plain_fact(line))]
-    new = [f"{line}{end}" for line in said if line not in refused]
-    lines, added, gone = _merged(old, new)
-    notes = tuple(Refused(plain_fact(line), FORGOTTEN) for line in refused)
-    if not added and not gone:
-        return MemoryEdit(text, refused=notes)
-    mark = _BOM if text.startswith(_BOM) else ""
-    return MemoryEdit(
-        mark + "".join(_ended(line, end) for line in lines).rstrip() + end,
-        tuple(line for line in added if line not in gone),
-        tuple((line, "") for line in gone if line not in added),
-        notes,
-    )
-
-
-def _merged(old: list[str], new: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """The lines of `new`, in the bytes of `old` where they say the same; what came, what went."""
-    lines: list[str] = []
-    added: list[str] = []
-    gone: list[str] = []
-    was, now = [line_key(line) for line in old], [line_key(line) for line in new]
-    for _, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
-        if was[a:b] == now[c:d]:
-            lines += old[a:b]
-            continue
-        lines += new[c:d]
-        gone += [plain_fact(line) for line in old[a:b] if is_statement(line)]
-        added += [plain_fact(line) for line in new[c:d] if is_statement(line)]
-    return lines, added, gone
 
 
 class _Memory:

@@ -29,7 +29,6 @@ from kbtui.memory.edits.memory_file import (
     MEMORY,
     Correction,
     apply_facts,
-    apply_rewrite,
     default_section,
     is_statement,
     line_key,
@@ -107,23 +106,6 @@ def remember(line: str) -> Operation:
     def work(copy: WorkingCopy) -> Edits:
         grown = apply_facts(copy.files.text(MEMORY) or "", [line]).text
         return {MEMORY: copy.files.encoded(MEMORY, grown)}
-
-    return Operation(work)
-
-
-def rewrite_memory(text: str) -> Operation:
-    """Take a whole rewritten MEMORY.md as edits of the lines that really differ."""
-
-    def work(copy: WorkingCopy) -> Edits:
-        def refuse(line: str) -> bool:
-            lacks = bool(copy.lacks(line, before))
-            if lacks:
-                copy.leave_out(line)
-            return lacks or copy.must_not(line)
-
-        before = copy.files.text(MEMORY) or ""
-        edited = apply_rewrite(before, text, refuse=refuse)
-        return {MEMORY: copy.files.encoded(MEMORY, edited.text)}
 
     return Operation(work)
 

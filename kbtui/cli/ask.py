@@ -273,7 +273,7 @@ class TextView:
 
     def _tell_of(self, event: ToolFinished) -> None:
         """Say what a tool changed; what it only looked up, to a person alone."""
-        from kbtui.presentation.deeds import tool_deed
+        from kbtui.presentation.tools import tool_deed
 
         lines = [f"+ {self._deed_of(change.commit)}" for change in event.changes]
         if event.proposal:

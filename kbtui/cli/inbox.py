@@ -9,11 +9,15 @@ import click
 from kbtui.cli.context import Place, json_option, pass_place
 from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
-from kbtui.cli.output import commit_shape, note, say, say_json, say_line, say_styled
-from kbtui.text import moment
+from kbtui.cli.output import note, say, say_commit, say_json, say_line, say_styled
+from kbtui.text import counted, moment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbtui.history.places import Plan, Proposal
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.presentation.notes import Names
     from kbtui.workspace.layout import Layout
 
 _hunks = click.option(
@@ -39,10 +43,7 @@ def _status(status: int | None, **_options: Any) -> int:
 @json_option
 @pass_place
 def list_command(place: Place, as_json: bool) -> None:
-    """List what waits.
-
-    Exits with 1 if nothing does.
-    """
+    """List what waits."""
     _list(place, as_json=as_json)
 
 
@@ -60,11 +61,12 @@ def show(place: Place, id_: str, as_json: bool) -> None:
 
     with place.opened() as kb:
         plan = kb.memory.inbox.plan(id_)
+        said = _said(plan, _names(kb, [plan]))
     patch = as_patch(plan_diff(plan), kb.workspace.file)
     if as_json:
         say_json({**_shape(plan, kb.workspace), "patch": patch, "hunks": _hunk_shapes(plan)})
         return
-    note(f"{plan.proposal.actor}: {plan.proposal.reason}")
+    note(said)
     print_patch(patch)
     if not plan.places:
         note("All of it stands in the files already.")
@@ -90,12 +92,13 @@ def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json
     """
     with place.opened() as kb:
         commit = kb.memory.inbox.accept(id_, hunks=hunks or None, theirs=theirs)
-    if as_json:
-        say_json(commit_shape(commit, kb.workspace) if commit is not None else None)
-    elif commit is None:
-        note("It stood there already.")
-    else:
-        say(f"{commit.id[:10]} {commit.subject}")
+        if commit is None and not as_json:
+            note("It stood there already.")
+        elif commit is None:
+            say_json(None)
+        else:
+            say_commit(commit, kb, as_json=as_json)
+    if commit is not None and not as_json:
         note(f"Take it back with: kbtui undo {commit.id[:10]}")
 
 
@@ -162,24 +165,34 @@ def _list(place: Place, *, as_json: bool) -> None:
             kb.memory.inbox.settle()
         plans = kb.memory.inbox.waiting()
         problems = kb.memory.inbox.problems()
+        names = _names(kb, plans)
     if as_json:
         say_json([_shape(plan, kb.workspace) for plan in plans])
     for plan in () if as_json else plans:
-        proposal, count = plan.proposal, len(plan.places)
-        when = moment(proposal.created)
-        conflicts = f", {len(plan.conflicts)} conflicting" if plan.conflicts else ""
-        say_line(
-            say_styled(proposal.id, fg="yellow"),
-            f"  {when}  ",
-            say_styled(proposal.actor.value.ljust(12), fg="cyan"),
-            "  ",
-            say_styled(proposal.reason),
-            f"  ({count} place{'s' * (count != 1)}{conflicts})",
-        )
+        when = moment(plan.proposal.created)
+        conflicts = f"  ({counted(len(plan.conflicts), 'conflict')})" if plan.conflicts else ""
+        said = say_styled(_said(plan, names))
+        say_line(say_styled(plan.proposal.id, fg="yellow"), f"  {when}  ", said, conflicts)
     for path in problems:
         note(f"kbtui: {path} can't be read.")
     if not plans and not as_json:
         note("Nothing waits.")
+
+
+def _names(kb: KnowledgeBase, plans: Sequence[Plan]) -> Names:
+    from kbtui.presentation.notes import names_of
+    from kbtui.presentation.proposals import paths_of
+
+    return names_of(kb.library, (path for plan in plans for path in paths_of(plan)))
+
+
+def _said(plan: Plan, names: Names) -> str:
+    """Who would change what, and why."""
+    from kbtui.presentation.actors import actor_name
+    from kbtui.presentation.proposals import files_said, reason_of
+
+    who = actor_name(plan.proposal.actor, plan.proposal.origin)
+    return f"{who} would change {files_said(plan, names)}: {reason_of(plan, names)}"
 
 
 def _shape(plan: Plan, layout: Layout) -> dict[str, Any]:

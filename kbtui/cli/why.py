@@ -48,7 +48,7 @@ def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
     if as_json:
         say_json(_why_shape(found, kb.workspace))
     else:
-        _print_why(found, kb.workspace)
+        _print_why(found, kb)
 
 
 def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
@@ -75,7 +75,11 @@ def _path(kb: KnowledgeBase, ref: str, rev: str | None) -> str:
             raise error from None
 
 
-def _print_why(why: Why, layout: Layout) -> None:
+def _print_why(why: Why, kb: KnowledgeBase) -> None:
+    from kbtui.presentation.deeds import sentence
+    from kbtui.presentation.notes import names_of
+
+    layout = kb.workspace
     say_line(
         say_styled(f"{layout.file(why.path)}:{why.line}", fg="cyan"),
         "  ",
@@ -83,15 +87,14 @@ def _print_why(why: Why, layout: Layout) -> None:
     )
     say(why.note)
     if why.commit is not None:
+        deed = sentence(why.commit, names_of(kb.library, [each.path for each in why.commit.paths]))
         say()
         say_line(
             say_styled(why.commit.id[:10], fg="yellow"),
             "  ",
             moment(why.commit.time),
             "  ",
-            say_styled(why.commit.who, fg="cyan"),
-            "  ",
-            say_styled(why.commit.subject),
+            say_styled(deed),
         )
         if why.commit.body:
             say(_indented(why.commit.body))

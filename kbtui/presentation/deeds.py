@@ -20,15 +20,6 @@ _NAMED = 3
 """Notes that a part of a sentence names; of more the first two, and how many there are besides."""
 _MANY = 20
 """Notes that are only counted."""
-_TOOLS = {
-    "search": "searched for",
-    "read": "read",
-    "grep": "looked for",
-    "list_entries": "looked through the notes",
-    "write_entry": "write a note",
-    "edit_entry": "change a note",
-    "rename_entry": "rename a note",
-}
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
 
 
@@ -40,11 +31,6 @@ class Deed(NamedTuple):
     def __str__(self) -> str:
         """The sentence."""
         return "".join(str(piece) for piece in self.pieces)
-
-
-def tool_deed(tool: str) -> str:
-    """What a tool of the agent's does, as people say it; of one that isn't ours, its name."""
-    return _TOOLS.get(tool, tool.replace("_", " "))
 
 
 def is_upkeep(commit: Commit) -> bool:

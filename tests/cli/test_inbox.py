@@ -55,7 +55,7 @@ def test_places_are_shown_and_decided_by_their_numbers(kbtui: Command, proposal:
 def test_a_conflict_exits_with_5_and_changes_nothing(kbtui: Command, proposal: str) -> None:
     now = OLD.replace("Bonn", "Rome")
     write(kbtui, now)
-    assert "1 conflicting" in kbtui.ok("inbox").out
+    assert "1 conflict" in kbtui.ok("inbox").out
     shown = kbtui.ok("inbox", "show", proposal)
     assert "CONFLICT" in shown.out
     assert "--theirs" in shown.err

@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.style import Style
 
 from kbtui.agent.events import TurnChange
-from kbtui.presentation.deeds import tool_deed
 from kbtui.presentation.notes import Names
+from kbtui.presentation.tools import tool_deed
 from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped

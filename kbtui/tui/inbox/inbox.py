@@ -17,6 +17,7 @@ from kbtui.errors import KbtuiError
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, names_of
+from kbtui.presentation.proposals import files_said, paths_of, reason_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
@@ -24,9 +25,6 @@ from kbtui.tui.inbox.proposals import (
     PlaceEditor,
     PlaceView,
     ProposalList,
-    named_files,
-    paths_of,
-    reason_of,
 )
 from kbtui.tui.messages import (
     InboxChanged,
@@ -328,7 +326,7 @@ class InboxScreen(ListAndDiff):
         count = len(plan.places)
         if count < _MANY_PLACES:
             return True
-        text = f"{what} {count} places in {named_files(plan, self.rows.names).plain}?"
+        text = f"{what} {count} places in {files_said(plan, self.rows.names)}?"
         return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
 
     async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:

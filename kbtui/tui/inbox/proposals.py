@@ -14,7 +14,8 @@ from textual.widgets import Static
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, name_of
-from kbtui.text import clean, counted
+from kbtui.presentation.proposals import named_files, reason_of
+from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.notes.entry_editor import for_editor, restore
@@ -22,7 +23,6 @@ from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from kbtui.history.places import Place, Plan
     from kbtui.memory.inbox.showing import Draft
-
-_MOST_FILES = 3
 
 
 class ProposalList(RowList):
@@ -67,7 +65,7 @@ class ProposalList(RowList):
         parts: list[Content | tuple[str, str]] = [
             (f" {actor_name(proposal.actor, proposal.origin)} ", ".rows--accent"),
             ("would change ", ".rows--muted"),
-            named_files(plan, self.names),
+            self._named(plan),
         ]
         if plan.conflicts:
             parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
@@ -76,6 +74,10 @@ class ProposalList(RowList):
         gap = " " * (width - first.cell_length - when.cell_length)
         why = Content.styled(f"   {reason_of(plan, self.names)}", ".rows--muted")
         return [first + Content(gap) + when, why.truncate(width, ellipsis=True)]
+
+    def _named(self, plan: Plan) -> Content:
+        named, more = named_files(plan, self.names)
+        return Content(", ").join(map(signed, named)) + more
 
 
 class PlaceView(DiffView):
@@ -195,25 +197,3 @@ class PlaceEditor(Vertical):
         """Leave the proposal as it is."""
         unsaved = self.area.text != for_editor(self._draft.text)
         self.post_message(self.Closed(unsaved=unsaved))
-
-
-def paths_of(plan: Plan) -> list[str]:
-    """The files that a proposal would change, as far as it still would."""
-    return [file.path for file in plan.files if file.places]
-
-
-def named_files(plan: Plan, names: Names) -> Content:
-    """The files that a proposal would change by their names, the first ones."""
-    paths = paths_of(plan)
-    rest = len(paths) - _MOST_FILES
-    shown = Content(", ").join(signed(names[path]) for path in paths[:_MOST_FILES])
-    return shown + f" and {rest} more" if rest > 0 else shown
-
-
-def reason_of(plan: Plan, names: Names) -> str:
-    """Why it is proposed, with the notes by their names."""
-    reason = clean(plan.proposal.reason).strip()
-    for path in sorted(paths_of(plan), key=len, reverse=True):
-        reason = reason.replace(path, names[path].title)
-        reason = reason.replace(short_name(path), names[path].title)
-    return reason

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.format.facts import Fact
+from kbtui.memory.edits.keeping import Keeping
 from kbtui.memory.edits.memory_file import is_statement, split_lines
 from kbtui.memory.edits.spotlight import MOST_LINES, is_near_full
+from kbtui.memory.edits.working_copy import Author
 from tests.memory.memory_room import Room, open_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kbtui.memory.edits.editor import Kept
+    from kbtui.history.change import Commit
+    from kbtui.memory.edits.keeping import FactOutcome
 
 DAY = date(2026, 3, 6)
 MEMORY = "memory/MEMORY.md"
+DATABASE = "knowledge/decisions/2026-03-database.md"
 MEETING = "knowledge/topics/team-meeting.md"
 THURSDAY = Fact("the meeting with Dmitri is on Thursday", "topic", "Team meeting")
 POSTGRES = Fact("We use PostgreSQL because of JSON", "decision", "Database")
@@ -33,10 +38,23 @@ def room(tmp_path: Path) -> Iterator[Room]:
     room.close()
 
 
-def _keep(room: Room, *facts: Fact, actor: Actor = Actor.AGENT, **more: Any) -> Kept:
-    return room.pipeline.editor.keep(
-        facts, actor=actor, origin=Origin(), day=DAY, reason="It was said.", **more
-    )
+@dataclass
+class Kept:
+    """What became of some facts, the commit, if any, and the ids of what waits."""
+
+    outcomes: list[FactOutcome]
+    commit: Commit | None
+    proposals: list[str]
+
+
+def _keep(room: Room, *facts: Fact) -> Kept:
+    """Keep facts as the Consolidator does."""
+    copy = room.pipeline.editor.open(Author(Actor.CONSOLIDATOR))
+    outcomes = Keeping(copy, DAY).keep_all(facts)
+    proposals = [id_ for _, id_ in copy.propose(room.pipeline.inbox, Origin())]
+    with room.history.change(Actor.CONSOLIDATOR, "It was said.") as change:
+        copy.stage(change)
+    return Kept(outcomes, change.result, proposals)
 
 
 def _kinds(kept: Kept) -> list[str]:
@@ -48,9 +66,9 @@ def test_facts_become_entries_and_memory_in_one_commit(room: Room) -> None:
     assert _kinds(kept) == ["created", "created", "added"]
     assert kept.commit is not None
     assert {MEETING, MEMORY} <= {change.path for change in kept.commit.paths}
-    assert [each.title for each in kept.outcomes] == ["Team meeting", "Database", "MEMORY.md"]
+    assert [each.path for each in kept.outcomes] == [MEETING, DATABASE, MEMORY]
     assert "# Team meeting\n\nthe meeting with Dmitri is on Thursday\n" in room.read(MEETING)
-    decision = room.read("knowledge/decisions/2026-03-database.md")
+    decision = room.read(DATABASE)
     assert "## Decision\nWe use PostgreSQL because of JSON" in decision
     assert "created: 2026-03-06" in decision
 
@@ -122,7 +140,7 @@ def test_a_decision_that_replaces_another_says_so_in_both(room: Room) -> None:
     _keep(room, POSTGRES)
     new = Fact("We move to MySQL", "decision", "Move to MySQL", replaces=POSTGRES.text)
     assert _kinds(_keep(room, new)) == ["created"]
-    old = room.read("knowledge/decisions/2026-03-database.md")
+    old = room.read(DATABASE)
     assert "We use PostgreSQL because of JSON" in old
     assert "- 2026-03-06: Replaced by [[decisions/2026-03-move-to-mysql]]" in old
     made = room.read("knowledge/decisions/2026-03-move-to-mysql.md")
@@ -187,16 +205,16 @@ def test_what_was_forgotten_is_refused(room: Room) -> None:
     assert "forgotten" in kept.outcomes[0].why
 
 
-def test_lines_of_the_user_change_in_a_live_turn_and_wait_in_the_background(room: Room) -> None:
+def test_a_change_of_a_line_of_the_users_waits(room: Room) -> None:
     path = "knowledge/people/bob.md"
     room.write(path, "---\ntype: person\n---\n# Bob\n\n- Phone: 123\n")
     new = Fact("Phone: 456", "person", "Bob", replaces="Phone: 123")
-    kept = _keep(room, new, actor=Actor.CONSOLIDATOR)
+    kept = _keep(room, new)
     assert _kinds(kept) == ["proposed"]
     assert "Phone: 123" in kept.outcomes[0].why
     assert len(kept.proposals) == 1
     assert "- Phone: 123" in room.read(path)
-    assert _kinds(_keep(room, new)) == ["corrected"]
+    room.pipeline.inbox.accept(kept.proposals[0])
     assert "- Phone: 456" in room.read(path)
 
 
@@ -215,7 +233,7 @@ def test_memory_never_grows_beyond_its_lines_and_nothing_is_lost(room: Room) -> 
     for start in range(0, 60, 10):
         numbers = range(start, start + 10)
         facts = [Fact(f"Host {n} has port {n + 900}", "fact", place="memory") for n in numbers]
-        _keep(room, *facts, actor=Actor.CONSOLIDATOR)
+        _keep(room, *facts)
     memory = room.read(MEMORY)
     assert sum(map(is_statement, split_lines(memory))) <= MOST_LINES
     assert all(line in memory for line in mine.splitlines()), "the user's own lines stay"

@@ -9,8 +9,8 @@ import pytest
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.edits.editor import Author
 from kbtui.memory.edits.tool_edits import write_entry
+from kbtui.memory.edits.working_copy import Author
 from tests.memory.dream_room import add, archive, dream_room, dreams, machine, told
 from tests.memory.memory_room import Room, call_save, call_slice, entry, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
@@ -276,6 +276,7 @@ async def test_the_user_by_any_name_is_who_memory_is_about(
 @pytest.mark.parametrize(("kind", "title"), [("preference", "User"), ("person", "Me")])
 def test_no_tool_makes_an_entry_of_the_user(room: Room, kind: str, title: str) -> None:
     operation = write_entry(kind, title, {"body": "Sits by the window."}, date(2026, 3, 6))
+    author = Author(Actor.AGENT, by_tool=True)
     with pytest.raises(UsageError, match="is the user"):
-        room.pipeline.editor.write(operation, Author(Actor.AGENT, Origin()), lambda _edited: "")
+        room.pipeline.editor.write(operation, author, Origin(), lambda _edited: "")
     assert room.library.infos() == []

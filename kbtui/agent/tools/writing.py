@@ -17,10 +17,10 @@ from kbtui.history.change import Change
 from kbtui.history.objects.commit import describe, is_derived
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
-from kbtui.memory.edits.editor import Author, Edited, Editor
+from kbtui.memory.edits.editor import Edited, Editor
 from kbtui.memory.edits.operations import rename_entry
 from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
-from kbtui.memory.edits.working_copy import Operation
+from kbtui.memory.edits.working_copy import Author, Operation
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
@@ -64,16 +64,17 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
     """
     author = Author(
         context.actor,
-        context.origin,
         [(context.said_at or context.now(), context.said)] if context.said else (),
-        partial(asked_for, context.said),
+        by_tool=True,
+        asked=partial(asked_for, context.said),
         shows_private=context.is_local,
         names_private=context.names_private,
         ground=context.find_ground() if context.find_ground is not None else None,
     )
-    return Made(
-        context, _editor(context).write(operation, author, reason, reviewed=is_reviewed(context))
+    edited = _editor(context).write(
+        operation, author, context.origin, reason, reviewed=is_reviewed(context)
     )
+    return Made(context, edited)
 
 
 def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:

@@ -26,8 +26,8 @@ from kbtui.errors import (
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.editor import Written
 from kbtui.memory.edits.growing import stated
+from kbtui.memory.edits.keeping import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION

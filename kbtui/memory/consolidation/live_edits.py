@@ -15,7 +15,7 @@ from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.editor import Written
+from kbtui.memory.edits.keeping import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.tombstones import is_stated

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -21,11 +21,12 @@ from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
 from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_notes
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.editor import Editor, Judging, Plan, with_subject
+from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.growing import is_said
+from kbtui.memory.edits.keeping import FactOutcome, Keeping, with_subject
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.working_copy import WorkingCopy
+from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
@@ -86,50 +87,48 @@ class MemoryWriter:
         answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
 
         def work(change: Change) -> Saved:
-            plan = self._plan(page, answer, live)
-            proposals = plan.propose(self.inbox, origin)
-            notes = list(_grounded([*answer.notes, *_noted(plan)], page, plan.copy))
+            copy, outcomes = self._keep(page, answer, live)
+            proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
+            notes = list(_grounded([*answer.notes, *_noted(outcomes)], page, copy))
             cursor = self._stage(
-                change, page, content, verbatim=is_verbatim, not_grounded=plan.copy.ungrounded
+                change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
             )
-            plan.stage(change)
+            copy.stage(change)
             if self.notes.enabled:
-                stage_day_notes(change, page, notes, plan.copy.must_not)
+                stage_day_notes(change, page, notes, copy.must_not)
             return Saved(cursor, "", proposals)
 
         first, last = page.range
         reason = f"Archived messages {first} to {last} of {page.session}."
         return self._committed(reason, origin, work)
 
-    def _plan(self, page: Page, answer: Answer, live: LiveEdits) -> Plan:
+    def _keep(
+        self, page: Page, answer: Answer, live: LiveEdits
+    ) -> tuple[WorkingCopy, list[FactOutcome]]:
         said = page.said + list(_attributed(page, answer.facts))
         ground = ground_of(page.spoken)
-        judging = Judging(
+        gate = gate_of(page, ground, self.workspace)
+        author = Author(
+            Actor.CONSOLIDATOR,
+            said,
             lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
             ground,
-            gate_of(page, ground, self.workspace).lasts,
         )
 
-        def plan(facts: Sequence[Fact]) -> Plan:
-            return self.editor.plan(
-                facts,
-                actor=Actor.CONSOLIDATOR,
-                day=page.day,
-                said=said,
-                written=live.files,
-                judging=judging,
-            )
+        def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
+            copy = self.editor.open(author)
+            return copy, Keeping(copy, page.day, live.files, gate.lasts).keep_all(facts)
 
-        found = plan(answer.facts)
+        copy, outcomes = keep(answer.facts)
         if self.batch is None:
-            return found
+            return copy, outcomes
         # What was said long ago corrects nothing that was written later.
         late = [
             each.fact
-            for each in found.outcomes
+            for each in outcomes
             if each.kind in ("corrected", "proposed") and not self._is_older(each.path, page.day)
         ]
-        return plan([fact for fact in answer.facts if fact not in late]) if late else found
+        return keep(fact for fact in answer.facts if fact not in late) if late else (copy, outcomes)
 
     def _is_older(self, path: str, day: date) -> bool:
         """True if a file was last written before a day, as it says itself."""
@@ -205,9 +204,9 @@ def _sourced(page: Page, fact: Fact) -> Fact:
     return replace(fact, message=nearest(f"{fact.subject} {fact.text}", said, fact.message))
 
 
-def _noted(plan: Plan) -> Iterator[str]:
-    """The facts of a plan that are notes of the day and no more."""
-    for outcome in plan.outcomes:
+def _noted(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
+    """The facts that are notes of the day and no more."""
+    for outcome in outcomes:
         if outcome.kind == "noted":
             for line in statements(outcome.fact.text):
                 yield with_subject(line, outcome.fact.subject)

@@ -27,7 +27,7 @@ from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.edits.spotlight import make_lean
-from kbtui.memory.edits.working_copy import WorkingCopy
+from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import ArchiveEntry
 from kbtui.memory.records.committing import MemoryLock
@@ -231,9 +231,14 @@ class Dream:
             messages = self._messages(entry)
             said += said_by_user(messages)
             ground |= ground_of(messages) if messages else _told_by(entry)
-        return self._editor.open(
-            Actor.DREAM, said, shows_private=False, ground=None if by_rules else ground
+        author = Author(
+            Actor.DREAM,
+            said,
+            ground=None if by_rules else ground,
+            cites_files=True,
+            shows_private=False,
         )
+        return self._editor.open(author)
 
     def _messages(self, entry: ArchiveEntry) -> list[SessionMessage]:
         """The messages that an entry condenses; none where their session is gone, or elsewhere."""

@@ -62,7 +62,7 @@ def make_lean(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
 
 
 def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
-    subjects = copy.around.subjects
+    subjects = copy.rooms.subjects
     named = [path for path in subjects.named_in(line) if copy.files.exists(path)]
     if len(named) == 1:
         entry = copy.files.parsed(named[0])
@@ -79,7 +79,7 @@ def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
 def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
     """The lines that may go with their headings, in the order in which they go."""
     text = shown_text(copy.files.data(MEMORY))
-    origins = copy.around.history.blame(MEMORY, text=text) if text else ()
+    origins = copy.rooms.history.blame(MEMORY, text=text) if text else ()
     found: list[tuple[int, datetime, int, str, str]] = []
     heading = ""
     for number, line in enumerate(split_lines(text)):

@@ -45,36 +45,43 @@ _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartitio
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The things that stay the same over a run of edits.
-
-    Attributes:
-        subjects: Finds the entry about a subject.
-        tombstones: What must not be written again, as what `refuse` tells.
-        said: What the user said in the conversations at hand, and when.
-        shows_private: The editor may read and change entries that only local models may see.
-        by_tool: It was asked for by a tool, in words and a place of the caller's choice: it is no
-            judge of what is worth keeping, and what other machines wrote may be changed.
-        asked: For what is asked for by a tool: True if the person has asked in this turn to change
-            what is called so, where these lines would go or come. None: nobody needs to.
-        names_private: Whoever may not see what is private may know that it is there.
-        ground: What lines may be built from; None: whoever edits answers for what they say.
-        cites_files: Lines may be built from the files that a model was shown as well.
-    """
+class Rooms:
+    """What edits read from; `subjects` finds the entry about something."""
 
     history: History
     library: Library
     subjects: Subjects
     tombstones: Tombstones
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who edits, and what holds for them: the one place where that is said.
+
+    Attributes:
+        actor: Who it is.
+        said: What the user said in the conversations at hand, and when, by which what was forgotten
+            counts as stated again.
+        refuse: Tells what must not be written, besides what was forgotten.
+        ground: What lines may be built from; None: whoever edits answers for what they say.
+        cites_files: Lines may be built from the files that a model was shown as well.
+        by_tool: It is asked for by a tool, in words and a place of the caller's choice: it is no
+            judge of what is worth keeping, and what other machines wrote may be changed.
+        asked: For what is asked for by a tool: True if the person has asked in this turn to change
+            what is called so, where these lines would go or come. None: nobody needs to.
+        shows_private: They may read and change what only local models may see.
+        names_private: They may know that it is there, without seeing it.
+    """
+
     actor: Actor
     said: Sequence[tuple[datetime, str]] = ()
-    refuse: Callable[[str], bool] = field(default=lambda _fact: False)
-    shows_private: bool = True
-    by_tool: bool = False
-    asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
-    names_private: bool = True
+    refuse: Callable[[str], bool] = lambda _fact: False
     ground: Ground | None = None
     cites_files: bool = False
+    by_tool: bool = False
+    asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
+    shows_private: bool = True
+    names_private: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +144,16 @@ class WorkingCopy:
 
     def __init__(
         self,
-        around: Surroundings,
+        rooms: Rooms,
+        author: Author,
         *,
         careful: bool = False,
         waiting: Mapping[str, str | None] | None = None,
     ) -> None:
-        self.around = around
+        self.rooms = rooms
+        self.author = author
         self.careful = careful
-        self.files: Overlay = around.library.overlay()
+        self.files: Overlay = rooms.library.overlay()
         self.waiting = {
             path: None if text is None else text.encode("utf-8", "replace")
             for path, text in (waiting or {}).items()
@@ -156,7 +165,7 @@ class WorkingCopy:
         self.ungrounded: dict[str, None] = {}
         self._told: set[str] = set()
         self._anew: set[str] = set()
-        self._ground = around.ground
+        self._ground = author.ground
         self._cited: set[str] = set()
 
     # Doing -----------------------------------------------------------------------------------
@@ -170,11 +179,11 @@ class WorkingCopy:
         edits = self._work(operation)
         if not edits or (operation.optional and any(map(self.is_of_people, edits))):
             return Done()
-        around = self.around
-        guards.check(self.files, edits, self.must_not, by_tool=around.by_tool)
+        author = self.author
+        guards.check(self.files, edits, self.must_not, by_tool=author.by_tool)
         self._check_subjects(edits)
         made_up = next(self._made_up(edits), None)
-        if made_up is not None and not around.by_tool:
+        if made_up is not None and not author.by_tool:
             self.leave_out(made_up.line)
             raise UsageError(
                 f"{made_up.why}: {shorten(made_up.line, _SHOWN)!r}.",
@@ -182,10 +191,10 @@ class WorkingCopy:
             )
         made = tuple(path for path in edits if not self.files.exists(path))
         why = None
-        if around.asked is not None:
-            why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, around.asked)
+        if author.asked is not None:
+            why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, author.asked)
             why = why or (made_up.why if made_up is not None else None)
-        elif not around.by_tool and not around.actor.is_asked:
+        elif not author.by_tool:
             asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
             why = asks or operation.ask or None
         if why is None:
@@ -200,7 +209,7 @@ class WorkingCopy:
 
     def again(self, *, careful: bool = False) -> WorkingCopy:
         """Do everything again on the files as they are now; what can't be done any more isn't."""
-        copy = WorkingCopy(self.around, careful=careful)
+        copy = WorkingCopy(self.rooms, self.author, careful=careful)
         copy.ungrounded.update(self.ungrounded)
         copy.files.shown |= self.files.shown
         for path in self.files.before:  # what was looked at counts as known
@@ -225,8 +234,8 @@ class WorkingCopy:
         """Put what was done into a running change; what the user asked for anew isn't buried."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
-        if self._anew and self.around.actor.is_asked:
-            self.around.tombstones.lift(change, sorted(self._anew))
+        if self._anew and self.author.actor.is_asked:
+            self.rooms.tombstones.lift(change, sorted(self._anew))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
@@ -235,7 +244,7 @@ class WorkingCopy:
             names = ", ".join(short_name(path) for path in sorted(wish.texts))
             reason = f"An update of {names} waits for you: {wish.why}."
             proposal = wish.texts and inbox.add_unless_rejected(
-                self.around.actor, reason, wish.texts, origin=origin, bases=wish.before
+                self.author.actor, reason, wish.texts, origin=origin, bases=wish.before
             )
             if proposal:
                 found.append((wish, proposal.id))
@@ -243,14 +252,12 @@ class WorkingCopy:
 
     def must_not(self, fact: str) -> bool:
         """True for what was forgotten, or taken out by the user, and not said again since."""
-        around = self.around
-        if not around.tombstones.buried(fact):
-            return around.refuse(fact)
-        asked = around.actor.is_asked
-        if around.tombstones.buried(fact, said=around.said, asked=asked):
-            return True
-        self._anew.add(fact)
-        return around.refuse(fact)
+        tombstones, author = self.rooms.tombstones, self.author
+        if tombstones.buried(fact):
+            if tombstones.buried(fact, said=author.said, asked=author.actor.is_asked):
+                return True
+            self._anew.add(fact)
+        return author.refuse(fact)
 
     # What was said --------------------------------------------------------------------------
 
@@ -258,7 +265,7 @@ class WorkingCopy:
         """What of a line nobody has said; empty: nothing. `about` are words that don't count."""
         if self._ground is None:
             return ""
-        fresh = self.files.shown - self._cited if self.around.cites_files else ()
+        fresh = self.files.shown - self._cited if self.author.cites_files else ()
         if fresh:
             texts = [(None, shown_text(self.files.original(path))) for path in fresh]
             self._ground |= Ground.of(texts)
@@ -297,7 +304,7 @@ class WorkingCopy:
         What stands in a file already was let in before; a line that takes the place of another may
         say what that said.
         """
-        if self.around.ground is None:
+        if self.author.ground is None:
             return
         texts = [
             shown_text(data) for data in (*self.files.before.values(), *self.files.edits.values())
@@ -310,7 +317,7 @@ class WorkingCopy:
             names = " ".join((entry.title, entry.slug, *entry.aliases)) if entry else ""
             gone = " ".join(each for each in before if each not in set(after))
             is_new = entry and data is not None and is_entry(path) and not self.files.exists(path)
-            titled = [entry.title] if entry and is_new and not self.around.by_tool else []
+            titled = [entry.title] if entry and is_new and not self.author.by_tool else []
             lines = [(each, f"{memory} {' '.join(after)}") for each in titled]
             lines += [(each, f"{names} {gone}") for each in after if each not in known]
             for line, about in lines:
@@ -325,7 +332,7 @@ class WorkingCopy:
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""
         text = shown_text(self.files.original(path))
-        return [each.actor for each in self.around.history.blame(path, text=text)] if text else ()
+        return [each.actor for each in self.rooms.history.blame(path, text=text)] if text else ()
 
     # Names -----------------------------------------------------------------------------------
 
@@ -357,16 +364,16 @@ class WorkingCopy:
         if not is_entry(name) and self.files.exists(name) and not self._is_concealed(name):
             return name
         try:
-            return self.files.find_path(ref, show_private=self.around.shows_private)
+            return self.files.find_path(ref, show_private=self.author.shows_private)
         except NotFoundError:
-            path = self.named(ref) if self.around.names_private else None
+            path = self.named(ref) if self.author.names_private else None
             if path is not None:
                 self._check_shown(path, ref)
             raise
 
     def _is_concealed(self, path: str) -> bool:
         """True if whoever edits must not even know that a file is there."""
-        return not self.around.names_private and self.around.library.is_private(path)
+        return not self.author.names_private and self.rooms.library.is_private(path)
 
     def twin(self, kind: str, title: str) -> str | None:
         """The entry that a new one of this type and title would be the second about; None: none.
@@ -378,7 +385,7 @@ class WorkingCopy:
         made = self._made(title)
         if made is not None and (self.files.layout.in_place or made.startswith(folder)):
             return made
-        twins = [info.path for info in self.around.subjects.twins(kind, title)]
+        twins = [info.path for info in self.rooms.subjects.twins(kind, title)]
         known = [each for each in twins if self.files.exists(each)]
         found = next((each for each in known if not self._is_concealed(each)), None)
         if found is not None:
@@ -408,7 +415,7 @@ class WorkingCopy:
         """
         path = self._made(fact.subject)
         if path is None:
-            info = self.around.subjects.find(fact)
+            info = self.rooms.subjects.find(fact)
             path = info.path if info and self.files.exists(info.path) else None
         if path is not None:
             self._check_open(path, fact.subject)
@@ -436,8 +443,8 @@ class WorkingCopy:
         """See that a file may be shown; whoever may not see it hears no other name of it."""
         data, entry = self.files.data(path), self.files.entry(path)
         parsed = parse_entry(path, data) if data is not None else None
-        if not self.around.shows_private and (
-            self.around.library.is_private(path)
+        if not self.author.shows_private and (
+            self.rooms.library.is_private(path)
             or (entry and entry.private)
             or (parsed and parsed.private)
         ):
@@ -474,12 +481,12 @@ class WorkingCopy:
 
     def _wish(self, group: Proposed) -> Wish:
         """A proposal with nothing but its own edits, and those of this run that it builds on."""
-        copy = WorkingCopy(self.around)
+        copy = WorkingCopy(self.rooms, self.author)
         try:
             for operation in group.operations:
                 copy.files.apply(copy._work(operation))
         except KbtuiError:
-            copy = WorkingCopy(self.around)
+            copy = WorkingCopy(self.rooms, self.author)
             copy.files.apply(self.files.edits)
             for operation in group.operations:
                 copy.files.apply(copy._work(operation))

@@ -10,11 +10,11 @@ from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import (
     MAX_LOST,
-    Correction,
-    apply_facts,
     default_section,
     lost_share,
     review_reason,
+    with_correction,
+    with_facts,
 )
 
 SEED = """# User Preferences
@@ -28,23 +28,18 @@ SEED = """# User Preferences
 
 
 def test_the_seeds_own_example() -> None:
-    edit = apply_facts(
-        "", ["Favorite color: blue", "Programming languages: Python, JavaScript, Go"]
-    )
-    assert edit.text == SEED
-    assert edit.added == ("Favorite color: blue", "Programming languages: Python, JavaScript, Go")
+    facts = ["Favorite color: blue", "Programming languages: Python, JavaScript, Go"]
+    assert with_facts("", facts) == SEED
 
 
 def test_a_known_fact_is_not_added_in_other_words() -> None:
-    edit = apply_facts(SEED, ["The user's favourite colour is blue.", "- favorite color: Blue"])
-    assert edit.text == SEED
-    assert [refused.reason for refused in edit.refused] == ["it is known already"] * 2
+    known = ["The user's favourite colour is blue.", "- favorite color: Blue", ""]
+    assert with_facts(SEED, known) == SEED
 
 
 def test_a_fact_joins_the_section_that_is_there() -> None:
     text = "# Memory\n\n## Preferences\n- Likes tea\n\n## Team\n- Bob\n"
-    edit = apply_facts(text, ["Prefers dark mode", "Alice owns the dashboard", "Lives in Bonn"])
-    assert edit.text == (
+    assert with_facts(text, ["Prefers dark mode", "Alice owns the dashboard", "Lives in Bonn"]) == (
         "# Memory\n\n## Preferences\n- Likes tea\n- Prefers dark mode\n\n## Team\n- Bob\n"
         "- Alice owns the dashboard\n\n## About the User\n\n- Lives in Bonn\n"
     )
@@ -52,16 +47,15 @@ def test_a_fact_joins_the_section_that_is_there() -> None:
 
 def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
     text = "\ufeff# Skills\r\n\r\n- Python\r\n"
-    edit = apply_facts(text, ["Speaks German"], [Correction("Python", "Python 3")])
-    assert edit.text == "\ufeff# Skills\r\n\r\n- Python 3\r\n- Speaks German\r\n"
+    assert with_facts(with_correction(text, "Python", "Python 3"), ["Speaks German"]) == (
+        "\ufeff# Skills\r\n\r\n- Python 3\r\n- Speaks German\r\n"
+    )
 
 
 def test_odd_line_ends_of_other_lines_stay() -> None:
     text = "# Skills\r\n- Python\n- a\u2028b\x0bc\rd\n- no end"
-    edit = apply_facts(text, [], [Correction("Python", "Python 3")])
-    assert edit.text == text.replace("Python", "Python 3")
-    more = apply_facts(text, ["Knows Rust"])
-    assert more.text == f"{text}\r\n- Knows Rust\r\n"
+    assert with_correction(text, "Python", "Python 3") == text.replace("Python", "Python 3")
+    assert with_facts(text, ["Knows Rust"]) == f"{text}\r\n- Knows Rust\r\n"
 
 
 @pytest.mark.parametrize(
@@ -73,42 +67,27 @@ def test_odd_line_ends_of_other_lines_stay() -> None:
     ],
 )
 def test_a_correction_replaces_an_exact_unique_match(old: str, new: str, line: str) -> None:
-    edit = apply_facts(SEED, [], [Correction(old, new)])
-    assert edit.text == SEED.replace("- Favorite color: blue", line)
-    assert edit.replaced == (("Favorite color: blue", line[2:]),)
+    assert with_correction(SEED, old, new) == SEED.replace("- Favorite color: blue", line)
 
 
-def test_part_of_a_word_is_no_match() -> None:
-    text = "- Grows blueberries\n"
-    edit = apply_facts(text, [], [Correction("blue", "green")])
-    assert "blueberries" in edit.text
-    assert edit.refused[0].reason == "it doesn't stand there"
-
-
-def test_what_stands_there_twice_is_not_corrected() -> None:
-    text = "- Blue car\n- Blue house\n"
-    edit = apply_facts(text, [], [Correction("Blue", "Red")])
-    assert edit.text == text
-    assert edit.refused[0].reason == "it stands there 2 times"
-
-
-def test_a_correction_of_what_is_not_there_adds_what_is_true_now() -> None:
-    edit = apply_facts(SEED, [], [Correction("Lives in Bonn", "Lives in Graz")])
-    assert edit.added == ("Lives in Graz",)
-    assert edit.text.startswith(SEED)
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        pytest.param("- Grows blueberries\n", "blue", id="part of a word"),
+        pytest.param("- Blue car\n- Blue house\n", "Blue", id="there twice"),
+        pytest.param(SEED, "Lives in Bonn", id="not there"),
+        pytest.param(SEED, "Skills", id="a heading"),
+        pytest.param(SEED, "", id="nothing"),
+    ],
+)
+def test_what_is_not_there_once_is_not_corrected(text: str, old: str) -> None:
+    assert with_correction(text, old, "Red") == text
 
 
 def test_an_empty_correction_removes_the_line_and_a_doubled_one_merges() -> None:
-    removed = apply_facts(SEED, [], [Correction("Favorite color: blue", "")])
-    assert "blue" not in removed.text
+    assert "blue" not in with_correction(SEED, "Favorite color: blue", "")
     text = "- Likes tea\n- Prefers tea\n"
-    merged = apply_facts(text, [], [Correction("Prefers tea", "likes tea.")])
-    assert merged.text == "- Likes tea\n"
-
-
-def test_headings_are_not_corrected() -> None:
-    edit = apply_facts(SEED, [], [Correction("Skills", "Hobbies")])
-    assert "# Skills" in edit.text
+    assert with_correction(text, "Prefers tea", "likes tea.") == "- Likes tea\n"
 
 
 @pytest.mark.parametrize(
@@ -142,22 +121,21 @@ memories = st.lists(
 
 @given(memories, facts)
 def test_adding_facts_keeps_every_line_and_is_done_once(text: str, added: list[str]) -> None:
-    edit = apply_facts(text, added)
-    rest = iter(edit.text.splitlines())
+    grown = with_facts(text, added)
+    rest = iter(grown.splitlines())
     assert all(line in rest for line in text.splitlines()), "old lines stay, in their order"
-    said = {normalise(plain_fact(line)) for line in edit.text.splitlines()}
+    said = {normalise(plain_fact(line)) for line in grown.splitlines()}
     for fact in added:
         assert not normalise(plain_fact(fact)) or normalise(plain_fact(fact)) in said
-    again = apply_facts(edit.text, added)
-    assert again.text == edit.text
-    assert lost_share(text, edit.text) == 0
+    assert with_facts(grown, added) == grown
+    assert lost_share(text, grown) == 0
 
 
 @given(memories, st.sampled_from(["one", "two", "three", "prose", "four"]), st.text(max_size=10))
 def test_a_correction_touches_at_most_one_line(text: str, old: str, new: str) -> None:
     assume("\n" not in new)
-    edit = apply_facts(text, [], [Correction(old, new)])
-    missing = [line for line in text.splitlines() if line not in edit.text.splitlines()]
+    corrected = with_correction(text, old, new)
+    missing = [line for line in text.splitlines() if line not in corrected.splitlines()]
     assert len(missing) <= 1
     if [line for line in text.splitlines() if plain_fact(line) == old] == []:
         assert not missing or old in missing[0]

@@ -15,6 +15,7 @@ from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.memory.edits import operations
+from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
@@ -251,12 +252,14 @@ class Editing:
         old, new = edit["old"], edit["new"]
         if old == new:
             raise UsageError("old and new are the same.")
+        if not old:
+            raise UsageError("old is empty.", "Use add_line.")
         kept = set(old.splitlines())
         dated = [
             line if line in kept else absolute_dates(line, self._day)
             for line in _cleaned(new).split("\n")
         ]
-        return [operations.edit_file(edit["path"], old, "\n".join(dated))]
+        return [edit_entry(edit["path"], Edit(old, "\n".join(dated)))]
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
@@ -21,114 +20,53 @@ _BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A line that is no longer true, and what is; nothing: it goes."""
-
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A fact or correction that was not applied, and why."""
-
-    text: str
-    reason: str
+def with_facts(
+    text: str, facts: Iterable[str], section_of: Callable[[str], str] | None = None
+) -> str:
+    """Add facts below fitting headings, but for what is there in other words; see `normalise`."""
+    memory = _Memory(text)
+    for fact in map(plain_fact, facts):
+        if (key := normalise(fact)) and not memory.has(key):
+            memory.insert((section_of or default_section)(fact), f"- {fact}")
+    return memory.text
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEdit:
-    """The new text, and what became of each fact and correction.
+def with_correction(text: str, old: str, new: str) -> str:
+    """Replace a line, or part of one, that is no longer true; with nothing new it goes.
 
-    `added` are facts as they stand there now, `replaced` are (old, new) lines; a removed line has
-    an empty new one.
+    One that isn't there exactly once stays, and so does the text.
     """
-
-    text: str
-    added: tuple[str, ...] = ()
-    replaced: tuple[tuple[str, str], ...] = ()
-    refused: tuple[Refused, ...] = ()
-
-
-def apply_facts(
-    text: str,
-    facts: Iterable[str],
-    corrections: Iterable[Correction] = (),
-    *,
-    section_of: Callable[[str], str] | None = None,
-) -> MemoryEdit:
-    """Add facts below fitting headings, and replace lines that are no longer true.
-
-    A fact that is there in other words (see `normalise`) isn't added. A correction needs its old
-    line exactly once, and an empty new one removes it; where the line isn't there, what is true now
-    is added as a fact.
-    """
-    memory = _Memory(text, section_of or default_section)
-    for correction in corrections:
-        memory.correct(correction.old, correction.new)
-    for fact in facts:
-        memory.add(fact)
-    return memory.edit()
+    memory = _Memory(text)
+    places = memory.find(plain_fact(old))
+    if len(places) == 1:
+        memory.replace(*places[0], plain_fact(new))
+    return memory.text
 
 
 class _Memory:
     """MEMORY.md as lines, each with its own end, while it is edited."""
 
-    def __init__(self, text: str, section_of: Callable[[str], str]) -> None:
-        self._text = text
+    def __init__(self, text: str) -> None:
+        self._mark = _BOM if text.startswith(_BOM) else ""
         self._end = _newline(text)
         self._lines = split_lines(text.removeprefix(_BOM))
-        self._section_of = section_of
-        self._added: list[str] = []
-        self._replaced: list[tuple[str, str]] = []
-        self._refused: list[Refused] = []
 
-    def edit(self) -> MemoryEdit:
-        mark = _BOM if self._text.startswith(_BOM) else ""
-        return MemoryEdit(
-            mark + "".join(self._lines),
-            tuple(self._added),
-            tuple(self._replaced),
-            tuple(self._refused),
-        )
+    @property
+    def text(self) -> str:
+        return self._mark + "".join(self._lines)
 
-    def add(self, fact: str) -> None:
-        fact = plain_fact(fact)
-        key = normalise(fact)
-        if not key or self._has(key):
-            self._refused.append(Refused(fact, "it is known already" if key else "it says nothing"))
-        else:
-            self._insert(self._section_of(fact), f"- {fact}")
-            self._added.append(fact)
-
-    def correct(self, old: str, new: str) -> None:
-        old, new = plain_fact(old), plain_fact(new)
-        places = self._find(old)
-        if not old or len(places) > 1:
-            self._refused.append(Refused(old, f"it stands there {len(places)} times"))
-        elif not places:
-            self._refused.append(Refused(old, "it doesn't stand there"))
-            if new and not self._has(normalise(new)):
-                self.add(new)
-        else:
-            self._replace(*places[0], new)
-
-    def _replace(self, number: int, start: int, end: int, new: str) -> None:
+    def replace(self, number: int, start: int, end: int, new: str) -> None:
         line = self._lines[number]
         changed = line[:start] + new + line[end:]
         if changed == line:
             return
         others = {line_key(each) for at, each in enumerate(self._lines) if at != number}
-        rest = _content(changed)
-        if not rest.strip(" .,;:") or line_key(changed) in others:
+        if not _content(changed).strip(" .,;:") or line_key(changed) in others:
             del self._lines[number]
-            rest = ""
         else:
             self._lines[number] = changed
-        self._replaced.append((_content(line), rest))
 
-    def _find(self, old: str) -> list[tuple[int, int, int]]:
+    def find(self, old: str) -> list[tuple[int, int, int]]:
         """Where a text stands: as a whole line, else as whole words within one."""
         if not old:
             return []
@@ -141,10 +79,10 @@ class _Memory:
             (at, *match.span()) for at, line in lines for match in pattern.finditer(line)
         ]
 
-    def _has(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
         return any(line_key(line) == key for line in self._lines if is_statement(line))
 
-    def _insert(self, section: str, line: str) -> None:
+    def insert(self, section: str, line: str) -> None:
         line += self._end
         place = self._section(section)
         if place is None:

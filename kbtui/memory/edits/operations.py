@@ -27,12 +27,12 @@ from kbtui.memory.edits.growing import (
 )
 from kbtui.memory.edits.memory_file import (
     MEMORY,
-    Correction,
-    apply_facts,
     default_section,
     is_statement,
     line_key,
     split_lines,
+    with_correction,
+    with_facts,
 )
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line, shorten
@@ -45,19 +45,6 @@ _SHOWN = 80
 
 
 # Lines -------------------------------------------------------------------------------------------
-
-
-def edit_file(ref: str, old: str, new: str) -> Operation:
-    """Replace a passage that stands in a file exactly once."""
-
-    def work(copy: WorkingCopy) -> Edits:
-        path = copy.file(ref)
-        text = copy.files.text(path)
-        if text is None:
-            raise NotFoundError(f"There is no {path} yet.", "Use add_line.")
-        return {path: copy.files.encoded(path, replaced(text, old, new, path))}
-
-    return Operation(work)
 
 
 def add_line(ref: str, line: str, section: str, day: date) -> Operation:
@@ -93,9 +80,8 @@ def correct_memory(old: str, new: str) -> Operation:
     """Replace a line of MEMORY.md, or part of one, that is no longer true; nothing removes it."""
 
     def work(copy: WorkingCopy) -> Edits:
-        text = copy.files.text(MEMORY) or ""
-        edited = apply_facts(text, (), [Correction(old, new)])
-        return {MEMORY: copy.files.encoded(MEMORY, edited.text)} if edited.replaced else {}
+        corrected = with_correction(copy.files.text(MEMORY) or "", old, new)
+        return {MEMORY: copy.files.encoded(MEMORY, corrected)}
 
     return Operation(work)
 
@@ -104,7 +90,7 @@ def remember(line: str) -> Operation:
     """Add a fact to MEMORY.md under the heading where it belongs."""
 
     def work(copy: WorkingCopy) -> Edits:
-        grown = apply_facts(copy.files.text(MEMORY) or "", [line]).text
+        grown = with_facts(copy.files.text(MEMORY) or "", [line])
         return {MEMORY: copy.files.encoded(MEMORY, grown)}
 
     return Operation(work)
@@ -114,8 +100,7 @@ def note(path: str, line: str) -> Operation:
     """Add a fact to a day's note, where it doesn't say it yet."""
 
     def work(copy: WorkingCopy) -> Edits:
-        text = copy.files.text(path) or ""
-        grown = apply_facts(text, [line], section_of=lambda _fact: "Noted").text
+        grown = with_facts(copy.files.text(path) or "", [line], lambda _fact: "Noted")
         return {path: copy.files.encoded(path, grown)}
 
     return Operation(work)
@@ -131,45 +116,32 @@ def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Oper
     line can wait for the user while the rest is done.
     """
 
-    def make(copy: WorkingCopy) -> Edits:
-        path = copy.subject(fact)
-        if path is None:
-            path = copy.files.free_path(fact.kind, fact.subject, day)
-            text = new_entry(fact, copy.files.habits().front(day), _related(copy, fact, path))
-            return {path: text.encode()}
-        return _grown(copy, path, correct=False, head=False)
+    def growing(*, add: bool = False, correct: bool = False, head: bool = False) -> Operation:
+        def work(copy: WorkingCopy) -> Edits:
+            path = copy.subject(fact)
+            if path is None:
+                return made(copy) if add else {}
+            grown = grown_entry(
+                copy.files.text(path) or "",
+                fact,
+                day,
+                related=_related(copy, fact, path),
+                add=add,
+                correct=correct,
+                head=head,
+                likeness=likeness,
+            )
+            return {path: copy.files.encoded(path, grown)}
 
-    def _grown(copy: WorkingCopy, path: str, *, correct: bool, head: bool) -> Edits:
-        grown = grown_entry(
-            copy.files.text(path) or "",
-            fact,
-            day,
-            related=_related(copy, fact, path),
-            add=not correct and not head,
-            correct=correct,
-            head=head,
-            likeness=likeness,
-        )
-        return {path: copy.files.encoded(path, grown)}
+        return Operation(work, optional=head)
 
-    def correct(copy: WorkingCopy) -> Edits:
-        path = copy.subject(fact)
-        return _grown(copy, path, correct=True, head=False) if path else {}
+    def made(copy: WorkingCopy) -> Edits:
+        path = copy.files.free_path(fact.kind, fact.subject, day)
+        text = new_entry(fact, copy.files.habits().front(day), _related(copy, fact, path))
+        return {path: text.encode()}
 
-    def summarise(copy: WorkingCopy) -> Edits:
-        path = copy.subject(fact)
-        return _grown(copy, path, correct=True, head=True) if path else {}
-
-    def link(copy: WorkingCopy) -> Edits:
-        path = copy.subject(fact)
-        return _grown(copy, path, correct=False, head=True) if path else {}
-
-    return (
-        Operation(make),
-        Operation(correct),
-        Operation(summarise, optional=True),
-        Operation(link, optional=True),
-    )
+    summarised = growing(correct=True, head=True)
+    return growing(add=True), growing(correct=True), summarised, growing(head=True)
 
 
 def supersede(ref: str, old: str, fact: Fact, day: date) -> Operation:
@@ -332,7 +304,7 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
         default = (lambda _fact: _STYLE) if path == SOUL else default_section
         _check_key(text or "", said, path)
         choose = (lambda _fact: heading) if heading else default
-        grown = apply_facts(text or "", [said], section_of=choose).text
+        grown = with_facts(text or "", [said], choose)
     else:
         body = f"## {heading}\n- {said}" if heading else f"- {said}"
         entry = copy.files.parsed(path)

@@ -11,7 +11,7 @@ from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.edits.memory_file import MEMORY, apply_facts
+from kbtui.memory.edits.memory_file import MEMORY, with_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.tombstones import Tombstones
@@ -52,11 +52,11 @@ class Remembering:
         def work(change: Change) -> str:
             before = self._read()
             self.tombstones.lift(change, [fact])
-            edited = apply_facts(before or "", [fact])
-            if edited.text != (before or ""):
+            grown = with_facts(before or "", [fact])
+            if grown != (before or ""):
                 blob = None if before is None else files.blob_id(before.encode())
-                change.write(MEMORY, edited.text, expecting=blob)
-            return edited.text
+                change.write(MEMORY, grown, expecting=blob)
+            return grown
 
         reason = "You asked to remember it."
         memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, origin, work)

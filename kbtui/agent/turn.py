@@ -31,8 +31,10 @@ from kbtui.agent.events import (
     TurnStarted,
     UsageReported,
 )
+from kbtui.agent.quoting import Quoting
 from kbtui.agent.tool_rounds import ToolRounds, in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
+from kbtui.memory.edits.growing import LOOSE, is_said
 from kbtui.models.port import (
     ChatModel,
     Message,
@@ -47,7 +49,7 @@ from kbtui.models.port import (
     Usage,
     prompt_tokens,
 )
-from kbtui.offline.language import holds, of_all
+from kbtui.offline.language import begins, holds, of_all
 
 if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
@@ -62,6 +64,7 @@ _ANSWER_SHARE = 5
 _MOST_MARKS = 3
 _ECHO_CHARACTERS = 200
 NOTHING_WRITTEN = "*Nothing was written.*"
+_NOTES = ("knowledge/", "memory/")
 
 
 def new_turn_id() -> str:
@@ -157,7 +160,10 @@ class Turn:
                     f"{self.model.name} sent an empty answer.", "Try again, or say it differently."
                 )
             else:
-                reply = self._marked(self._shown_whole(reply), rounds.failed_writes)
+                reply = self._shown_whole(reply)
+                claims = not rounds.failed_writes and self._claims(reply)
+                is_false = claims and not await in_thread(self._is_noted)
+                reply = self._marked(reply, rounds.failed_writes, is_false_claim=is_false)
                 await in_thread(partial(self._keep_answer, reply), self._emit)
                 return
         raise BudgetError(
@@ -184,13 +190,28 @@ class Turn:
         self._emit(TextDelta(block))
         return replace(reply, text=block)
 
-    def _marked(self, reply: Reply, failed: Sequence[str]) -> Reply:
-        """The answer with what failed to be written, or a claim to a write that wasn't made."""
+    def _claims(self, reply: Reply) -> bool:
+        """True if an answer says that something was written, and nothing was in this turn."""
+        wrote = self._changes or self._proposed or not self.writes
+        return not wrote and holds(reply.text, of_all("claim"))
+
+    def _is_noted(self) -> bool:
+        """True if the notes say already what the user has just said."""
+        said = begins(self.said.content, of_all("remember")) or self.said.content
+        try:
+            lines = Quoting(self.context).about(said)
+        except KbtuiError:
+            return False
+        return any(
+            line.path.startswith(_NOTES) and is_said(said, [line.text], LOOSE) for line in lines
+        )
+
+    def _marked(self, reply: Reply, failed: Sequence[str], *, is_false_claim: bool) -> Reply:
+        """The answer with what failed to be written, or with its claim told to be none."""
         marks = [f"**Not written:** {why}" for why in failed[:_MOST_MARKS]]
         if len(failed) > _MOST_MARKS:
             marks.append(f"and {len(failed) - _MOST_MARKS} more")
-        wrote = self._changes or self._proposed or not self.writes
-        if not marks and not wrote and holds(reply.text, of_all("claim")):
+        if is_false_claim:
             marks = [NOTHING_WRITTEN]
         if not marks:
             return reply

@@ -18,6 +18,7 @@ from kbtui.text import shorten
 
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"
+DONE = "Noted."  # which counts as a claim where a model repeats it
 SUMMARY_SHARE = 10
 """The part of the room that the summary of what left may have, once something did."""
 
@@ -128,8 +129,9 @@ def _sound(turn: Sequence[SessionMessage], *, is_local: bool) -> Iterator[Messag
             nothing = Message("tool", UNFINISHED, tool_call_id=call.id, name=call.name)
             yield (last := results.get(call.id, nothing))
     if last is not None and last.role != "assistant":
-        # A turn that failed before its answer; roles must alternate for some providers.
-        yield Message("assistant", "[no answer: the turn was interrupted]")
+        # A turn that ended with what it wrote, or failed; roles must alternate for some providers.
+        wrote = any(each.meta.get("changes") or each.meta.get("proposal") for each in turn)
+        yield Message("assistant", DONE if wrote else "[no answer: the turn was interrupted]")
 
 
 def _shown(stored: SessionMessage, *, is_local: bool) -> Message:

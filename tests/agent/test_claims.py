@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.turn import NOTHING_WRITTEN
+from kbtui.history.change import Actor
 from kbtui.offline.language import holds, of_all
 from tests.agent.conftest import ask, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
@@ -41,6 +42,24 @@ async def test_a_claim_to_have_written_what_was_not_is_marked(
     assert told.finished.text.endswith(NOTHING_WRITTEN)
     assert told.text == told.finished.text
     assert session.messages[-1].content.endswith(NOTHING_WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_marked"),
+    [
+        ("Remember that I prefer meetings in the afternoon", False),
+        ("Remember that I prefer meetings at 9 in the morning", True),
+        ("Remember that I prefer no meetings in the afternoon", True),
+    ],
+)
+async def test_a_claim_is_true_where_the_notes_say_so_already(
+    kb: KnowledgeBase, session: Session, said: str, is_marked: bool
+) -> None:
+    with kb.history.change(Actor.YOU, "test") as change:
+        change.write("memory/MEMORY.md", "# Memory\n\n- Prefers meetings in the afternoon\n")
+    kb.search.search("meetings", wait=True)
+    told = await _turn(kb, session, said, Reply("I've noted that."))
+    assert told.finished.text.endswith(NOTHING_WRITTEN) is is_marked
 
 
 async def test_a_write_that_failed_is_marked_whatever_the_answer_says(

@@ -362,6 +362,19 @@ async def test_a_session_that_broke_in_the_middle_of_a_tool_call_can_go_on(
     assert messages[4]["content"] == "no lines"
 
 
+async def test_a_turn_that_ended_with_what_it_wrote_is_told_as_noted(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    new = call("write_entry", kind="topic", title="Docker", body="Runs on port 8080.")
+    replies = [Reply(tool_calls=[new]), Reply(""), Reply("Yes.")]
+    with ScriptedServer(replies) as server:
+        await ask(kb, session, "Note: Docker runs on port 8080.", model_at(server))
+        await ask(kb, session, "Is it there?", model_at(server))
+        messages = server.prompts[-1].messages
+    assert_sound(messages)
+    assert [each.get("content") for each in messages if each["role"] == "assistant"][-1] == "Noted."
+
+
 async def test_what_somebody_else_wrote_meanwhile_stays_and_the_edit_is_worked_out_again(
     kb: KnowledgeBase, session: Session
 ) -> None:

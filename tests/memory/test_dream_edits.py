@@ -686,6 +686,42 @@ async def test_what_is_true_now_supersedes_what_was(room: Room, server: Scripted
     assert "Lives in Graz" in text.partition("## Evolution")[2]
 
 
+async def test_a_correction_by_value_keeps_the_rest_of_the_line(
+    room: Room, server: ScriptedServer
+) -> None:
+    machine(room, people__alice=person("Alice", "## Notes\n- Lives in Graz with two cats\n"))
+    archive(room, "Alice moved to Rome.")
+    await dreams(
+        room, server, do("supersede", path="people/alice", old="Lives in Graz", new="Lives in Rome")
+    )
+    text = room.read("knowledge/people/alice.md")
+    assert "- Lives in Rome with two cats\n" in text.partition("## Evolution")[0]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        do("supersede", path="people/alice", old="Lives in Graz with cats", new="Owns billing"),
+        edit("people/alice", "- Lives in Graz with cats", "- Owns billing"),
+    ],
+)
+async def test_more_than_a_value_waits_for_the_user(
+    room: Room, server: ScriptedServer, wish: dict[str, Any]
+) -> None:
+    machine(room, people__alice=person("Alice", "## Notes\n- Lives in Graz with cats\n- Cooks\n"))
+    await dreams(room, server, wish)
+    assert "- Lives in Graz with cats\n" in room.read("knowledge/people/alice.md")
+    assert [proposal.paths for proposal in proposals(room)] == [("knowledge/people/alice.md",)]
+
+
+async def test_two_lines_may_become_one_that_says_both(room: Room, server: ScriptedServer) -> None:
+    machine(room, people__alice=person("Alice", "## Notes\n- Plays chess\n- Speaks Greek\n"))
+    wish = edit("people/alice", "- Plays chess\n- Speaks Greek", "- Plays chess, speaks Greek")
+    await dreams(room, server, wish)
+    assert "- Plays chess, speaks Greek\n" in room.read("knowledge/people/alice.md")
+    assert proposals(room) == []
+
+
 async def test_entries_are_linked_and_nobody_is_asked(room: Room, server: ScriptedServer) -> None:
     machine(room, people__alice=person("Alice"), people__bob=person("Bob"))
     room.write("knowledge/people/kim.md", person("Kim", head="related: []\n"))

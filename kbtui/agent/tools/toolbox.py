@@ -39,7 +39,7 @@ _LEFT_OUT: Mapping[str, frozenset[str]] = {
     "search": frozenset({"type", "tag", "since", "until", "project", "limit"}),
     "list_entries": frozenset({"type", "since", "until", "limit", "offset"}),
     "read": frozenset({"from_line"}),
-    "write_entry": frozenset({"sections", "aliases", "related", "tags"}),
+    "write_entry": frozenset({"sections", "aliases", "related", "tags", "folder"}),
     "edit_entry": frozenset({"body", "summary", "add_tags", "add_related", "add_aliases"}),
 }
 _SAID_SHORTER = frozenset({"description", "maxLength"})

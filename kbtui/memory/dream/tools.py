@@ -6,15 +6,16 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.knowledge.format.facts import Fact, plain_fact, statements
 from kbtui.memory.edits import operations
+from kbtui.memory.edits.growing import LOOSE, find_statement, is_said, stated, with_value
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
@@ -28,6 +29,7 @@ MOST_EDITS = 40
 _LONGEST = 4_000
 _LONGEST_TITLE = 200
 _PASSING = 1
+_MORE = "it changes more than a value"
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 
 
@@ -259,7 +261,10 @@ class Editing:
             line if line in kept else absolute_dates(line, self._day)
             for line in _cleaned(new).split("\n")
         ]
-        return [edit_entry(edit["path"], Edit(old, "\n".join(dated)))]
+        wanted = edit_entry(edit["path"], Edit(old, "\n".join(dated)))
+        before = self._copy.files.text(self._copy.file(edit["path"])) or ""
+        after = before.replace(old, "\n".join(dated), 1)
+        return [wanted if _by_value(before, after) else replace(wanted, ask=_MORE)]
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
@@ -287,8 +292,13 @@ class Editing:
         new, old = self._line(edit["new"]), plain_fact(edit["old"])
         if new == old:
             raise UsageError("old and new are the same.")
-        fact = Fact(new, entry.type or "topic", entry.title, replaces=old)
-        return [operations.supersede(entry.path, old, fact, self._day)]
+        line = find_statement(old, stated(entry.text)) or old
+        whole = None if entry.type == "decision" else with_value(line, old, new)
+        kind = entry.type or "topic"
+        fact = Fact(whole or new, kind, entry.title, replaces=line if whole else old)
+        wanted = operations.supersede(entry.path, line if whole else old, fact, self._day)
+        asks = "" if whole or entry.type == "decision" else _MORE
+        return [replace(wanted, ask=asks)]
 
     def _line(self, text: str) -> str:
         plain = _cleaned(text).strip()
@@ -313,6 +323,17 @@ def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
         raise ArgumentError(f"do must be one of {', '.join(_KINDS)}.")
     schema = {"properties": _PROPERTIES, "required": kind.needs.split()}
     return kind, check_arguments(edit, schema)
+
+
+def _by_value(before: str, after: str) -> bool:
+    """True if of what goes all but a value stands in the lines that come, or none comes."""
+    was, now = statements(before), statements(after)
+    gone = [each for each in was if each not in now]
+    came = [each for each in now if each not in was]
+    return not came or all(
+        is_said(each, came, LOOSE) or any(with_value(each, each, new) for new in came)
+        for each in gone
+    )
 
 
 def _heading(edit: Mapping[str, Any]) -> str:

@@ -169,6 +169,7 @@ class Agent:
             )
 
         prompt = assembled(model)
+        context.attached = [(each.path, each.text) for each in prompt.attachments if each.text]
         return Turn(
             turn_id,
             session,

@@ -41,6 +41,11 @@ class Sources:
     def __init__(self) -> None:
         self._sources: list[Source] = []
 
+    @property
+    def shown(self) -> tuple[Source, ...]:
+        """All of them, in order."""
+        return tuple(self._sources)
+
     def add(
         self,
         path: str,

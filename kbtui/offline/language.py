@@ -9,7 +9,8 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``recall``: what begins like an order and is none;
 - ``work``: how a wish begins that only a model can fulfil;
 - ``reason``: where the reason of a decision begins;
-- ``change``: words that ask to change what is written; ``claim``: how an answer says it was;
+- ``change``: words that ask to change what is written, ``write`` to write an entry or a note;
+  ``claim``: how an answer says it was;
 - ``small``: words that say nothing by themselves, beside Whoosh's stop words of the language;
 - ``beginners``: further words that are no names though they begin a clause with a capital;
 - ``numbers`` from two on, ``weekdays`` and ``months``, in their order; ``calendar``: further words
@@ -49,6 +50,7 @@ ListName = Literal[
     "work",
     "reason",
     "change",
+    "write",
     "claim",
     "small",
     "beginners",

@@ -70,6 +70,7 @@ class ToolContext:
         recalls: Earlier conversations may be searched.
         most_tokens: So long a result may be.
         find_ground: Gives what may be written without a person's decision; None: all of it.
+        attached: The files that the user's message refers to, and their texts as they are shown.
     """
 
     workspace: Workspace
@@ -92,6 +93,7 @@ class ToolContext:
     recalls: bool = True
     most_tokens: int = MOST_TOKENS
     find_ground: Callable[[], Ground] | None = None
+    attached: Sequence[tuple[str, str]] = ()
 
     @property
     def shown(self) -> Reader:

@@ -13,11 +13,13 @@ from functools import partial
 from typing import Any
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
+from kbtui.agent.tools.citing import cited_for
 from kbtui.history.change import Change
 from kbtui.history.objects.commit import describe, is_derived
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import Edited, Editor
+from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.operations import rename_entry
 from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
 from kbtui.memory.edits.working_copy import Author, Operation
@@ -55,7 +57,12 @@ class Made:
         return ToolResult(output, summary, commit=edited.commit, data=data)
 
 
-def write(context: ToolContext, operation: Operation, reason: Callable[[Edited], str]) -> Made:
+def write(
+    context: ToolContext,
+    operation: Operation,
+    reason: Callable[[Edited], str],
+    cited: Ground | None = None,
+) -> Made:
     """Do what a tool is asked for, in one commit; what a person must decide on isn't done.
 
     Raises:
@@ -69,7 +76,7 @@ def write(context: ToolContext, operation: Operation, reason: Callable[[Edited],
         asked=partial(asked_for, context.said),
         shows_private=context.is_local,
         names_private=context.names_private,
-        ground=context.find_ground() if context.find_ground is not None else None,
+        ground=context.find_ground() | (cited or Ground()) if context.find_ground else None,
     )
     edited = _editor(context).write(
         operation, author, context.origin, reason, reviewed=is_reviewed(context)
@@ -150,8 +157,9 @@ class WriteEntry:
     spec = spec(
         "write_entry",
         f"""Write a new knowledge entry: one subject each, in Markdown, with what the user stated or
-        agreed to, in their words; what they didn't waits for their decision. Search first; an entry
-        that exists is changed with edit_entry. Link others as [[category/slug]]. A decision has the
+        agreed to, in their words; what they didn't waits for their decision. What a document says
+        is a reference, where they ask for it, and cites it. Search first; an entry that exists is
+        changed with edit_entry. Link others as [[category/slug]]. A decision has the
         sections {", ".join(section_names("decision"))}; a person
         {", ".join(section_names("person"))}; other types can have plain text in `body`.""",
         ("kind", "title"),
@@ -185,8 +193,11 @@ class WriteEntry:
             "summary": arguments.get("summary", ""),
             "folder": arguments.get("folder", ""),
         }
+        texts = [title, content["summary"], content["body"] or "", *(sections or {}).values()]
+        cited = cited_for(context, kind, texts)
+        content["sources"] = cited.paths
         wanted = write_entry(kind, title, content, context.now().date())
-        made = write(context, wanted, lambda _edited: f"new {kind}: {title}")
+        made = write(context, wanted, lambda _edited: f"new {kind}: {title}", cited.ground)
         done = f"{short_name(made.path)} created"
         return made.result(f"Created {made.path}", done)
 

@@ -1,0 +1,88 @@
+"""What a document says becomes no fact about the user, but an entry that cites it, if asked for.
+
+So a document that asks for something to be written gets nothing written: it is the user who asks,
+in words of their own, and what is written says which document says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kbtui.agent.tools.base import ToolContext
+from kbtui.documents.documents import is_document
+from kbtui.errors import KbtuiError
+from kbtui.knowledge.format.facts import statements
+from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.edits.subjects import names_of_user
+from kbtui.offline.language import begins, holds, of_all, tokens
+from kbtui.workspace import files
+
+KIND = "reference"
+"""The type of entries that say what somebody else says."""
+
+_NOTES = ("USER.md", "memory/MEMORY.md")
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The documents that an entry's lines come from, and what those say."""
+
+    paths: tuple[str, ...] = ()
+    ground: Ground = field(default_factory=Ground)
+
+
+def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
+    """The documents shown in this turn that have what nobody said of an entry's texts."""
+    if kind != KIND or context.find_ground is None or not _asks_to_write(context.said):
+        return Cited()
+    said = context.find_ground()
+    documents = _documents(context)
+    lines = [each for each in statements("\n".join(texts)) if said.lacks(each)]
+    if _is_about_user(context, lines):
+        return Cited()
+    found = [path for path, has in documents.items() if not all(map(has.lacks, lines))]
+    ground = Ground()
+    for path in found:
+        ground |= documents[path]
+    return Cited(tuple(found), ground)
+
+
+def _asks_to_write(said: str) -> bool:
+    """True if a message asks for an entry or a note."""
+    sentences = (each.strip() for each in _SENTENCE.split(said))
+    return any(
+        begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
+        for each in sentences
+        if not each.endswith("?")
+    )
+
+
+def _documents(context: ToolContext) -> dict[str, Ground]:
+    shown: dict[str, list[str]] = {}
+    roots = context.settings.search.roots
+    areas = ("docs/", *(f"{root}/" for root in roots))
+    sources = ((each.path, each.text) for each in context.sources.shown)
+    for path, text in (*sources, *context.attached):
+        if path.startswith(areas) or is_document(path, roots):
+            shown.setdefault(path, []).append(text)
+    return {path: Ground.of((None, each) for each in of) for path, of in shown.items()}
+
+
+def _is_about_user(context: ToolContext, lines: Sequence[str]) -> bool:
+    names = names_of_user(_lines_about_user(context))
+    own = {token.word for name in names for token in tokens(name)}
+    return any(
+        holds(line, of_all("self")) or not own.isdisjoint(token.word for token in tokens(line))
+        for line in lines
+    )
+
+
+def _lines_about_user(context: ToolContext) -> Iterable[str]:
+    for path in _NOTES:
+        try:
+            yield from statements(files.read_text(context.workspace, path))
+        except KbtuiError:
+            continue

@@ -1,0 +1,195 @@
+"""Week: what a real model leaves of a week of messages, said, condensed and dreamed about.
+
+    python -m tests.benchmarks week [SET.jsonl] --model openai/NAME --base http://127.0.0.1:8081/v1
+        [--weeks bakery] [--folder DIR]
+
+A set has a message a line, as `keep` takes them; ``weeks.jsonl`` is the one without a path. Each day
+is a conversation (four messages, where a set names no days). They are said to the agent, then
+condensed by ``kbtui consolidate`` and dreamed about by ``kbtui dream``. Counted are the values (a
+group of words of which one must stand there) of all that is worth keeping, in MEMORY.md, entries
+and notes of days, and the answers that are JSON. Every line that is left is printed with who wrote
+it, to be read by hand: whether it is true no program can tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.material import needed
+from tests.benchmarks.report import Table, versions
+
+_HERE = Path(__file__).parent
+_A_DAY = 4  # messages
+_WEEKDAYS = {"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6}
+_LINE = re.compile(r"^(?:[-*] |\w)")
+_JSON = re.compile(r'\A\s*(?:```\w*\s*)?[{\[]\s*["{]')
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Say the weeks, and show what is left of them."""
+    parser = argparse.ArgumentParser(prog="week")
+    parser.add_argument("set", nargs="?", type=Path, default=_HERE / "weeks.jsonl")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--base", required=True)
+    parser.add_argument("--weeks", default="")
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args(argv)
+    messages = [json.loads(line) for line in needed(options.set).read_text("utf-8").splitlines()]
+    wanted = tuple(options.weeks.split(","))
+    weeks = groupby(
+        (each for each in messages if each["week"].startswith(wanted)), lambda m: m["week"]
+    )
+    columns = ["week", "values", "kept", "messages", "whole", "raw JSON", "answers", "minutes"]
+    table, figures = Table("Weeks", columns), []
+    with tempfile.TemporaryDirectory() as folder:
+        home = options.folder or Path(folder)
+        os.environ.update(_environment(home, options.model, options.base))
+        for name, of in weeks:
+            week = _Week(name, list(of), home / "ws" / name)
+            week.say_and_condense()
+            table.rows.append(week.row())
+            figures.append(week.figures())
+    return {"tables": [table], "figures": {"weeks": figures, "versions": versions()}}
+
+
+def _environment(home: Path, model: str, base: str) -> dict[str, str]:
+    folders = {
+        f"XDG_{name}_HOME": str(home / name.lower())
+        for name in ("DATA", "CONFIG", "CACHE", "STATE")
+    }
+    settings = {"KBTUI_MODEL": model, "KBTUI_API_BASE": base, "KBTUI_API_KEY": "none"}
+    patience = {"KBTUI_MODELS__FIRST_TOKEN_SECONDS": "600"}
+    return {**folders, **settings, **patience, "HF_HUB_OFFLINE": "1"}
+
+
+class _Week:
+    """One week of one person, in a workspace of its own."""
+
+    def __init__(self, name: str, messages: list[dict[str, Any]], root: Path) -> None:
+        self.name = name
+        self.messages = messages
+        self.root = root
+        self.answers: list[str] = []
+        self.minutes = 0.0
+
+    def say_and_condense(self) -> None:
+        """Say all messages, condense them, and let Dream read that."""
+        begun = time.monotonic()
+        asyncio.run(self._say())
+        for command in (("consolidate", "--yes"), ("dream",)):
+            done = subprocess.run(
+                [sys.executable, "-m", "kbtui", "-w", str(self.root), *command],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            print(f"$ kbtui {' '.join(command)}\n{done.stdout}{done.stderr}")
+        self.minutes = round((time.monotonic() - begun) / 60, 1)
+        print(f"\n# What is left of the week {self.name}\n")
+        for line in self._left():
+            print(line)
+
+    async def _say(self) -> None:
+        from kbtui.agent.events import TurnFailed, TurnFinished
+        from kbtui.knowledge_base import KnowledgeBase
+
+        with KnowledgeBase.open(self.root, create=True) as kb:
+            for day, said in groupby(self.messages, self._day):
+                session = kb.sessions.create(f"day {day}")
+                for message in said:
+                    async for event in kb.agent.turn(session, message["text"]):
+                        if isinstance(event, TurnFinished | TurnFailed):
+                            failed = isinstance(event, TurnFailed)
+                            self.answers.append(f"({event.error})" if failed else event.text)
+                    print(f"{message['text']}\n    {self.answers[-1]!r}", flush=True)
+                session.close()
+
+    def _day(self, message: dict[str, Any]) -> int:
+        return int(message.get("day") or (message["n"] - 1) // _A_DAY + 1)
+
+    def _left(self) -> Iterator[str]:
+        from kbtui.knowledge_base import KnowledgeBase
+
+        with KnowledgeBase.open(self.root) as kb:
+            for path, text in self._texts().items():
+                origins = kb.history.blame(path, text=text)
+                yield f"## {path}"
+                for line, origin in zip(text.splitlines(), origins, strict=False):
+                    yield f"{origin.actor.value:>13} | {line}"
+
+    def _texts(self) -> dict[str, str]:
+        """MEMORY.md, the entries and the notes of days, by their paths."""
+        files = [
+            *(self.root / "memory").glob("*.md"),
+            *(each for each in (self.root / "knowledge").rglob("*.md") if each.name != "INDEX.md"),
+        ]
+        found = {each.relative_to(self.root).as_posix(): each.read_text("utf-8") for each in files}
+        return {path: text for path, text in sorted(found.items()) if "HISTORY" not in path}
+
+    def _missing(self) -> list[tuple[str, list[str]]]:
+        """The messages worth keeping, with what of each stands nowhere."""
+        text = "\n".join(self._texts().values())
+        later = [value for each in self.messages for value in each.get("gone", ())]
+        found = []
+        for message in self.messages:
+            if message["keep"] is True:
+                groups = [each for each in message["must"] if not set(each) & set(later)]
+                missing = [each[0] for each in groups if not _stands(each, text)]
+                found.append((message["text"], missing))
+        return found
+
+    def figures(self) -> dict[str, Any]:
+        """All that is counted."""
+        missing = self._missing()
+        values = sum(len(each["must"]) for each in self.messages if each["keep"] is True)
+        lost = sum(len(values) for _, values in missing)
+        return {
+            "week": self.name,
+            "values": values,
+            "kept": round(1 - lost / max(1, values), 3),
+            "messages": len(missing),
+            "whole": sum(not values for _, values in missing),
+            "raw JSON": sum(bool(_JSON.match(each)) for each in self.answers),
+            "answers": len(self.answers),
+            "minutes": self.minutes,
+            "missing": [each for each in missing if each[1]],
+        }
+
+    def row(self) -> tuple[Any, ...]:
+        """The figures of the table."""
+        figures = self.figures()
+        return tuple(value for name, value in figures.items() if name != "missing")
+
+
+def _stands(group: list[str], text: str) -> bool:
+    """True if one of some words stands in a text; `*` stands for any ending, `@fri` for Fridays."""
+    for word in group:
+        if word.startswith("@"):
+            days = re.findall(r"\d{4}-\d\d-\d\d", text)
+            if any(_weekday(day) == _WEEKDAYS[word[1:]] for day in days):
+                return True
+        ending = r"\w*" if word.endswith("*") else r"(?!\w)"
+        if re.search(rf"(?<!\w){re.escape(word.rstrip('*'))}{ending}", text, re.IGNORECASE):
+            return True
+    return False
+
+
+def _weekday(day: str) -> int:
+    import datetime as dt
+
+    try:
+        return dt.date.fromisoformat(day).weekday()
+    except ValueError:
+        return -1

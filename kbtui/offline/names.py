@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from kbtui.offline.language import Language, folded, language_of, languages, stems_of
+from kbtui.offline.language import Language, folded, language_of, languages
 from kbtui.search.index import analyser
 
 _LONGEST = 4  # words
@@ -108,13 +108,18 @@ class NameReader:
     def _may_begin(self, run: _Run) -> bool:
         """True if nothing says that the word that begins a clause is none."""
         word = run.words[0]
-        listed = word in run.language.known or analyser.terms_of(word)[0] in stems_of("beginners")
-        return word not in self._small and not listed
+        return word not in self._small and analyser.terms_of(word)[0] not in _listed()
 
 
 @cache
 def _calendar() -> frozenset[str]:
     return frozenset().union(*(each.words["calendar"] for each in languages()))
+
+
+@cache
+def _listed() -> frozenset[str]:
+    """The stems of all listed words."""
+    return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
 
 
 def _runs(text: str) -> Iterator[_Run]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kbtui.agent.agent import Agent
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Changed
-    from kbtui.knowledge.library.public_history import PublicHistory
     from kbtui.maintenance.check import Checking
     from kbtui.maintenance.doctor import Finding
     from kbtui.maintenance.sync import Syncing
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from kbtui.search.apart import Apart
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
+    from kbtui.views import Audience, View
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
@@ -85,12 +85,11 @@ class KnowledgeBase:
         self._opened.callback(self.library.close)
         self._opened.callback(self._outside.close)
 
-    @cached_property
-    def public_history(self) -> PublicHistory:
-        """The history without what is or was private, as `library.public` is the library."""
-        from kbtui.knowledge.library.public_history import PublicHistory
+    def seen_by(self, audience: Audience) -> View:
+        """The workspace as somebody may see it: a library, a history, a search and sessions."""
+        from kbtui.views import View
 
-        return PublicHistory(self.history, self.library)
+        return View(self, audience)
 
     @cached_property
     def search(self) -> SearchIndex:

@@ -28,6 +28,7 @@ from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.sessions.store import Session, SessionMessage
+from kbtui.views import Audience
 
 _RESULT_SHARE = 4  # of the window, for what a tool says
 
@@ -194,15 +195,11 @@ class Agent:
         """What the tools of a turn may use; `text` is what the user says in it."""
         rooms = self.services
         return ToolContext(
+            rooms.seen_by(Audience.of(model)),
             rooms.workspace,
-            rooms.history,
-            rooms.library,
-            rooms.search,
-            rooms.sessions,
             rooms.settings,
             Origin(session.id, (said.id, said.id), turn_id, model.name),
             Sources(),
-            model.is_local,
             session.id,
             said.id,
             self.find_editor,

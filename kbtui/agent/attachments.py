@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import checked_area
-from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.catalog.entry_index import is_catalogue
-from kbtui.knowledge.library.library import Library
+from kbtui.knowledge.library.public import PrivateError
 from kbtui.knowledge.linking import resolve
 from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
+from kbtui.views import View
 from kbtui.workspace import files
-from kbtui.workspace.layout import NAME_PREFIX, Workspace
+from kbtui.workspace.layout import NAME_PREFIX, Layout
 
 _REFERENCE = re.compile(
     r'(?:^|(?<=[\s(\["“]))@(?:"(?P<title>[^"\n]{1,200})"|(?P<name>[^\s"@]{1,300}))'
@@ -37,6 +36,7 @@ _BEGINNINGS = {
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
+_PRIVATE = "private: only local models may read it"
 _BLIND = (
     "it is a picture, and this model is not known to take any (if it does:"
     " kbtui config set models.chat.vision true)"
@@ -49,7 +49,6 @@ class Attachment:
 
     path: str
     text: str
-    private: bool
     note: str = ""
     picture: Picture | None = None
 
@@ -71,31 +70,31 @@ class Attachment:
 
 def attachments_of(
     text: str,
-    workspace: Workspace,
-    library: Library,
+    view: View,
+    layout: Layout,
     *,
-    is_local: bool,
     roots: Sequence[str] = (),
     sees: Callable[[], bool] = lambda: False,
     lines_naming: Callable[[str], str] = lambda _name: "",
 ) -> list[Attachment]:
     """The files that a message refers to, each once; what names nothing is just text.
 
-    A local model may see private ones; `roots` are folders of the user's own that may be looked at
-    as well. `sees` says if the model takes pictures, asked if there is one; `lines_naming` gives
-    the public lines that have a name which no file has.
+    The model sees the workspace by `view`; `roots` are folders of the user's own that may be looked
+    at as well. `sees` says if it takes pictures, asked if there is one; `lines_naming` gives the
+    public lines that have a name which no file has.
     """
     found: dict[str, Attachment] = {}
     for name in references(text):
-        path = _path_of(name, workspace, library, roots)
+        try:
+            path = _path_of(name, view, layout, roots)
+        except PrivateError:  # its path may say more of it than its name
+            found[name] = Attachment(name, "", _PRIVATE)
+            continue
         page = f"{NAME_PREFIX}{name.removeprefix(NAME_PREFIX)}"
-        if path is None:
-            if lines := lines_naming(page.removeprefix(NAME_PREFIX)):
-                found[page] = Attachment(page, lines, private=False)
-        elif path.lower().endswith(tuple(_PICTURES)):
-            found[path] = _picture(path, workspace, library, is_local=is_local, sees=sees)
-        else:
-            found[path] = _attached(path, workspace, library, roots, is_local=is_local)
+        if path is not None:
+            found[path] = _attached(path, view, sees)
+        elif lines := lines_naming(page.removeprefix(NAME_PREFIX)):
+            found[page] = Attachment(page, lines)
     return list(found.values())
 
 
@@ -110,60 +109,52 @@ def references(text: str) -> Iterator[str]:
         yield match["title"] or match["name"].rstrip(_TRAILING)
 
 
-def _path_of(name: str, workspace: Workspace, library: Library, roots: Sequence[str]) -> str | None:
+def _path_of(name: str, view: View, layout: Layout, roots: Sequence[str]) -> str | None:
+    """The path of what a name means, if anything.
+
+    Raises:
+        PrivateError: the model must not see what is called so.
+    """
     if not name:
         return None
-    if path := library.named(name):
+    if path := view.library.named(name):
         return path
     try:
         place = resolve.without_line(name)
-        beside = workspace.path_of(place)
-        is_beside = is_document(beside, roots) or beside.lower().endswith(tuple(_PICTURES))
-        if is_beside and files.exists(workspace, beside):
+        beside = layout.path_of(place)
+        is_beside = view.is_document(beside) or beside.lower().endswith(tuple(_PICTURES))
+        if is_beside and files.exists(layout, beside):
             return checked_area(beside, roots)
         return checked_area(place, roots) if "/" in place or place.endswith(".md") else None
     except KbtuiError:
         return None
 
 
-def _picture(
-    path: str, workspace: Workspace, library: Library, *, is_local: bool, sees: Callable[[], bool]
-) -> Attachment:
-    private = library.is_private(path)
-    if private and not is_local:
-        return Attachment(path, "", private, "private: only local models may read it")
+def _attached(path: str, view: View, sees: Callable[[], bool]) -> Attachment:
     try:
-        data = files.read_bytes(workspace, path, _MOST_FILE)
-    except KbtuiError as error:
-        return Attachment(path, "", private, clean_line(error.message))
-    media = _PICTURES[path[path.rindex(".") :].lower()]
-    if not data.startswith(_BEGINNINGS[media]):
-        return Attachment(path, "", private, f"it is no picture of the kind {media}")
-    if not sees():
-        return Attachment(path, "", private, _BLIND)
-    return Attachment(path, "", private, "shown below", Picture(media, data))
-
-
-def _attached(
-    path: str, workspace: Workspace, library: Library, roots: Sequence[str], *, is_local: bool
-) -> Attachment:
-    private = library.is_private(path)
-    if private and not is_local:
-        return Attachment(path, "", private, "private: only local models may read it")
-    note = ""
-    try:
-        if is_document(path, roots):
-            with Documents(workspace) as documents:
-                text = documents.read(path)
-            whole, note = text.whole, text.problem
+        if path.lower().endswith(tuple(_PICTURES)):
+            return _picture(path, view.library.read(path, _MOST_FILE), sees)
+        note = ""
+        if view.is_document(path):
+            made = view.document(path)
+            whole, note = made.whole, made.problem
         else:
-            whole = files.text_of(files.read_bytes(workspace, path, _MOST_FILE))
+            whole = view.text(path, _MOST_FILE)
+    except PrivateError:
+        return Attachment(path, "", _PRIVATE)
     except KbtuiError as error:
-        return Attachment(path, "", private, clean_line(error.message))
+        return Attachment(path, "", clean_line(error.message))
     if "\x00" in whole:
-        return Attachment(path, "", private, "not a text file")
-    if is_catalogue(path):
-        whole = library.catalog.public_text(path, whole)
+        return Attachment(path, "", "not a text file")
     shown = cut_to_tokens(whole, _MOST_TOKENS)
     cut = "cut; read shows the rest" if len(shown) < len(whole) else note
-    return Attachment(path, shown.rstrip("\n"), private, cut)
+    return Attachment(path, shown.rstrip("\n"), cut)
+
+
+def _picture(path: str, data: bytes, sees: Callable[[], bool]) -> Attachment:
+    media = _PICTURES[path[path.rindex(".") :].lower()]
+    if not data.startswith(_BEGINNINGS[media]):
+        return Attachment(path, "", f"it is no picture of the kind {media}")
+    if not sees():
+        return Attachment(path, "", _BLIND)
+    return Attachment(path, "", "shown below", Picture(media, data))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -23,7 +23,6 @@ from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError
-from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.shipped.install import SKILLS
 from kbtui.memory.records.archive import ARCHIVE, Archive
 from kbtui.models.port import (
@@ -40,7 +39,7 @@ from kbtui.sessions.store import Session, SessionMessage
 from kbtui.sessions.window import SUMMARY_SHARE, SessionWindow, session_window
 from kbtui.settings import ContextSettings, Settings
 from kbtui.text import clean_line
-from kbtui.workspace import files
+from kbtui.views import Audience, View
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 
 IDENTITY = """\
@@ -76,13 +75,12 @@ class Rooms(Protocol):
     @property
     def workspace(self) -> Workspace: ...  # noqa: D102
     @property
-    def library(self) -> Library: ...  # noqa: D102
-    @property
     def models(self) -> ModelRegistry: ...  # noqa: D102
     @property
     def settings(self) -> Settings: ...  # noqa: D102
     @property
     def archive(self) -> Archive: ...  # noqa: D102
+    def seen_by(self, audience: Audience) -> View: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,34 +127,36 @@ def assemble(
     """
     model = model or _chat_model(rooms)
     limits = rooms.settings.context
-    shown = _Files(rooms, is_local=model.is_local)
+    shown = _Shown(rooms.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
     frame = _Frame(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
+    before = shown.view.sessions.shown(before)
     standing = _standing(rooms, shown, frame)
     attached = attachments_of(
         text,
+        shown.view,
         rooms.workspace,
-        rooms.library,
-        is_local=model.is_local,
         roots=rooms.settings.search.roots,
         sees=lambda: model.sees,
         lines_naming=lines_naming,
     )
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     room = standing.session_room(limits, estimate_tokens(said))
-    window = _session(rooms, before, room, is_local=model.is_local)
+    window = _session(rooms, before, room)
     heard = _heard(before, window)
     parts += [*standing.parts, standing.notes_part(heard)]
     name = session.id if session is not None else ""
-    parts.append(_earlier(rooms, standing, name, window, heard, room, is_local=model.is_local))
+    parts.append(_earlier(rooms, shown.view, standing, name, window, heard, room))
     system = Message("system", _joined(parts[1:]))
     parts.append(Part("session", prompt_tokens(window.messages), _as_text(window.messages)))
     held = "\n".join(message.content for message in [system, *window.messages])
     subject = _subject(text, before)
     late = list(
-        _late_parts(rooms, standing, subject, lambda more, most: recalled(f"{held}\n{more}", most))
+        _late_parts(
+            shown.view, standing, subject, lambda more, most: recalled(f"{held}\n{more}", most)
+        )
     )
     parts += late
     messages = [system, *window.messages]
@@ -165,9 +165,8 @@ def assemble(
         pictures = tuple(each.picture for each in attached if each.picture is not None)
         messages.append(Message("user", f"{known}\n\n{said}", pictures=pictures))
         parts.append(Part("message", estimate_tokens(said), said))
-    private = [each.path for each in attached if each.private and (each.text or each.picture)]
-    private = list(dict.fromkeys([*shown.private, *private]))
-    return Prompt(tuple(messages), tuple(parts), tuple(attached), tuple(private))
+    shown.paths += [each.path for each in attached if each.text or each.picture]
+    return Prompt(tuple(messages), tuple(parts), tuple(attached), shown.view.to_mark(shown.paths))
 
 
 def _tools(model: ChatModel, window: int) -> Part:
@@ -194,20 +193,14 @@ def session_room(rooms: Rooms) -> int:
     if not isinstance(model, OfflineModel):
         window = rooms.models.window()
     frame = _Frame(window, _tools(model, window).tokens, datetime.now().astimezone())
-    standing = _standing(rooms, _Files(rooms, is_local=model.is_local), frame)
+    standing = _standing(rooms, _Shown(rooms.seen_by(Audience.of(model))), frame)
     return standing.session_room(rooms.settings.context, 0)
 
 
-def _session(
-    rooms: Rooms, messages: Sequence[SessionMessage], room: int, *, is_local: bool
-) -> SessionWindow:
+def _session(rooms: Rooms, messages: Sequence[SessionMessage], room: int) -> SessionWindow:
     """The part of a session that a prompt holds."""
-    return session_window(
-        messages,
-        most_tokens=room,
-        most_messages=rooms.settings.context.memory_window,
-        is_local=is_local,
-    )
+    most = rooms.settings.context.memory_window
+    return session_window(messages, most_tokens=room, most_messages=most)
 
 
 def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[SessionMessage, ...]:
@@ -218,22 +211,20 @@ def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[S
 
 def _earlier(
     rooms: Rooms,
+    view: View,
     standing: _Standing,
     session: str,
     window: SessionWindow,
     heard: Sequence[SessionMessage],
     room: int,
-    *,
-    is_local: bool,
 ) -> Part:
     """What left the prompt, in short, without what the rest of it says."""
     if not window.left:
         return _part("earlier", "")
-    may_show = is_local or not rooms.library.is_private(ARCHIVE)
-    found = condensed_of(rooms.archive, session) if may_show else ()
+    found = condensed_of(rooms.archive, session) if view.library.exists(ARCHIVE) else ()
     known = standing.known
     summaries = "\n".join(each.summary for each in found)
-    known.add_catalogue(rooms.library, summaries, rooms.settings.context.index_tokens)
+    known.add_catalogue(view.unasked, summaries, rooms.settings.context.index_tokens)
     for note in standing.notes:
         known.add(note.text, note.when)
     when = window.left[-1].time.timestamp()
@@ -245,13 +236,13 @@ def _earlier(
 
 
 def _late_parts(
-    rooms: Rooms, standing: _Standing, subject: str, recalled: Callable[[str, int], str]
+    view: View, standing: _Standing, subject: str, recalled: Callable[[str, int], str]
 ) -> Iterator[Part]:
     """What changes from turn to turn: the index, ranked for a subject, what is known, the time."""
     most = standing.index_tokens // _RECALL_SHARE
-    listed = _index(rooms, subject, standing.index_tokens - most)
+    listed = _index(view, subject, standing.index_tokens - most)
     known = _part("recall", recalled(listed.text, most))
-    yield listed if known.text else _index(rooms, subject, standing.index_tokens)
+    yield listed if known.text else _index(view, subject, standing.index_tokens)
     yield known
     yield _part("now", _clock(standing.frame.now))
 
@@ -317,32 +308,22 @@ class _Standing:
         return _part("notes", notes_text(self.notes, heard))
 
 
-class _Files:
-    """Reads the files that stand in every prompt; a remote model is shown no private one.
+@dataclass(slots=True)
+class _Shown:
+    """Reads the files that stand in every prompt; `paths` are those that were shown."""
 
-    `private` are those that were shown.
-    """
-
-    def __init__(self, rooms: Rooms, *, is_local: bool) -> None:
-        self._rooms = rooms
-        self._is_local = is_local
-        self.private: list[str] = []
-
-    def may_show(self, path: str) -> bool:
-        """True if the model may see a file; if it is private, that is noted."""
-        if not self._rooms.library.is_private(path):
-            return True
-        if self._is_local:
-            self.private.append(path)
-        return self._is_local
+    view: View
+    paths: list[str] = field(default_factory=list)
 
     def read(self, path: str) -> str:
-        """The text of a file; "" where there is none, or none to be shown."""
+        """The text of a file; "" where there is none to be shown."""
         try:
-            text = files.read_text(self._rooms.workspace, path).strip()
+            text = self.view.text(path).strip()
         except KbtuiError:
             return ""
-        return text if text and self.may_show(path) else ""
+        if text:
+            self.paths.append(path)
+        return text
 
 
 def _subject(text: str, before: Sequence[SessionMessage]) -> str:
@@ -351,7 +332,7 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*said[-2:], text])
 
 
-def _standing(rooms: Rooms, shown: _Files, frame: _Frame) -> _Standing:
+def _standing(rooms: Rooms, shown: _Shown, frame: _Frame) -> _Standing:
     """Put together what stands in every prompt; one part's spare room goes to the next."""
     limits = rooms.settings.context
     parts = tuple(_known_parts(rooms, shown, frame))
@@ -360,20 +341,20 @@ def _standing(rooms: Rooms, shown: _Files, frame: _Frame) -> _Standing:
     texts = {path: shown.read(path) for path in (f"memory/{day}.md" for day in days)}
     known = Known()
     known.add(parts[-1].text, written_at(rooms.workspace, _MEMORY))
-    known.add_catalogue(rooms.library, "\n".join(texts.values()), limits.index_tokens)
+    known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)
     budget = _share(limits.notes_tokens, room, 2)
     notes = tuple(daily_notes(rooms.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
     most = _share(limits.index_tokens, room)
-    late = min(most, most // _RECALL_SHARE + _index(rooms, "", most).tokens)
+    late = min(most, most // _RECALL_SHARE + _index(shown.view, "", most).tokens)
     return _Standing(frame, parts, notes, known, most, late)
 
 
-def _index(rooms: Rooms, subject: str, budget: int) -> Part:
+def _index(view: View, subject: str, budget: int) -> Part:
     """The index, ranked for a subject."""
     # Of private entries it says only that they exist, to a local model as well: what an answer
     # drew on can be told by the tools that were used, not by what stood in the prompt.
-    listed = rooms.library.prompt_index(subject, budget, estimate_tokens, show_private=False)
+    listed = view.unasked.catalogue(subject, budget, estimate_tokens)
     return _part("index", f"# Knowledge index\n\n{listed}" if listed else "")
 
 
@@ -381,7 +362,7 @@ def _share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
 
 
-def _known_parts(rooms: Rooms, shown: _Files, frame: _Frame) -> Iterator[Part]:
+def _known_parts(rooms: Rooms, shown: _Shown, frame: _Frame) -> Iterator[Part]:
     """Who the agent is, bootstrap files, skills, and MEMORY.md."""
     limits = rooms.settings.context
     place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."
@@ -434,7 +415,7 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, shown: _Files, budget: int, frame: _Frame) -> str:
+def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _Frame) -> str:
     """Always-on skills in full as long as they fit, the others in a line each.
 
     Of a skill that has a brief form a model with a small window is given that. One without tools is
@@ -442,19 +423,19 @@ def _skills(rooms: Rooms, shown: _Files, budget: int, frame: _Frame) -> str:
     """
     full: list[str] = []
     lines: list[str] = []
-    for skill in load_skills(rooms.workspace):
+    for skill in load_skills(rooms.workspace, shown.view):
         if skill.name in SKILLS and not frame.tools:
-            continue
-        if skill.path and not shown.may_show(skill.path):
             continue
         body = skill.brief if frame.is_small and skill.brief else skill.body
         cost = estimate_tokens(body)
         if skill.always and (cost <= budget or not skill.path):
             budget -= cost
             full.append(body)
+            shown.paths.append(skill.path)
         elif skill.path and frame.tools and estimate_tokens(skill.line) <= budget:
             budget -= estimate_tokens(skill.line)
             lines.append(skill.line)
+            shown.paths.append(skill.path)
     if lines:
         full.append("# Further skills\n\n" + "\n".join(lines))
     return "\n\n".join(full)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kbtui.knowledge.catalog.catalog import entry_line
-from kbtui.knowledge.library.library import Library
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.language import telling_terms
 from kbtui.offline.lines import Line, lines_of
+from kbtui.views import View
 
 _SAME = 0.8  # of a line's words, for another to say it
 _ALIKE = 0.5  # of the other's words, where the numbers differ
@@ -48,15 +48,15 @@ class Known:
         """Take the lines of a text in, which was written at a time (seconds since 1970)."""
         self._said += [_statement(line.text, when) for line in lines_of(text)]
 
-    def add_catalogue(self, library: Library, text: str, most_tokens: int) -> None:
-        """Take in what the catalogue says of the subjects of a text, of private entries nothing."""
+    def add_catalogue(self, view: View, text: str, most_tokens: int) -> None:
+        """Take in what the catalogue says of the subjects of a text."""
         if not text.strip():
             return
-        listed = library.prompt_index(text, most_tokens, estimate_tokens, show_private=False)
+        listed = view.catalogue(text, most_tokens, estimate_tokens)
         lines = set(listed.splitlines())
         slugs = {line[2:].partition(":")[0] for line in lines}
-        for info in library.infos():
-            if info.slug in slugs and (line := entry_line(info, show_private=True)) in lines:
+        for info in view.library.infos():
+            if info.slug in slugs and (line := entry_line(info)) in lines:
                 self.add(line, info.mtime_ns / 1e9)
 
     def and_whole(self, texts: Iterable[str]) -> Known:

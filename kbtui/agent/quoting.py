@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
-from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.answer import MOST_SHOWN, Answer, Candidate, choose, nearest
-from kbtui.offline.language import begins, of_all, telling_terms
+from kbtui.offline.language import begins, of_all, telling_terms, tokens
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.message import asks
 from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
-from kbtui.workspace import files
+from kbtui.views import View
 
 MEMORY = "memory/MEMORY.md"
 _SCOPE = ("knowledge", "memory", "docs", "sessions")
@@ -54,7 +53,7 @@ class Quoting:
         """
         if not telling_terms(question):  # "what do you know about me?"
             return Quoted(Answer("near", tuple(self._newest())))
-        found = self._search(question)
+        found = self._search(self._context.view, question, typed=True)
         return Quoted(choose(question, self._candidates(found.hits)), found.notice)
 
     def about(self, message: str) -> tuple[Candidate, ...]:
@@ -69,54 +68,56 @@ class Quoting:
         if not telling_terms(message):
             return ()
         # A message to a model on this machine may hold what it has read there.
-        found = self._search(message, sendable=not (context.is_local and context.has_private))
+        found = self._search(context.view.unasked, message, typed=False)
         hits = tuple(
-            hit
-            for hit in found.hits
-            if hit.is_relevant
-            and hit.session != context.session
-            and not context.is_private(hit.path)
-            and not context.drew_on_private(hit.session, hit.messages)
+            hit for hit in found.hits if hit.is_relevant and hit.session != context.session
         )
-        return choose(message, self._candidates(hits)).lines
+        answer = choose(message, self._candidates(hits))
+        return answer.lines if answer.tier != "none" else ()
 
-    def _search(self, question: str, *, sendable: bool = True) -> SearchResult:
+    def _search(self, view: View, question: str, *, typed: bool) -> SearchResult:
         context = self._context
-        return context.search.search(
+        return view.search.search(
             self._about_me(question)[:_LONGEST_QUERY],
             ",".join((*_SCOPE, *context.settings.search.roots)),
             _HITS,
             statements_only=True,
             by_chance=True,
             before=(context.session, context.message),
-            sendable=sendable,
+            typed=typed,
         )
 
     def _newest(self) -> list[Candidate]:
-        """What every conversation is to know, else what was stated last."""
-        workspace = self._context.workspace
-        days = sorted(workspace.memory.glob("????-??-??.md"), reverse=True)
-        for path in (MEMORY, *(f"memory/{day.name}" for day in days[:1])):
-            with suppress(KbtuiError):
-                day = str(day_of(path) or "")
-                said = lines_of(files.read_text(workspace, path))
-                known = [each for each in said if each.time or not day]
-                if known:
-                    title = "" if day else "MEMORY.md"
-                    return [
-                        Candidate(path, each.text, each.first, title, when=day, time=each.time)
-                        for each in reversed(known[-MOST_SHOWN:])
-                    ]
-        return []
+        """What every conversation is to know, and what was stated last."""
+        view = self._context.view
+        with suppress(KbtuiError):
+            memory = lines_of(view.text(MEMORY))
+            known = [Candidate(MEMORY, each.text, each.first, "MEMORY.md") for each in memory]
+            if known:
+                return known[-MOST_SHOWN:]
+        days = [path for path in view.files("memory") if day_of(path) is not None]
+        if not days:
+            return []
+        day = days[-1]
+        lines = [each for each in lines_of(view.text(day)) if each.time]
+        return [
+            Candidate(day, each.text, each.first, when=str(day_of(day)), time=each.time)
+            for each in reversed(lines[-MOST_SHOWN:])
+        ]
 
     def _about_me(self, question: str) -> str:
         """A question without the user's own name: of themselves people write *I*."""
-        with suppress(KbtuiError):
-            for line in lines_of(files.read_text(self._context.workspace, "USER.md")):
-                named = begins(line.text, of_all("named")) or ""
-                for name in re.findall(r"\w+", named):
-                    rest = re.sub(rf"\b{name}\b('s)?", "", question)
-                    question = rest if telling_terms(rest) else question
+        try:
+            about = self._context.view.text("USER.md")
+        except KbtuiError:
+            return question
+        for line in lines_of(about):
+            named = begins(line.text, of_all("named")) or ""
+            for token in tokens(named):
+                rest = re.sub(
+                    rf"\b{re.escape(named[token.start : token.end])}\b('s)?", "", question
+                )
+                question = rest if telling_terms(rest) else question
         return question
 
     def nearest(self, statement: str) -> Candidate | None:
@@ -125,66 +126,75 @@ class Quoting:
         Raises:
             KbtuiError: the index can't be read.
         """
-        found = self._context.search.search(
-            statement[:_LONGEST_QUERY], "knowledge,memory", _NEAREST_HITS
+        found = self._context.view.unasked.search.search(
+            statement[:_LONGEST_QUERY], "knowledge,memory", _NEAREST_HITS, typed=True
         )
-        hits = tuple(hit for hit in found.hits if not self._context.is_private(hit.path))
-        return nearest(statement, self._candidates(hits, leading=False))
+        return nearest(statement, self._candidates(found.hits, leading=False))
 
     def _candidates(self, hits: tuple[Hit, ...], *, leading: bool = True) -> list[Candidate]:
-        """The lines of hits; with `leading` one that leads to a list has items of it behind it."""
-        found: dict[tuple[str, int, str], Candidate] = {}
-        for hit in sorted(hits, key=lambda each: each.path.startswith("sessions/")):
-            if self._context.is_hidden(hit.path) or _SECOND_HAND.fullmatch(hit.path):
-                continue
-            for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
-                found.setdefault((each.path, each.number, each.text), each)
+        found: dict[str, Candidate] = {}
+        spoken: list[Candidate] = []
+        for hit in hits:
+            for each in self._of_hit(hit, leading=leading):
+                if hit.path.startswith("sessions/"):
+                    spoken.append(each)
+                else:
+                    found.setdefault(f"{hit.path} {each.number} {each.text}", each)
         # What was kept stands in the conversation as well.
-        kept = {fold(each.text) for each in found.values() if not each.told}
-        return [each for each in found.values() if not each.told or fold(each.text) not in kept]
+        kept = {fold(each.text) for each in found.values()}
+        return [*found.values(), *(each for each in spoken if fold(each.text) not in kept)]
 
-    def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
-        """The lines of a note or a document."""
-        is_made = is_document(hit.path, self._context.settings.search.roots)
+    def _of_hit(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
+        """The lines of a hit; with `leading` one that leads to a list has items of it behind it."""
+        if hit.session is not None:
+            if hit.path.startswith("sessions/"):
+                yield from self._spoken(hit)
+            return
+        if _SECOND_HAND.fullmatch(hit.path):
+            return
+        is_made = self._context.view.is_document(hit.path)
         day = day_of(hit.path)
         said = lines_of(hit.text, hit.lines[0], headings=is_made)
         lines = [piece for each in said for piece in _pieces(each)]
         for number, line in enumerate(lines):
-            yield replace(
-                _candidate(hit, line.text, line.first),
-                text=_with_what_follows(line, lines[number + 1 :]) if leading else line.text,
-                title=hit.title if is_made else _title(hit, line),
-                when=f"{day or hit.updated or ''} {line.time}".strip(),
+            yield Candidate(
+                hit.path,
+                _with_what_follows(line, lines[number + 1 :]) if leading else line.text,
+                line.first,
+                hit.title if is_made else _title(hit, line),
+                f"{day or hit.updated or ''} {line.time}".strip(),
+                hit.score,
+                hit.relevance,
+                hit.explain.semantic,
+                alone=len(lines) == 1,
                 place=hit.heading if is_made else "",
                 time=line.time,
             )
 
     def _spoken(self, hit: Hit) -> Iterator[Candidate]:
         """What the user said, and what an imported assistant told them."""
-        is_mine = hit.speaker == "user"
-        if not (hit.path.startswith("sessions/") and hit.session and hit.messages):
+        if hit.session is None or hit.messages is None:
             return
-        if is_mine or (hit.speaker == "assistant" and is_imported(hit.session)):
-            texts = [each.text for each in lines_of(hit.text)]
-            whole = " ".join(texts)
-            is_one = is_mine and len(whole) <= _LONGEST_LINE and not asks(whole)
-            for text in [whole] if is_one else texts:
-                if len(text) <= _LONGEST_LINE:
-                    yield _candidate(hit, text, hit.messages[0])
-
-
-def _candidate(hit: Hit, text: str, number: int) -> Candidate:
-    return Candidate(
-        hit.path,
-        text,
-        number,
-        hit.title,
-        hit.updated or "",
-        hit.score,
-        hit.relevance,
-        hit.explain.semantic,
-        told=hit.speaker if hit.session else "",
-    )
+        role = hit.speaker
+        if role == "assistant" and not is_imported(hit.session):
+            return
+        lines = [each.text for each in lines_of(hit.text)]
+        whole = " ".join(lines)
+        is_one = role == "user" and len(whole) <= _LONGEST_LINE and not asks(whole)
+        texts = [whole] if is_one else lines
+        for text in texts:
+            if len(text) <= _LONGEST_LINE:
+                yield Candidate(
+                    hit.path,
+                    text,
+                    hit.messages[0],
+                    hit.title,
+                    hit.updated or "",
+                    hit.score,
+                    hit.relevance,
+                    hit.explain.semantic,
+                    told=role,
+                )
 
 
 def _pieces(line: Line) -> Iterator[Line]:
@@ -206,5 +216,6 @@ def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
 
 def _title(hit: Hit, line: Line) -> str:
     heading = line.heading or hit.heading
-    is_part = heading and heading != hit.title and day_of(hit.path) is None and hit.path != MEMORY
-    return f"{hit.title}: {shorten(heading, 80)}" if is_part else hit.title
+    if heading and heading != hit.title and day_of(hit.path) is None:
+        return f"{hit.title}: {shorten(heading, 80)}"
+    return hit.title

@@ -14,7 +14,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.shipped.install import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
-from kbtui.workspace import files
+from kbtui.views import View
 from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"
@@ -43,12 +43,12 @@ class Skill:
         return f"- {self.name}: {shorten(self.description, 200)} (read {self.path})"
 
 
-def load_skills(layout: Layout) -> list[Skill]:
+def load_skills(layout: Layout, view: View) -> list[Skill]:
     """All skills of a workspace, and those that ship with kbtui unless it has its own of the name.
 
-    What can't be read is left out.
+    What can't be read, or isn't to be seen, is left out.
     """
-    own = {skill.name: skill for name in _folders(layout) if (skill := _read(layout, name))}
+    own = {skill.name: skill for name in _folders(layout) if (skill := _read(view, name))}
     shipped = [_parsed(name, "", shipped_skill(name)) for name in SKILLS if name not in own]
     return [*shipped, *(own[name] for name in sorted(own))]
 
@@ -60,10 +60,10 @@ def _folders(layout: Layout) -> list[str]:
         return []
 
 
-def _read(layout: Layout, name: str) -> Skill | None:
+def _read(view: View, name: str) -> Skill | None:
     path = f"skills/{name}/{_FILE}"
     try:
-        return _parsed(name, path, files.read_text(layout, path))
+        return _parsed(name, path, view.text(path))
     except KbtuiError:
         return None
 

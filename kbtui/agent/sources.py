@@ -36,10 +36,11 @@ class Source:
 
 
 class Sources:
-    """The numbered sources of one turn."""
+    """The numbered sources of one turn; `added` are the paths of all, in turn, known ones again."""
 
     def __init__(self) -> None:
         self._sources: list[Source] = []
+        self.added: list[str] = []
 
     @property
     def shown(self) -> tuple[Source, ...]:
@@ -55,6 +56,7 @@ class Sources:
         places: tuple[tuple[int, str], ...] = (),
     ) -> Source:
         """Number lines of a file; the same lines keep the number that they have."""
+        self.added.append(path)
         last = first + len(text_lines(text)) - 1
         for known in self._sources:
             if (known.path, known.first, known.last, known.text) == (path, first, last, text):

@@ -149,7 +149,7 @@ class _Work:
         rooms, memory = self._services, self._memory
         consolidator = Consolidator(
             memory.pending,
-            rooms.library,
+            rooms.seen_by,
             self._writer,
             memory.lock,
             lambda: self._model,

@@ -1,7 +1,7 @@
 """The workspace behind the protocol, opened when it is first needed, and its tools.
 
-The tools are the agent's own, run as for a model on another machine: nobody knows where a client
-sends what it reads. So private entries are not even named to it.
+The tools are the agent's own, but they see the workspace as `Audience.OTHER_AGENT` does: nobody
+knows where a client sends what it reads, so private entries are not even named to it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError,
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
-from kbtui.mcp_server.history_tools import HISTORY_TOOLS, history_tools
+from kbtui.mcp_server.history_tools import HISTORY_TOOLS
 from kbtui.mcp_server.lookup_tools import LOOKUP_TOOLS
 from kbtui.mcp_server.resources import Page, Resources
 from kbtui.memory.edits.editor import Editor
+from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.search.background import Watcher
 from kbtui.text import clean_line, shorten
+from kbtui.views import Audience
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
 
@@ -41,14 +43,11 @@ _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
 _CHANGES_WHAT_WAS_READ = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
 _BASE = "base_hash"
 _OF_CHAT = frozenset({"search", "read"})  # whose parts other agents know by names of their own
-# What is known of every tool without a workspace.
-_SHARED: tuple[Tool, ...] = (
+_TOOLS: tuple[Tool, ...] = (
     *LOOKUP_TOOLS,
     *(tool for tool in TOOLS if tool.spec.name not in _OF_CHAT),
-)
-_KNOWN: tuple[tuple[ToolSpec, bool], ...] = (
-    *((tool.spec, tool.writes) for tool in (*_SHARED, *CLIENT_TOOLS)),
-    *((tool.spec, tool.writes) for tool in HISTORY_TOOLS),
+    *CLIENT_TOOLS,
+    *HISTORY_TOOLS,
 )
 
 
@@ -77,9 +76,9 @@ class Backend:
     def offers(self) -> tuple[Offer, ...]:
         """The tools, always in the same order; this opens nothing."""
         return tuple(
-            Offer(_with_base(spec), writes, spec.name in _DESTRUCTIVE)
-            for spec, writes in _KNOWN
-            if not (self._read_only and writes)
+            Offer(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
+            for tool in _TOOLS
+            if not (self._read_only and tool.writes)
         )
 
     def check(self, name: str) -> None:
@@ -174,14 +173,16 @@ class _Opened:
         self._making = threading.Lock()
         self._has_searched = False
         # Made now, as two threads must not make them at once.
-        self._search, self._sessions, provenance = kb.search, kb.sessions, kb.provenance
+        self._search = kb.search
+        self._view = view = kb.seen_by(Audience.OTHER_AGENT)
+        _ = view.library, view.history, view.search, view.sessions
         self._asks = kb.settings.model_copy(
             update={"memory": kb.settings.memory.model_copy(update={"review": "ask"})}
         )
         self.keeping_up = KeepingUp(kb, kb.settings.search.sync_interval_seconds)
         self.resources = Resources(kb.workspace, kb.library, kb.settings.search.roots)
-        tools = (*_SHARED, *history_tools(kb.public_history, provenance), *CLIENT_TOOLS)
-        self.toolbox = Toolbox(tools)
+        self._provenance = ShownProvenance(kb.provenance, view)
+        self.toolbox = Toolbox(_TOOLS)
 
     def close(self) -> None:
         """Stop watching, and let go of the workspace."""
@@ -193,21 +194,15 @@ class _Opened:
         kb = self.kb
         settings = self._asks if tool in ALWAYS_PROPOSED else kb.settings
         return ToolContext(
-            workspace=kb.workspace,
-            history=kb.history,
-            library=kb.library,
-            search=self._search,
-            sessions=self._sessions,
+            view=self._view,
+            layout=kb.workspace,
             settings=settings,
             origin=Origin(turn=new_turn_id(), model=_name(client), batch=batch),
             sources=Sources(),
-            is_local=False,
-            session="",
-            message=0,
             find_editor=self._editor,
             actor=Actor.MCP,
-            names_private=False,
             recalls=kb.settings.mcp.search_conversations,
+            find_provenance=lambda: self._provenance,
         )
 
     def _editor(self) -> Editor:
@@ -263,10 +258,12 @@ def _checked_base(context: ToolContext, arguments: str) -> tuple[str, Outcome | 
     base, ref = str(given.pop(_BASE) or "").strip(), str(given.get("entry", ""))
     rest = json.dumps(given)
     try:
-        path = context.find_path("memory/MEMORY.md" if ref.lower() == "memory.md" else ref)
+        path = context.view.library.find_path(
+            "memory/MEMORY.md" if ref.lower() == "memory.md" else ref
+        )
         if not base:
             return rest, None
-        entry = context.shown.get(path)
+        entry = context.view.library.get(path)
     except KbtuiError:
         return rest, None
     if entry.blob == base.lower():

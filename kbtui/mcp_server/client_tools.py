@@ -14,7 +14,6 @@ from typing import Any
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
 from kbtui.agent.tools.writing import RenameEntry, write
-from kbtui.knowledge.entries.entry import parse_entry
 from kbtui.mcp_server.resources import address_of
 from kbtui.memory.edits.operations import delete_entry
 from kbtui.text import clean_line, counted
@@ -70,8 +69,9 @@ class Fetch:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Read it."""
-        path = checked_area(context.find_path(arguments["id"]), context.settings.search.roots)
-        entry = parse_entry(path, context.shown.read(path))
+        found = context.view.library.find_path(arguments["id"])
+        path = checked_area(found, context.settings.search.roots)
+        entry = context.view.library.get(path)
         known = {
             "type": entry.type or "",
             "tags": ", ".join(entry.tags),
@@ -104,7 +104,7 @@ class EntryLinks:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Follow them; nothing leads through an entry that may not be seen."""
-        start = context.find_path(arguments["entry"])
+        start = context.view.library.find_path(arguments["entry"])
         found: dict[str, dict[str, Any]] = {}
         edge = [start]
         for distance in range(1, max(1, min(arguments.get("depth", 1), 2)) + 1):
@@ -142,7 +142,7 @@ class MoveEntry:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Work out the move."""
-        path = context.find_path(arguments["entry"])
+        path = context.view.library.find_path(arguments["entry"])
         slug = short_name(path).rpartition("/")[2]
         folder = clean_line(arguments["category"]).strip("/").removeprefix("knowledge/")
         return RenameEntry().run(context, {"entry": path, "new_name": f"{folder}/{slug}"})
@@ -179,14 +179,14 @@ def _exactly(data: dict[str, Any], summary: str) -> ToolResult:
 
 def _neighbours(context: ToolContext, path: str) -> dict[str, str]:
     """The links of a file, out and in: by path, with the direction."""
-    links = {link.path: "to" for link in context.shown.outgoing(path) if link.path}
-    for back in context.shown.backlinks(path):
+    links = {link.path: "to" for link in context.view.library.outgoing(path) if link.path}
+    for back in context.view.library.backlinks(path):
         links[back.path] = "both" if back.path in links else "from"
     return links
 
 
 def _title(context: ToolContext, path: str) -> str:
-    info = context.shown.info(path)
+    info = context.view.library.info(path)
     return info.title if info is not None else short_name(path)
 
 

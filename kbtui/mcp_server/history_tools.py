@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +21,17 @@ from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.commit import Actor, Commit, describe
-from kbtui.knowledge.catalog.entry_index import is_catalogue
 from kbtui.text import clean_line, counted, moment, shorten
-from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
-    from kbtui.knowledge.library.public_history import PublicCommit, PublicHistory
-    from kbtui.memory.recall.provenance import Provenance, Why
+    from kbtui.knowledge.library.public_history import PublicCommit
+    from kbtui.memory.recall.provenance import Why
 
 _LIMIT = 20
 _MOST = 200
 _SHORT = 10
-_ALL = 1 << 62  # messages
-_WAS_PRIVATE = "The entry was private when it was written, so no more is told of it."
 
 
 class EntryHistory:
@@ -54,15 +49,13 @@ class EntryHistory:
     )
     writes = False
 
-    def __init__(self, history: PublicHistory) -> None:
-        self._history = history
-
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List them."""
+        history = context.view.history
         ref = arguments.get("entry", "")
-        path = self._history.find_path(ref) if ref else None
+        path = history.find_path(ref) if ref else None
         actor = Actor(arguments["actor"]) if "actor" in arguments else None
-        found = self._history.log(path, actor=actor, text=arguments.get("text") or None)
+        found = history.log(path, actor=actor, text=arguments.get("text") or None)
         limit = max(1, min(arguments.get("limit", _LIMIT), _MOST))
         shown = list(islice(found, limit))
         data = {
@@ -90,21 +83,19 @@ class ShowChange:
     )
     writes = False
 
-    def __init__(self, history: PublicHistory) -> None:
-        self._history = history
-
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Show it."""
-        shown = self._history.commit(arguments["commit"].strip())
-        diffs = self._history.diffs(shown)
+        history = context.view.history
+        shown = history.commit(arguments["commit"].strip())
+        diffs = history.diffs(shown)
         if arguments.get("entry"):
-            path = self._history.find_path(arguments["entry"])
+            path = history.find_path(arguments["entry"])
             diffs = tuple(each for each in diffs if path in {each.path, each.old_path})
             if not diffs:
                 raise NotFoundError(
                     f"That change didn't touch {short_name(path)}.", f"It says: {shown.subject}"
                 )
-        patch = cap(as_patch(diffs, context.workspace.file))
+        patch = cap(as_patch(diffs, context.layout.file))
         head = _line(shown, context)
         parts = [head, shown.reason, quoted(patch)] if shown.reason else [head, quoted(patch)]
         data = {**_described(shown, context), "diff": patch}
@@ -124,31 +115,13 @@ class ExplainLine:
     )
     writes = False
 
-    def __init__(self, history: PublicHistory, provenance: Provenance) -> None:
-        self._history = history
-        self._provenance = provenance
-
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Find out."""
-        path = context.find_path(arguments["entry"])
-        why = self._provenance.why(path, arguments["line"])
-        if not _may_tell(context, path, why.text):
-            raise NotFoundError(f"{short_name(path)} has no line {arguments['line']}.")
-        may_tell = all(map(self._history.may_tell_of, (why.origin, *why.before)))
-        is_private = any(message.meta.get("private") for message in why.messages)
-        title = "" if context.drew_on_private(why.session, (0, _ALL)) else why.title
-        if not may_tell:
-            title = ""
-            why = replace(why, commit=None, messages=(), archives=(), note=_WAS_PRIVATE)
-        elif is_private:
-            note = why.note + " What was said there drew on a private entry, so it isn't shown."
-            why = replace(why, messages=(), archives=(), note=note)
-        shown = self._commit(why.commit)
-        archives = [
-            each
-            for each in why.archives
-            if not context.drew_on_private(each.session, each.messages)
-        ]
+        if context.find_provenance is None:
+            raise RefusedError("Nobody knows here where lines come from.")
+        path = context.view.library.find_path(arguments["entry"])
+        why = context.find_provenance().why(path, arguments["line"])
+        shown = _commit(context, why.commit)
         data = {
             "path": path,
             "line": why.line,
@@ -156,19 +129,11 @@ class ExplainLine:
             "actor": why.origin.actor.value,
             "note": why.note,
             "commit": _described(shown, context) if shown else None,
-            "session": title or None,
+            "session": why.title or None,
             "messages": _said(why),
-            "archive": [clean_line(entry.content) for entry in archives[:3]],
+            "archive": [clean_line(entry.content) for entry in why.archives[:3]],
         }
         return ToolResult(_in_words(data, shown, context), why.note, data=data)
-
-    def _commit(self, commit: Commit | None) -> PublicCommit | None:
-        if commit is None:
-            return None
-        try:
-            return self._history.commit(commit.id)
-        except NotFoundError:
-            return None
 
 
 class UndoChange:
@@ -183,27 +148,20 @@ class UndoChange:
     )
     writes = True
 
-    def __init__(self, history: PublicHistory) -> None:
-        self._history = history
-
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Undo it."""
-        shown = self._history.commit(arguments["commit"].strip())
+        history = context.view.history
+        shown = history.commit(arguments["commit"].strip())
         commit = shown.commit
         if not _is_own(commit, context):
             raise RefusedError(
                 f"The change {commit.id[:_SHORT]} isn't yours: {_who(commit)} made it.",
                 f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
             )
-        if not shown.is_whole:
-            raise RefusedError(
-                f"The change {commit.id[:_SHORT]} can't be undone from here.",
-                f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
-            )
         try:
             waiting: list[Change] = []
-            undone = context.history.undo(
-                commit.id,
+            undone = history.undo(
+                shown,
                 actor=context.actor,
                 origin=context.origin,
                 sink=waiting.append if is_reviewed(context) else None,
@@ -216,23 +174,22 @@ class UndoChange:
             ) from error
         if undone is None:
             return propose(context, waiting[0])
-        done = describe(tuple(c for c in undone.paths if not context.conceals(c.path)))
+        done = describe(tuple(c for c in undone.paths if not context.view.conceals(c.path)))
         data = {"undone": commit.id}
         said = f"Undone: {shown.subject}. Now {done}."
         return ToolResult(said, f"undone: {done}", commit=undone, data=data)
 
 
-HISTORY_TOOLS = (EntryHistory, ShowChange, ExplainLine, UndoChange)
+HISTORY_TOOLS: tuple[Tool, ...] = (EntryHistory(), ShowChange(), ExplainLine(), UndoChange())
 
 
-def history_tools(history: PublicHistory, provenance: Provenance) -> tuple[Tool, ...]:
-    """The tools for one open workspace."""
-    return (
-        EntryHistory(history),
-        ShowChange(history),
-        ExplainLine(history, provenance),
-        UndoChange(history),
-    )
+def _commit(context: ToolContext, commit: Commit | None) -> PublicCommit | None:
+    if commit is None:
+        return None
+    try:
+        return context.view.history.commit(commit.id)
+    except NotFoundError:
+        return None
 
 
 def _is_own(commit: Commit, context: ToolContext) -> bool:
@@ -280,14 +237,6 @@ def _said(why: Why) -> list[dict[str, Any]]:
         }
         for each in telling[:12]
     ]
-
-
-def _may_tell(context: ToolContext, path: str, line: str) -> bool:
-    """True unless it is a line of a catalogue that is about a private entry."""
-    if context.is_local or not is_catalogue(path):
-        return True
-    text = files.text_of(files.read_bytes(context.workspace, path))
-    return line.strip() in map(str.strip, context.shown_text(path, text).splitlines())
 
 
 def _in_words(data: Mapping[str, Any], shown: PublicCommit | None, context: ToolContext) -> str:

@@ -73,7 +73,7 @@ class ReadEntry:
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """Read it."""
-        path = context.find_path(arguments["entry"])
+        path = context.view.library.find_path(arguments["entry"])
         return read_entry(context, path, max(1, arguments.get("from_line", 1)))
 
 

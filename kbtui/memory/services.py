@@ -11,6 +11,7 @@ from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
+from kbtui.views import Audience, View
 from kbtui.workspace.layout import Workspace
 
 
@@ -26,3 +27,7 @@ class Services:
     sessions: SessionStore
     models: ModelRegistry
     archive: Archive
+
+    def seen_by(self, audience: Audience) -> View:
+        """The workspace as somebody may see it."""
+        return View(self, audience)

@@ -65,6 +65,11 @@ class SessionMessage:
     interrupted: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    @property
+    def drew_on_private(self) -> bool:
+        """True if what only models on this machine may read was shown before it was said."""
+        return bool(self.meta.get("private"))
+
     def as_prompt(self) -> Message:
         """The message as a model is told it."""
         return Message(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)

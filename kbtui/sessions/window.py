@@ -41,14 +41,13 @@ def session_window(
     *,
     most_tokens: int,
     most_messages: int | None = None,
-    is_local: bool,
 ) -> SessionWindow:
     """What a prompt with room for `most_tokens` holds of a session; it begins with the user.
 
     Turns are there or left out whole, so that no call is parted from its result; the newest always
     is there. With one turn more the beginning is the same, until the room is full.
     """
-    turns = [_Turn.of(each, is_local=is_local) for each in _turns(messages)]
+    turns = [_Turn.of(each) for each in _turns(messages)]
     most = math.inf if most_messages is None else most_messages
     first = short = tokens = number = 0
     for end, turn in enumerate(turns, 1):
@@ -87,8 +86,8 @@ class _Turn:
     short_tokens: int
 
     @classmethod
-    def of(cls, stored: Sequence[SessionMessage], *, is_local: bool) -> _Turn:
-        whole = tuple(_sound(stored, is_local=is_local))
+    def of(cls, stored: Sequence[SessionMessage]) -> _Turn:
+        whole = tuple(_sound(stored))
         short = tuple(_in_short(each) if each.role == "tool" else each for each in whole)
         return cls(tuple(stored), whole, short, prompt_tokens(whole), prompt_tokens(short))
 
@@ -111,17 +110,15 @@ def _in_short(result: Message) -> Message:
     return result if line == said else replace(result, content=f"{line}\n[the rest is left out]")
 
 
-def _sound(turn: Sequence[SessionMessage], *, is_local: bool) -> Iterator[Message]:
+def _sound(turn: Sequence[SessionMessage]) -> Iterator[Message]:
     """A turn in which every tool call has its result right behind it, and nothing else is odd."""
-    results = {
-        each.tool_call_id: _shown(each, is_local=is_local) for each in turn if each.role == "tool"
-    }
+    results = {each.tool_call_id: each.as_prompt() for each in turn if each.role == "tool"}
     last: Message | None = None
     for stored in turn:
         if stored.role == "tool" or any(call.name == KEEP for call in stored.tool_calls):
             # A model that is shown a call which it can't make writes such calls into its answers.
             continue
-        message = _shown(stored, is_local=is_local)
+        message = stored.as_prompt()
         if not message.content and not message.tool_calls:
             continue
         yield (last := message)
@@ -134,11 +131,9 @@ def _sound(turn: Sequence[SessionMessage], *, is_local: bool) -> Iterator[Messag
         yield Message("assistant", DONE if wrote else "[no answer: the turn was interrupted]")
 
 
-def _shown(stored: SessionMessage, *, is_local: bool) -> Message:
-    message = stored.as_prompt()
-    if stored.meta.get("private") and not is_local:
-        message = replace(message, content=WITHHELD)
-        if message.tool_calls:
-            calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
-            message = replace(message, tool_calls=calls)
-    return message
+def withheld(message: SessionMessage) -> SessionMessage:
+    """A message as other models than those on this machine are told it."""
+    if not message.drew_on_private:
+        return message
+    calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
+    return replace(message, content=WITHHELD, tool_calls=calls)

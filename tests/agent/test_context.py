@@ -19,6 +19,7 @@ from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
 from kbtui.sessions.window import session_window
+from kbtui.views import Audience
 from tests.agent.conftest import assert_sound
 
 if TYPE_CHECKING:
@@ -382,9 +383,10 @@ def test_an_attachment_that_is_too_long_is_cut_at_a_line_and_says_so(kb: Knowled
 
 
 def test_a_skill_of_the_workspace_takes_the_place_of_the_shipped_one(kb: KnowledgeBase) -> None:
-    assert [(skill.name, skill.always) for skill in load_skills(kb.workspace)] == [
-        ("knowledge-base", True)
-    ]
+    assert [
+        (skill.name, skill.always)
+        for skill in load_skills(kb.workspace, kb.seen_by(Audience.OWN_MODEL))
+    ] == [("knowledge-base", True)]
     assert "Only a tool call writes" in parts_of(prompt_of(kb))["skills"]
     folder = kb.workspace.skills / "knowledge-base"
     folder.mkdir(exist_ok=True)
@@ -417,7 +419,7 @@ TALK = [
 def window(
     messages: list[SessionMessage], number: int = 100, tokens: int = 10_000
 ) -> list[Message]:
-    shown = session_window(messages, most_messages=number, most_tokens=tokens, is_local=True)
+    shown = session_window(messages, most_messages=number, most_tokens=tokens)
     return list(shown.messages)
 
 
@@ -474,9 +476,8 @@ def test_a_name_that_no_entry_has_stands_for_the_lines_that_have_it(kb: Knowledg
         for text in (reference("names/Silke Brandt"), "@names/Silke")
         for each in attachments_of(
             f"Who is {text}",
+            kb.seen_by(Audience.MODEL_ELSEWHERE),
             kb.workspace,
-            kb.library,
-            is_local=False,
             lines_naming=agent._lines_naming,
         )
     ]

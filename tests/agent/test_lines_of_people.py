@@ -15,6 +15,7 @@ from kbtui.history.objects.commit import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.models.port import ToolCall
+from kbtui.views import Audience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,8 +85,9 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 def live(kb: KnowledgeBase, said: str) -> Callable[[str, dict[str, Any]], Outcome]:
     context = ToolContext(
-        *(kb.workspace, kb.history, kb.library, kb.search, kb.sessions, kb.settings),
-        *(Origin(), Sources(), True, "", 0, lambda: kb.memory.editor, said),
+        *(kb.seen_by(Audience.OWN_MODEL), kb.workspace, kb.settings, Origin(), Sources()),
+        find_editor=lambda: kb.memory.editor,
+        said=said,
     )
 
     def run(name: str, arguments: dict[str, Any]) -> Outcome:

@@ -11,6 +11,7 @@ import pytest
 from kbtui.errors import ModelError
 from kbtui.memory.consolidation.ask import Condenser
 from kbtui.memory.consolidation.page import Page
+from kbtui.views import Audience
 from kbtui.workspace.layout import conflict_copy_of
 from tests.agent.conftest import Remote, ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call
@@ -257,7 +258,9 @@ async def test_private_notes_are_not_shown_to_a_remote_model_that_makes_memory(
         for model in (model_at(server), Remote(model_at(server))):
             server.enqueue(*(Reply("No.") for _ in range(9)))
             with pytest.raises(ModelError):
-                await Condenser(model, kb.library, 500).extract(page, "- memory-secret", ())
+                await Condenser(model, kb.seen_by(Audience.of(model)), 500).extract(
+                    page, "- memory-secret", ()
+                )
             sent.append(json.dumps(server.prompts[-1].body))
     assert "memory-secret" in sent[0]
     assert "memory-secret" not in sent[1]

@@ -15,6 +15,7 @@ from kbtui.agent.tools.toolbox import Outcome, Toolbox
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall, estimate_tokens
+from kbtui.views import Audience
 
 if TYPE_CHECKING:
     from kbtui.sessions.store import Session
@@ -26,15 +27,11 @@ class Tools:
     def __init__(self, kb: KnowledgeBase, session: Session) -> None:
         self.kb = kb
         self.context = ToolContext(
+            kb.seen_by(Audience.OWN_MODEL),
             kb.workspace,
-            kb.history,
-            kb.library,
-            kb.search,
-            kb.sessions,
             kb.settings,
             Origin(session.id, (1, 1), "t1", "model"),
             Sources(),
-            True,
             session.id,
             1,
             lambda: kb.memory.editor,

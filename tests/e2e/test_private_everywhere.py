@@ -8,10 +8,12 @@ them, else its row asks too little to show anything.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -21,11 +23,15 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+import kbtui
+from kbtui.agent import recall
+from kbtui.agent.attachments import attachments_of
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import TOOLS, Toolbox
+from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
 from kbtui.cli.export import export
-from kbtui.cli.root import run
+from kbtui.cli.root import cli, run
+from kbtui.errors import ConfigurationError
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -33,12 +39,15 @@ from kbtui.mcp_server.resources import address_of
 from kbtui.mcp_server.server import PROMPTS, make_server
 from kbtui.models import litellm_model
 from kbtui.models.port import ToolCall
+from kbtui.views import Audience
 from tests.agent.conftest import Remote, ask, model_at
-from tests.scripted_server import Reply, ScriptedServer
+from tests.patience import PATIENCE
+from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from pathlib import Path
+
+    from kbtui.sessions.store import Session
 
 # Of each private note there are two words that stand in no other; who asks by one, is told by the
 # other. A name of one holds a third.
@@ -84,7 +93,7 @@ class World:
             SETTINGS if private else SETTINGS.replace("private_paths", "private_paths = [] #")
         )
         (root / "kbtui.toml").write_text(settings)
-        recalled = {"mcp": {"search_conversations": True}}
+        recalled = {"mcp": {"search_conversations": True}, "context": {"memory_window": 4}}
         self.kb = kb = KnowledgeBase.open(root, create=True, overrides=recalled)
         kb.library.create("topic", "Zoo", body=f"The {PUBLIC} sleeps at noon.", tags=["zoo"])
         kb.library.create("person", "Keeper", body=f"Feeds the {PUBLIC}. See [[topics/zoo]].")
@@ -97,7 +106,8 @@ class World:
         kb.history.adopt(settle=0)
         self._once_private()
         kb.library.refresh()
-        self.session = self._talk()
+        self.talk = self._talk()
+        self.session = self.talk.id
         kb.search.sync()
 
     def write(self, path: str, data: bytes) -> None:
@@ -144,24 +154,26 @@ class World:
         self.paths += [f"{BOX}/hiddenname11.md", "knowledge/topics/hiddenname13.md"]
         self.paths += [f"knowledge/topics/open{n}.md" for n in (11, 12, 14)]
 
-    def _talk(self) -> str:
+    def _talk(self) -> Session:
         """A conversation that drew on a private note, and an entry that was made in it."""
         talk = self.kb.sessions.create("test")
         drew = {"private": [f"{BOX}/hiddenname01.md"]} if self.private else {}
         talk.append("user", "When does it sleep?", turn="t1")
         talk.append("assistant", "The walrus15 sleeps as the sealion15 does.", turn="t1", meta=drew)
+        for n in range(2, 6):  # the first turn leaves a prompt
+            talk.append("user", f"And what is {n} and {n}?", turn=f"t{n}")
+            talk.append("assistant", f"That makes {2 * n}.", turn=f"t{n}")
         origin = Origin(talk.id, (1, 2), "t1", "local")
         self.kb.library.create(
             "fact", "Sleep", body="There is sleep.", actor=Actor.AGENT, origin=origin
         )
-        return talk.id
+        return talk
 
-    def context(self) -> ToolContext:
-        """That of a model on another machine."""
+    def context(self, audience: Audience) -> ToolContext:
         kb = self.kb
         return ToolContext(
-            *(kb.workspace, kb.history, kb.library, kb.search, kb.sessions, kb.settings),
-            *(Origin(), Sources(), False, "", 0, lambda: kb.memory.editor),
+            *(kb.seen_by(audience), kb.workspace, kb.settings),
+            *(Origin(), Sources(), "", 0, lambda: kb.memory.editor),
         )
 
     def each(self, value: str) -> list[str]:
@@ -375,12 +387,29 @@ def _no_workspace() -> KnowledgeBase:
 
 def test_no_tool_of_the_agent_tells_a_model_elsewhere(world: World) -> None:
     heard, toolbox = Heard(world), Toolbox()
-    context = world.context()
+    context = world.context(Audience.MODEL_ELSEWHERE)
     for name in sorted(AGENT, key=_order):
         for arguments in _calls(world, AGENT[name]):
             done = toolbox.run(ToolCall("c", name, json.dumps(arguments)), context)
-            heard.add(name, json.dumps([done.output, done.summary, dict(done.data)]), arguments)
+            heard.add(name, _told(done), arguments)
     heard.check(SILENT)
+
+
+def _told(done: Outcome) -> str:
+    return json.dumps([done.output, done.summary, dict(done.data)])
+
+
+def test_what_a_tool_tells_a_model_here_of_private_notes_is_marked(tmp_path: Path) -> None:
+    world, toolbox = World(tmp_path / "notes", private=True), Toolbox()
+    context, unmarked, marked = world.context(Audience.OWN_MODEL), [], set()
+    for name in sorted(AGENT, key=_order):
+        for arguments in _calls(world, AGENT[name]):
+            done = toolbox.run(ToolCall("c", name, json.dumps(arguments)), context)
+            if MARKS.search(_without(done.output, arguments)) and done.ok:
+                (marked.add(name) if done.private else unmarked.append((name, arguments)))
+    world.kb.close()
+    assert unmarked == []
+    assert marked >= {"search", "list_entries", "read", "grep"}
 
 
 class Client:
@@ -512,13 +541,131 @@ def test_no_export_takes_along_what_is_private(
     heard.check({"output"})
 
 
-async def test_no_prompt_tells_a_model_elsewhere(world: World) -> None:
+# What asks a model, by its file, with the tests below that see what it is told.
+ASKING = {
+    "agent/turn.py": "test_no_prompt_tells_a_model_elsewhere",
+    "memory/consolidation/ask.py": "test_no_prompt_of_the_memory_tells_a_model_elsewhere",
+    "memory/dream/dream.py": "test_no_prompt_of_the_memory_tells_a_model_elsewhere",
+}
+# These pass prompts of others on, or have one of their own words alone.
+PASSING_ON = {
+    *("agent/refit.py", "importers/remembering.py", "memory/background/budget.py"),
+    *("maintenance/demo.py", "maintenance/setup.py", "models/roles.py"),
+}
+
+
+def _asks_a_model(tree: ast.AST) -> bool:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="ask_tool")):
+                return True
+            case ast.Call(func=ast.Attribute(value=of, attr="complete" | "stream")):
+                if "model" in ast.unparse(of) or ast.unparse(of) in {"self", "super()"}:
+                    return True
+    return False
+
+
+def test_each_file_that_asks_a_model_is_known() -> None:
+    root = Path(kbtui.__file__).parent
+    asking = {
+        file.relative_to(root).as_posix()
+        for file in root.rglob("*.py")
+        if _asks_a_model(ast.parse(file.read_text()))
+    }
+    assert asking == {*ASKING} | PASSING_ON
+    assert {*ASKING.values()} <= {*globals()}
+
+
+_PARTS = {
+    "recalled": re.compile(r"# Found for this message\n.*?</data", re.DOTALL),
+    "earlier": re.compile(r"# Earlier in this conversation\n.*?</data", re.DOTALL),
+    "attached": re.compile(r"<attachment .*?</attachment>", re.DOTALL),
+}
+
+
+async def test_no_prompt_tells_a_model_elsewhere(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "WAIT_SECONDS", PATIENCE)
     litellm_model.warm_up()
-    heard, session = Heard(world), world.kb.sessions.create("test")
+    heard = Heard(world)
     said = "What sleeps at noon? " + " ".join(f'@"{each}"' for each in world.each("NOTE"))
+    asked = (said, "And what does Quiet One say of it?")
     with ScriptedServer([Reply("I don't know."), Reply("Nor now.")]) as server:
-        for text in (said, "And what does Quiet One say of it?"):
-            await ask(world.kb, session, text, Remote(model_at(server)))
-        told = json.dumps([request.body for request in server.prompts])
-    heard.add("prompts", told, {"said": world.each("NOTE")})
+        for text in asked:
+            await ask(world.kb, world.talk, text, Remote(model_at(server)))
+        prompts = [request.messages for request in server.prompts]
+    asked_with = {"said": [*world.each("NOTE"), *asked]}
+    heard.add("prompts", json.dumps(prompts), asked_with)
+    told = "\n".join(message["content"] for prompt in prompts for message in prompt)
+    for way, part in _PARTS.items():
+        heard.add(way, "\n".join(part.findall(told)), asked_with)
     heard.check()
+
+
+async def test_an_attached_note_is_called_as_it_was_typed(tmp_path: Path) -> None:
+    world = World(tmp_path / "notes", private=True)
+    view = world.kb.seen_by(Audience.MODEL_ELSEWHERE)
+    found = attachments_of('What says @"Quiet One"?', view, world.kb.workspace)
+    world.kb.close()
+    assert [(each.path, each.text) for each in found] == [("Quiet One", "")]
+
+
+async def test_no_prompt_of_the_memory_tells_a_model_elsewhere(world: World) -> None:
+    """Condensing and Dream, which are shown what is known of the names that were said."""
+    litellm_model.warm_up()
+    kb, heard = world.kb, Heard(world)
+    names = [each for each in world.each("NOTE") if "/" not in each]
+    named = f"What of {', '.join(names)}, Zoo and Keeper? Remember them."
+    for text in (named, "They are fine."):
+        world.talk.append("user", text, turn="t9")
+        world.talk.append("assistant", "All right.", turn="t9")
+    world.talk.close()
+    kept = call("save_memory", history_entry=named, memory_update="", title="Zoo")
+    with ScriptedServer() as server:
+        remote = Remote(model_at(server))
+        for way, job in (
+            ("condensing", lambda: kb.memory.consolidator.run(world.session, everything=True)),
+            ("dream", lambda: kb.memory.dream.run(model=remote)),
+        ):
+            kb.memory.consolidator.model = lambda: remote
+            before = len(server.prompts)
+            server.enqueue(*(Reply(tool_calls=[kept]) for _ in range(6)))
+            await job()
+            prompts = [request.messages for request in server.prompts[before:]]
+            assert prompts
+            heard.add(way, json.dumps(prompts), {"said": [*world.each("NOTE"), named]})
+    heard.check()
+
+
+@pytest.mark.parametrize("root", ["sessions", "sessions/2026", ".kbtui", "../elsewhere"])
+def test_no_settings_open_conversations_and_the_like_to_a_search(tmp_path: Path, root: str) -> None:
+    KnowledgeBase.open(tmp_path / "notes", create=True).close()
+    (tmp_path / "notes/kbtui.toml").write_text(f'[search]\nroots = ["{root}"]\n')
+    with pytest.raises(ConfigurationError):
+        KnowledgeBase.open(tmp_path / "notes")
+
+
+# Commands that send something of a workspace elsewhere, with what shows that it holds nothing
+# private; all others show it to the person whose it is.
+ELSEWHERE = {
+    "ask": test_no_prompt_tells_a_model_elsewhere,
+    "chat": test_no_prompt_tells_a_model_elsewhere,
+    "consolidate": test_no_prompt_of_the_memory_tells_a_model_elsewhere,
+    "dream": test_no_prompt_of_the_memory_tells_a_model_elsewhere,
+    "export": test_no_export_takes_along_what_is_private,
+    "import": test_no_prompt_of_the_memory_tells_a_model_elsewhere,
+    "mcp": test_no_tool_of_the_server_tells_a_client,
+}
+# A person's own machines and remotes, which hold the whole history.
+OWN = {"sync", "git"}
+HERE = {
+    *("audit", "check", "completion", "config", "delete", "diff", "doctor", "dream-log"),
+    *("dream-restore", "edit", "forget", "help", "inbox", "init", "links", "list", "log", "new"),
+    *("purge", "reindex", "remember", "rename", "restore", "search", "sessions", "setup", "show"),
+    *("undo", "why", "workspaces"),
+}
+
+
+def test_each_command_is_known_to_stay_here_or_has_a_row() -> None:
+    assert set(cli.commands) == {*ELSEWHERE} | OWN | HERE

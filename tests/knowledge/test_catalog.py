@@ -140,8 +140,8 @@ def test_a_private_entry_is_named_but_not_described(room: Room) -> None:
     room.adopt()
     assert "- pin: (private)" in _lines(room)
     assert "1234" not in room.text(INDEX)
-    assert "1234" not in room.library.prompt_index("pin", 500, _count, show_private=False)
-    assert "1234" in room.library.prompt_index("pin", 500, _count, show_private=True)
+    assert "1234" not in room.library.prompt_index("pin", 500, _count, room.library.public)
+    assert "1234" in room.library.prompt_index("pin", 500, _count)
 
 
 def test_what_an_entry_says_cannot_end_the_block(room: Room) -> None:

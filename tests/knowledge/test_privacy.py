@@ -22,6 +22,7 @@ from kbtui.models.port import ToolCall
 from kbtui.search.embedding.prepared import ConfiguredModel
 from kbtui.search.index.markdown import read_properties
 from kbtui.settings import RoleSettings, SearchSettings
+from kbtui.views import Audience
 from kbtui.workspace.layout import short_name
 from tests.search.fakes import WordEmbedder
 
@@ -184,8 +185,8 @@ class Shelf:
     def context(self) -> ToolContext:
         kb = self.kb
         return ToolContext(
-            *(kb.workspace, kb.history, kb.library, kb.search, kb.sessions, kb.settings),
-            *(Origin(), Sources(), False, "", 0, lambda: kb.memory.editor),
+            *(kb.seen_by(Audience.MODEL_ELSEWHERE), kb.workspace, kb.settings),
+            *(Origin(), Sources(), "", 0, lambda: kb.memory.editor),
         )
 
     def leaks(self, told: str, *, but: str = "") -> list[str]:
@@ -239,13 +240,14 @@ class Ways:
 @pytest.mark.slow
 def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shelf) -> None:
     kb, ways = shelf.kb, Ways(shelf)
+    seen = kb.seen_by(Audience.MODEL_ELSEWHERE)
     assert [path for path in shelf.paths if not kb.library.is_private(path)] == []
     for path, word in shelf.paths.items():
         ways.ask("read", path=path)
         ways.ask("read", path=path)
         ways.ask("grep", pattern=word)
         ways.ask("edit_entry", entry=path, old=word[:5], new="x")
-        found = attachments_of(f'@"{path}"', kb.workspace, kb.library, is_local=False)
+        found = attachments_of(f'@"{path}"', seen, kb.workspace)
         ways.check("attachment", path, "".join(each.text for each in found))
         ways.mcp("fetch", id=path)
         if path.endswith("00.md"):
@@ -259,7 +261,7 @@ def test_nothing_private_goes_out_in_any_spelling_or_copy_by_any_way(shelf: Shel
     ways.ask("read", path="slugthattell")
     ways.ask("read", path="zoo")  # all of them link to it
     ways.ask("rename_entry", entry="zoo", new_name="Park")
-    index = kb.library.prompt_index("walrus sleeps", 4000, len, show_private=False)
+    index = kb.seen_by(Audience.MODEL_ELSEWHERE).catalogue("walrus sleeps", 4000, len)
     ways.check("prompt", "index", index)
     ways.check("catalogue", "text", kb.library.catalog.public_text("knowledge/INDEX.md", ""))
     said = (kb.workspace.knowledge / "INDEX.md").read_text()
@@ -384,7 +386,7 @@ def test_an_embedding_model_elsewhere_is_sent_nothing_private(
     assert "Animals." in sent
     assert shelf.leaks(sent) == []
     # What a model here asks may come of what it has read.
-    local = replace(shelf.context(), is_local=True)
+    local = replace(shelf.context(), view=kb.seen_by(Audience.OWN_MODEL))
     Toolbox().run(ToolCall("c", "search", '{"query": "walrus0001 noon"}'), local)
     assert shelf.leaks("\n".join(model.sent)) == []
     assert not kb.search.search("penguin", sendable=False).semantic

@@ -79,12 +79,8 @@ def until(condition: Callable[[], object]) -> None:
 def test_session_rolling_window_by_messages_and_by_tokens(tmp_path: Path) -> None:
     with opened(tmp_path / "notes", context={"memory_window": 8}) as kb:
         session = talk(kb, 2)
-        by_messages = session_window(
-            session.messages, most_messages=4, most_tokens=9999, is_local=True
-        )
-        by_tokens = session_window(
-            session.messages, most_messages=99, most_tokens=40, is_local=True
-        )
+        by_messages = session_window(session.messages, most_messages=4, most_tokens=9999)
+        by_tokens = session_window(session.messages, most_messages=99, most_tokens=40)
         assert 0 < len(by_messages.messages) <= 4
         assert 0 < len(by_tokens.messages) < 16
         outcome = condensed(kb, session, everything=False)

@@ -15,20 +15,16 @@ from typing import Any, Protocol
 
 from kbtui.agent.sources import Sources
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.history.history import History
 from kbtui.history.objects.commit import Actor, Commit, Origin
-from kbtui.knowledge.catalog.entry_index import is_catalogue
-from kbtui.knowledge.library.library import Library
-from kbtui.knowledge.library.reader import Reader
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
-from kbtui.search.search_index import SearchIndex
-from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
+from kbtui.views import View
 from kbtui.workspace import files
-from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout, Workspace
+from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout
 
 MOST_TOKENS = 4_000
 _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
@@ -38,17 +34,17 @@ _DAY = re.compile(r"\d{4}(-\d{1,2}){0,2}")
 class ToolResult:
     """The result of a tool: `output` for the model, `summary` in one line for people.
 
-    `private` holds the paths of private entries whose text is in the output, `commit` is what a
-    write made, `proposal` the id of what waits in the inbox instead, `data` the output for a
-    program to read.
+    `commit` is what a write made, `proposal` the id of what waits in the inbox instead, `data` the
+    output for a program to read. Each file that the output tells of is named in `data` or `about`,
+    or has been added to the sources.
     """
 
     output: str
     summary: str
-    private: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     commit: Commit | None = None
     proposal: str = ""
+    about: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -56,9 +52,11 @@ class ToolContext:
     """All that a tool may use, for one turn.
 
     Attributes:
+        view: The workspace as whoever is answered may see it: all that a tool reads, it asks here.
+        layout: Which file a path is.
+        settings: Those of the workspace.
         origin: Where changes of this turn come from.
         sources: What may be cited.
-        is_local: The model runs on this machine, so that it may read private entries.
         session: The session that the turn belongs to.
         message: The user's message that the turn answers.
         find_editor: Gives the edit engine; without it nothing can be written.
@@ -66,104 +64,30 @@ class ToolContext:
         said_at: When they said it; None: now.
         actor: Who asks, for what is written.
         now: The clock, in the user's time zone.
-        names_private: Whoever mustn't see what a private entry says may know that it is there.
         recalls: Earlier conversations may be searched.
         most_tokens: So long a result may be.
         find_ground: Gives what may be written without a person's decision; None: all of it.
         attached: The files that the user's message refers to, and their texts as they are shown.
+        find_provenance: Tells where lines come from.
     """
 
-    workspace: Workspace
-    history: History
-    library: Library
-    search: SearchIndex
-    sessions: SessionStore
+    view: View
+    layout: Layout
     settings: Settings
     origin: Origin
     sources: Sources
-    is_local: bool
-    session: str
-    message: int
+    session: str = ""
+    message: int = 0
     find_editor: Callable[[], Editor] | None = None
     said: str = ""
     actor: Actor = Actor.AGENT
     now: Callable[[], datetime] = lambda: datetime.now().astimezone()
     said_at: datetime | None = None
-    names_private: bool = True
     recalls: bool = True
     most_tokens: int = MOST_TOKENS
     find_ground: Callable[[], Ground] | None = None
     attached: Sequence[tuple[str, str]] = ()
-
-    @property
-    def shown(self) -> Reader:
-        """The library without what the model of this turn must not see."""
-        return self.library if self.is_local else self.library.public
-
-    @property
-    def unseen(self) -> int:
-        """How many entries there are that aren't shown, if that may be known."""
-        return len(self.library.infos()) - len(self.shown.infos()) if self.names_private else 0
-
-    def check_shown(self, path: str) -> None:
-        """See that a file may be shown.
-
-        Raises:
-            RefusedError: it is private.
-            NotFoundError: it is, and whoever asks must not even know that it is there.
-        """
-        if not self.is_hidden(path):
-            return
-        raise hidden(path) if self.names_private else not_there(path)
-
-    def is_private(self, path: str) -> bool:
-        """True if a file is for local models only."""
-        return self.library.is_private(path)
-
-    def drew_on_private(self, session: str | None, messages: tuple[int, int] | None) -> bool:
-        """True if a conversation drew on a private entry between two of its messages."""
-        if not session or messages is None:
-            return False
-        first, last = messages
-        try:
-            found = self.sessions.read(session)
-        except NotFoundError:
-            return False
-        return any(first <= each.id <= last and each.meta.get("private") for each in found)
-
-    @property
-    def has_private(self) -> bool:
-        """True if there are entries for local models only."""
-        return any(info.private for info in self.library.infos())
-
-    def is_hidden(self, path: str) -> bool:
-        """True if the model of this turn must not see what a file says."""
-        return not self.is_local and self.is_private(path)
-
-    def conceals(self, path: str) -> bool:
-        """True if whoever asks must not even know that a file is there."""
-        return not self.names_private and self.is_hidden(path)
-
-    def shown_text(self, path: str, text: str) -> str:
-        """The text of a file for whoever asks: a catalogue, nothing of what private entries say."""
-        return self.library.catalog.public_text(path, text) if is_catalogue(path) else text
-
-    def find_path(self, ref: str) -> str:
-        """The path of an entry by any name of it; what is concealed isn't found.
-
-        Raises:
-            NotFoundError: nothing is called so.
-            RefusedError: what is called so is private; its other names aren't told.
-            UsageError: several are.
-        """
-        if self.is_local:
-            return self.library.find_path(ref)
-        try:
-            return self.library.public.find_path(ref)
-        except NotFoundError:
-            if not self.names_private or self.library.named(ref) is None:
-                raise
-            raise hidden(clean_line(ref)) from None
+    find_provenance: Callable[[], ShownProvenance] | None = None
 
 
 class Tool(Protocol):
@@ -241,14 +165,6 @@ def flag(description: str) -> dict[str, Any]:
 def error_text(error: KbtuiError) -> str:
     """An error as the model is told it."""
     return f"Error: {error.for_models}"
-
-
-def hidden(name: str) -> RefusedError:
-    """Refuse to show a private entry."""
-    return RefusedError(
-        f"{name} is private: only models on this machine may read it.",
-        "Say so; the user can open it, or switch to a local model.",
-    )
 
 
 def not_there(path: str) -> NotFoundError:

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kbtui.agent.tools.base import ToolContext
-from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import statements
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.subjects import names_of_user
 from kbtui.offline.language import begins, holds, of_all, tokens
-from kbtui.workspace import files
 
 KIND = "reference"
 """The type of entries that say what somebody else says."""
@@ -66,7 +64,7 @@ def _documents(context: ToolContext) -> dict[str, Ground]:
     areas = ("docs/", *(f"{root}/" for root in roots))
     sources = ((each.path, each.text) for each in context.sources.shown)
     for path, text in (*sources, *context.attached):
-        if path.startswith(areas) or is_document(path, roots):
+        if path.startswith(areas) or context.view.is_document(path):
             shown.setdefault(path, []).append(text)
     return {path: Ground.of((None, each) for each in of) for path, of in shown.items()}
 
@@ -83,6 +81,6 @@ def _is_about_user(context: ToolContext, lines: Sequence[str]) -> bool:
 def _lines_about_user(context: ToolContext) -> Iterable[str]:
     for path in _NOTES:
         try:
-            yield from statements(files.read_text(context.workspace, path))
+            yield from statements(context.view.text(path))
         except KbtuiError:
             continue

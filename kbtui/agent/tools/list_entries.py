@@ -33,10 +33,10 @@ class ListEntries:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them; of private entries only their number, unless the model is local."""
+        """List them; of those that aren't shown only the number."""
         since, _, until = days(arguments).partition("..")
         first, last = _padded(since), f"{_padded(until)}~" if until else "~"
-        infos = context.shown.infos()
+        infos = context.view.library.infos()
         found = [
             info
             for info in infos
@@ -46,15 +46,14 @@ class ListEntries:
         found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
-        lines = [entry_line(info, info.name, show_private=True) for info in shown]
-        private = tuple(info.path for info in shown if info.private)
+        lines = [entry_line(info, info.name) for info in shown]
         if rest := len(found) - start - len(shown):
             lines.append(f"({max(rest, 0)} more: use offset={start + len(shown)})")
-        if not arguments and (unseen := context.unseen):
+        if not arguments and (unseen := context.view.unseen):
             lines.append(hidden_entries(unseen))
         summary = counted(len(found), "entry", "entries")
         data = {"total": len(found), "entries": [_described(info) for info in shown]}
-        return ToolResult("\n".join([f"{summary}:", *lines]), summary, private, data)
+        return ToolResult("\n".join([f"{summary}:", *lines]), summary, data)
 
 
 def _padded(day: str) -> str:

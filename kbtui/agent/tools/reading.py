@@ -30,14 +30,11 @@ from kbtui.agent.tools.base import (
     spec,
     text,
 )
-from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, NotFoundError, UnsafePathError, UsageError
 from kbtui.knowledge.catalog.catalog import is_ours
 from kbtui.models.port import estimate_tokens
 from kbtui.text import clean_line, counted, shorten
-from kbtui.workspace import files
 from kbtui.workspace.layout import ENTRIES, short_name
-from kbtui.workspace.scan import Scanner
 
 _PATIENCE_SECONDS = 3.0
 _MOST_CHARACTERS = 40_000_000
@@ -159,7 +156,7 @@ class Read:
         """Read it."""
         path = _meant(context, arguments["path"])
         first = max(1, arguments.get("from_line", 1))
-        if context.library.info(path) is not None:
+        if context.view.library.info(path) is not None:
             return read_entry(context, path, first)
         return read_file(context, path, first)
 
@@ -172,15 +169,15 @@ def _meant(context: ToolContext, ref: str) -> str:
         UsageError: several entries are, or the path can't be used.
     """
     try:
-        path = checked_area(ref, context.settings.search.roots, context.workspace)
+        path = checked_area(ref, context.settings.search.roots, context.layout)
     except UsageError as error:
         refused: UsageError | None = error
     else:
         refused = None
-        if not path.startswith(ENTRIES) and files.exists(context.workspace, path):
+        if not path.startswith(ENTRIES) and context.view.library.exists(path):
             return path
     try:
-        return context.find_path(ref)
+        return context.view.library.find_path(ref)
     except NotFoundError:
         if refused is None:
             return path
@@ -206,7 +203,7 @@ class Grep:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; private entries are passed over unless the model is local."""
+        """Search."""
         pattern = Pattern(
             arguments["pattern"],
             regex=arguments.get("regex", False),
@@ -222,7 +219,6 @@ class Grep:
         lines = [self._line(context, match) for match in shown]
         if more:
             lines.append(f"(more than {limit}: narrow it down with path, or a longer pattern)")
-        private = tuple({match.path for match in shown if context.is_private(match.path)})
         count = f"{len(shown)}{'+' if more else ''} line{'' if len(shown) == 1 else 's'}"
         matches = [
             {"path": each.path, "line": each.line, "text": shorten(each.text, _LINE_WIDTH)}
@@ -230,7 +226,7 @@ class Grep:
         ]
         data = {"matches": matches, "more": more}
         found_lines = cap("\n".join(lines), context.most_tokens)
-        return ToolResult(f"{count}:\n{quoted(found_lines)}", count, private, data)
+        return ToolResult(f"{count}:\n{quoted(found_lines)}", count, data)
 
     @staticmethod
     def _line(context: ToolContext, match: Match) -> str:
@@ -239,37 +235,36 @@ class Grep:
 
 
 def _whole_text(context: ToolContext, path: str) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """The text of a file, of a catalogue without what is concealed; of a document its places."""
+    """The text of a file; of a document its places, too."""
     try:
-        if is_document(path, context.settings.search.roots):
-            with Documents(context.workspace) as documents:
-                text = documents.read(path)
-            if not text.parts:
-                raise RefusedError(f"{clean_line(path)} can't be read: {text.problem}.")
-            return text.whole, text.places
-        decoded = files.text_of(context.shown.read(path, _MOST_FILE))
+        if context.view.is_document(path):
+            made = context.view.document(path)
+            if not made.parts:
+                raise RefusedError(f"{clean_line(path)} can't be read: {made.problem}.")
+            return made.whole, made.places
+        whole = context.view.text(path, _MOST_FILE)
     except NotFoundError:
         raise not_there(path) from None
-    if "\x00" in decoded:
+    if "\x00" in whole:
         raise RefusedError(f"{path} is not a text file.")
-    return context.shown_text(path, decoded), ()
+    return whole, ()
 
 
 def _texts(context: ToolContext, below: str) -> Iterator[tuple[str, str]]:
     roots = context.settings.search.roots
     everywhere = below.strip() in ("", ".", "/", "./")
-    area = "" if everywhere else checked_area(below, roots, context.workspace)
-    found = Scanner(context.workspace).scan(*((area,) if area else (*AREAS, *roots)))
-    if area and not any(map(context.shown.exists, found)):
+    area = "" if everywhere else checked_area(below, roots, context.layout)
+    found = context.view.files(*((area,) if area else (*AREAS, *roots)))
+    if area and not found:
         raise NotFoundError(f"There is nothing at {area}.", "See what there is: list_entries.")
-    for path in sorted(found):
+    for path in found:
         try:
-            decoded = files.text_of(context.shown.read(path, _MOST_FILE))
-        except KbtuiError:  # it is private, or too large, or gone
+            whole = context.view.text(path, _MOST_FILE)
+        except KbtuiError:  # it is too large, or gone
             continue
-        generated = path.endswith("/INDEX.md") and is_ours(decoded)
-        if "\x00" not in decoded and not generated:
-            yield path, decoded
+        generated = path.endswith("/INDEX.md") and is_ours(whole)
+        if "\x00" not in whole and not generated:
+            yield path, whole
 
 
 def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
@@ -281,11 +276,8 @@ def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
     """
     checked_area(path, context.settings.search.roots)
     name = short_name(path)
-    context.check_shown(path)
-    entry = context.shown.get(path)
-    shown, rest = window(
-        context.shown_text(path, entry.text), first, most_tokens=context.most_tokens
-    )
+    entry = context.view.library.get(path)
+    shown, rest = window(entry.text, first, most_tokens=context.most_tokens)
     source = context.sources.add(path, first, shown, entry.title)
     parts = [heading(source), quoted(shown)]
     if rest:
@@ -294,7 +286,6 @@ def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
         parts.append(f"Note: {entry.problem} It can't be edited here.")
     links, backlinks = _links(context, path)
     parts += _in_words("Links to", links) + _in_words("Linked from", backlinks)
-    private = (path,) if context.is_private(path) else ()
     data = {
         "path": path,
         "title": entry.title,
@@ -306,7 +297,7 @@ def read_entry(context: ToolContext, path: str, first: int) -> ToolResult:
         "backlinks": backlinks,
     }
     summary = f"{name}, {counted(len(text_lines(shown)), 'line')}"
-    return ToolResult("\n".join(parts), summary, private, data)
+    return ToolResult("\n".join(parts), summary, data)
 
 
 def read_file(context: ToolContext, path: str, first: int, most_lines: int = _LINES) -> ToolResult:
@@ -316,18 +307,16 @@ def read_file(context: ToolContext, path: str, first: int, most_lines: int = _LI
         RefusedError: whoever asks may not, or it has no text.
         NotFoundError: it isn't there.
     """
-    path = checked_area(path, context.settings.search.roots, context.workspace)
-    context.check_shown(path)
+    path = checked_area(path, context.settings.search.roots, context.layout)
     whole, places = _whole_text(context, path)
     shown, rest = window(whole, first, most_lines, context.most_tokens)
     source = context.sources.add(path, first, shown, places=places)
     parts = [heading(source), quoted(shown)]
     if rest:
         parts.append(f"({rest} more lines: use from_line={source.last + 1})")
-    private = (path,) if context.is_private(path) else ()
     summary = f"{path}, {counted(len(text_lines(shown)), 'line')}"
     found = {"path": path, "from_line": first, "text": shown, "lines_left": rest}
-    return ToolResult("\n".join(parts), summary, private, found)
+    return ToolResult("\n".join(parts), summary, found)
 
 
 def window(
@@ -350,8 +339,8 @@ def window(
 
 def _links(context: ToolContext, path: str) -> tuple[list[str], list[str]]:
     """The links of an entry, and the lines that link to it."""
-    targets = dict.fromkeys(link.path for link in context.shown.outgoing(path) if link.path)
-    sources = dict.fromkeys(link.path for link in context.shown.backlinks(path))
+    targets = dict.fromkeys(link.path for link in context.view.library.outgoing(path) if link.path)
+    sources = dict.fromkeys(link.path for link in context.view.library.backlinks(path))
     return list(targets)[:20], list(sources)[:20]
 
 

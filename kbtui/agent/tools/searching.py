@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kbtui.agent.sources import heading, quoted, text_lines
@@ -18,12 +17,10 @@ from kbtui.agent.tools.base import (
     spec,
     text,
 )
-from kbtui.documents.documents import is_document
 from kbtui.errors import KbtuiError, NotFoundError, without_commands
 from kbtui.models.port import estimate_tokens
-from kbtui.search.results import Hit, Place, SearchResult
+from kbtui.search.results import Hit, SearchResult
 from kbtui.text import clean_line, counted, shorten
-from kbtui.workspace import files
 
 _LIMIT = 8
 _MOST_HITS = 20
@@ -76,9 +73,7 @@ def scope_of_project(context: ToolContext, project: str) -> str:
 
 
 def _checked_project(context: ToolContext, project: str) -> str:
-    folder = context.workspace.docs
-    folders = [each.name for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
-    known = sorted(name for name in folders if not context.conceals(f"docs/{name}/README.md"))
+    known = context.view.projects()
     if project.split("/", 1)[0] not in known or "," in project:
         names = ", ".join(known[:20]) or "none"
         raise NotFoundError(f"There is no project {clean_line(project)!r}.", f"There are: {names}.")
@@ -97,30 +92,25 @@ def search_in(
     if not query:
         raise RefusedError("The query is empty.", "Say what to look for.")
     limit = max(1, min(arguments.get("limit", _LIMIT), _MOST_HITS))
-    # A few more, as some may have to be left out.
-    result = context.search.search(
+    result = context.view.search.search(
         f"{query} {_conditions(arguments)}".rstrip(),
         scope,
-        limit + _LIMIT,
+        limit,
         relevant_only=True,
         statements_only=True,
         before=(context.session, context.message),
-        # A model on this machine may put into it what it has read there.
-        sendable=not (context.is_local and context.has_private),
     )
-    hits = [hit for hit in result.hits if _may_show(context, hit)][:limit]
-    shown = [_shown(context, hit) for hit in _fitting_hits(context, hits)]
+    shown = [_shown(context, hit) for hit in _fitting_hits(context, result.hits)]
     count = counted(len(shown), f"{what} result")
-    data = {"hits": [each.data for each in shown], "notice": result.notice}
-    if not hits:
-        return ToolResult(_nothing(context, result, query, what), f"no {what} results", data=data)
+    data = {"hits": [found for found, _ in shown], "notice": result.notice}
+    if not result.hits:
+        return ToolResult(_nothing(result, query, what), f"no {what} results", data)
     parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
-    for each in shown:
-        parts += [each.text, ""]
+    for _, told in shown:
+        parts += [told, ""]
     if notice := without_commands(result.notice):
         parts.append(f"Note: {notice}")
-    private = tuple(each.path for each in shown if each.is_private)
-    return ToolResult("\n".join(parts).rstrip(), count, private, data)
+    return ToolResult("\n".join(parts).rstrip(), count, data)
 
 
 def _fitting_hits(context: ToolContext, hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -144,44 +134,22 @@ def _conditions(arguments: Mapping[str, Any]) -> str:
     return " ".join(f'{field}:"{value}"' for field, value in said.items() if value)
 
 
-def _nothing(context: ToolContext, result: SearchResult, query: str, what: str) -> str:
-    # A word out of a private entry would tell of it.
-    may_suggest = result.suggestion and (context.is_local or not context.has_private)
-    meant = f" Did you mean '{result.suggestion}'?" if may_suggest else ""
+def _nothing(result: SearchResult, query: str, what: str) -> str:
+    meant = f" Did you mean '{result.suggestion}'?" if result.suggestion else ""
     found = "memories" if what == "memory" else f"{what}s"
     return f"No {found} found for '{shorten(query, _SHOWN)}'.{meant}"
 
 
-def _may_show(context: ToolContext, hit: Hit | Place) -> bool:
-    """True if the model may know that there is such a hit, or such a place of one."""
-    return context.is_local or not _is_private(context, hit)
-
-
-def _is_private(context: ToolContext, hit: Hit | Place) -> bool:
-    """True if an entry is, or if its conversation drew on one that is where it was found."""
-    return context.is_private(hit.path) or context.drew_on_private(hit.session, hit.messages)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """One hit as it is told; `is_private`: its text is in it, and is private."""
-
-    path: str
-    text: str
-    data: dict[str, Any]
-    is_private: bool = False
-
-
-def _shown(context: ToolContext, hit: Hit) -> _Shown:
-    is_private = _is_private(context, hit)
+def _shown(context: ToolContext, hit: Hit) -> tuple[dict[str, Any], str]:
+    """One hit for a program and in words."""
     first, lines = _lines_of(context, hit)
-    is_made = is_document(hit.path, context.settings.search.roots)
+    is_made = context.view.is_document(hit.path)
     places = ((first, hit.heading),) if is_made and hit.heading else ()
     source = context.sources.add(hit.path, first, "\n".join(_fitting(lines)), hit.title, places)
     place = f"score: {hit.score:.2f}"
     if hit.messages is not None:
         place += f", messages {hit.messages[0]}-{hit.messages[1]}"
-    also = [clean_line(place.path) for place in hit.also if _may_show(context, place)]
+    also = [clean_line(place.path) for place in hit.also]
     if also:
         place += f", also in {counted(len(also), 'place')}: {', '.join(dict.fromkeys(also))}"
     parts = (hit.title, "" if places else hit.heading)
@@ -197,17 +165,15 @@ def _shown(context: ToolContext, hit: Hit) -> _Shown:
     }
     if hit.session is not None and hit.messages is not None:
         data |= {"session": hit.session, "messages": list(hit.messages)}
-    said = f"{heading(source, place)} {title}\n{quoted(source.text)}"
-    return _Shown(hit.path, said, data, is_private)
+    return data, f"{heading(source, place)} {title}\n{quoted(source.text)}"
 
 
 def _lines_of(context: ToolContext, hit: Hit) -> tuple[int, list[str]]:
     """The lines of a hit as they stand in the file; of a conversation, as they were said."""
     first, last = hit.lines
-    if hit.messages is None and not is_document(hit.path, context.settings.search.roots):
+    if hit.messages is None and not context.view.is_document(hit.path):
         try:
-            whole = files.read_text(context.workspace, hit.path)
-            lines = text_lines(whole)[first - 1 : last]
+            lines = text_lines(context.view.text(hit.path))[first - 1 : last]
         except KbtuiError:
             lines = []
         if any(line.strip() for line in lines):

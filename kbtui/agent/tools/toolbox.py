@@ -79,8 +79,9 @@ TOOLS: tuple[Tool, ...] = (
 class Outcome:
     """How a tool call ended; `output` is what the model is told.
 
-    `proposal` is the id of what waits in the inbox instead of being written, `data` the output for
-    a program to read.
+    `private` names what was shown or written that only models on this machine may see, `proposal`
+    what waits in the inbox instead of being written, by its id; `data` is the output for a program
+    to read.
     """
 
     ok: bool
@@ -116,7 +117,9 @@ class Toolbox:
         """Run a call, whatever is wrong with it; the answer says what."""
         try:
             tool = self._named(call.name)
+            known = len(context.sources.added)
             result = tool.run(context, _arguments(call, tool.spec))
+            cited = context.sources.added[known:]
         except KbtuiError as error:
             return Outcome(False, error_text(error), shorten(error.message, 120))
         return Outcome(
@@ -124,7 +127,9 @@ class Toolbox:
             output=result.output,
             summary=result.summary,
             changes=() if result.commit is None else (_shown(result.commit, context),),
-            private=result.private,
+            private=context.view.to_mark(
+                [result.data, result.about, cited, _touched(result.commit)]
+            ),
             proposal=result.proposal,
             data=result.data,
         )
@@ -157,8 +162,12 @@ def _arguments(call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
 
 def _shown(commit: Commit, context: ToolContext) -> TurnChange:
     """The commit of a tool, but for files that whoever asks must not know of."""
-    shown = tuple(change for change in commit.paths if not context.conceals(change.path))
+    shown = tuple(each for each in commit.paths if not context.view.conceals(each.path))
     return TurnChange(commit.id, tuple(change.path for change in shown), describe(shown))
+
+
+def _touched(commit: Commit | None) -> list[str]:
+    return [] if commit is None else [change.path for change in commit.paths]
 
 
 def shown_arguments(call: ToolCall) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from kbtui.memory.edits.working_copy import Author, Operation
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
+from kbtui.views import Audience
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -74,8 +75,8 @@ def write(
         [(context.said_at or context.now(), context.said)] if context.said else (),
         by_tool=True,
         asked=partial(asked_for, context.said),
-        shows_private=context.is_local,
-        names_private=context.names_private,
+        shows_private=context.view.audience is Audience.OWN_MODEL,
+        names_private=context.view.audience is not Audience.OTHER_AGENT,
         ground=context.find_ground() | (cited or Ground()) if context.find_ground else None,
     )
     edited = _editor(context).write(
@@ -120,7 +121,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         for path, data in change.edits.items()
         if not is_derived(path)
     }
-    done = [_done(context, path, texts[path]) for path in texts if not context.is_hidden(path)]
+    done = [_done(context, path, texts[path]) for path in texts if not context.view.hides(path)]
     proposal = _editor(context).inbox.add_to_turn(
         change.reason,
         texts,
@@ -136,13 +137,15 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
     )
     said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
     summary = "; ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
-    return ToolResult("\n".join([told, *said]), f"proposed: {summary}", proposal=proposal.id)
+    output = "\n".join([told, *said])
+    about = tuple(path for _, path in done)
+    return ToolResult(output, f"proposed: {summary}", proposal=proposal.id, about=about)
 
 
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:
     if text is None:
         return "Deleted", path
-    return "Changed" if files.exists(context.workspace, path) else "Created", path
+    return "Changed" if context.view.library.exists(path) else "Created", path
 
 
 def _editor(context: ToolContext) -> Editor:

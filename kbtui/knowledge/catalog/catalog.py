@@ -164,18 +164,18 @@ class Catalog:
             info = None
             if data is not None:
                 info = info_of(parse_entry(path, data), len(data), now)
-            if adopted or old != (entry_line(info) if info else None):
+            if adopted or old != (_line_in_file(info) if info else None):
                 altered[path] = info
         return altered
 
     def _old_line(self, path: str) -> str | None:
         info = self._entries.peek(path)
         if info is not None:
-            return entry_line(info)
+            return _line_in_file(info)
         data = files.read_if_there(self._workspace, path)
         if data is None:
             return None
-        return entry_line(info_of(parse_entry(path, data), len(data), 0))
+        return _line_in_file(info_of(parse_entry(path, data), len(data), 0))
 
     def _write_small(self, change: Change, infos: Sequence[EntryInfo]) -> None:
         self._put(change, ROOT_INDEX, TITLE, small_index(infos))
@@ -281,13 +281,15 @@ def heading(category: str) -> str:
     return " / ".join(name[:1].upper() + name[1:] for name in names)
 
 
-def entry_line(info: EntryInfo, name: str | None = None, *, show_private: bool = False) -> str:
+def entry_line(info: EntryInfo, name: str | None = None) -> str:
     """Write one entry's line: ``- slug: summary``."""
-    if info.private and not show_private:
-        text = "(private)"
-    else:
-        text = info.summary or (info.title if info.title != info.slug else "")
+    text = info.summary or (info.title if info.title != info.slug else "")
     return f"- {name or info.slug}: {shorten(text, SUMMARY_WIDTH)}".rstrip()
+
+
+def _line_in_file(info: EntryInfo, name: str | None = None) -> str:
+    """An entry's line in a catalogue that is a file: of a private one only that it is."""
+    return f"- {name or info.slug}: (private)" if info.private else entry_line(info, name)
 
 
 def hidden_entries(number: int) -> str:
@@ -300,7 +302,7 @@ def hidden_entries(number: int) -> str:
 def small_index(infos: Sequence[EntryInfo]) -> str:
     """Write the whole catalogue: every entry under its category."""
     sections = (
-        "\n".join((f"## {heading(category)}", *map(entry_line, entries)))
+        "\n".join((f"## {heading(category)}", *map(_line_in_file, entries)))
         for category, entries in by_category(infos).items()
     )
     return "\n\n".join(sections)
@@ -314,13 +316,13 @@ def large_index(counts: Mapping[str, int], chosen: Sequence[EntryInfo]) -> str:
         place = f"{category}/INDEX.md" if category else ""
         name = f"[{heading(category)}]({place.replace(' ', '%20')})" if place else heading(category)
         lines.append(f"- {name}: {what}")
-    lines += ["", "## Most used and recent", *(entry_line(info, info.name) for info in chosen)]
+    lines += ["", "## Most used and recent", *(_line_in_file(info, info.name) for info in chosen)]
     return "\n".join(lines)
 
 
 def category_index(entries: Iterable[EntryInfo]) -> str:
     """Write one category's part of a large catalogue."""
-    return "\n".join(map(entry_line, entries))
+    return "\n".join(map(_line_in_file, entries))
 
 
 def merged(existing: str | None, title: str, block: str) -> str:
@@ -400,26 +402,21 @@ class PromptIndex:
         budget: int,
         count: Callable[[str], int],
         degree: Callable[[str], int],
-        *,
-        show_private: bool,
+        unseen: int = 0,
     ) -> str:
-        """Write at most `budget` tokens: the best entries by category, and what is left out."""
-        hidden = 0 if show_private else sum(info.private for info in infos)
-        if hidden:  # a name may tell as much as the text
-            infos = [info for info in infos if not info.private]
-        if budget <= 0 or not (infos or hidden):
+        """Write at most `budget` tokens: the best entries by category, and what is left out.
+
+        `unseen` is how many private ones are told of besides `infos`.
+        """
+        if budget <= 0 or not (infos or unseen):
             return ""
-
-        def line_of(info: EntryInfo) -> str:
-            return entry_line(info, show_private=True)
-
         ranked = self.ranked(infos, query, degree)
         ranked = ranked[: budget // _TOKENS_PER_LINE + 1]
-        taken = _fitting(ranked, line_of, budget, count)
+        taken = _fitting(ranked, entry_line, budget, count)
         while True:
-            text = self._text(infos, {info.path for info in taken}, line_of)
-            if hidden:
-                text = f"{text}\n\n{hidden_entries(hidden)}".lstrip()
+            text = self._text(infos, {info.path for info in taken}, entry_line)
+            if unseen:
+                text = f"{text}\n\n{hidden_entries(unseen)}".lstrip()
             excess = count(text) - budget
             if excess <= 0 or not taken:
                 return text if excess <= 0 else ""

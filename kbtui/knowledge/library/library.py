@@ -21,9 +21,8 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
-from kbtui.knowledge.library.public import PublicEntries
+from kbtui.knowledge.library.public import DiscreetReader, OwnModelsReader, PublicEntries
 from kbtui.knowledge.library.reader import Backlink, Reader, ResolvedLink
-from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.repair import new_name
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
@@ -79,9 +78,10 @@ class Written:
 class Library(Reader):
     """All entries of one workspace; one object serves all threads.
 
-    `public` is the same without what is private, for whoever may not see that. The library adds its
-    companions to the history. `private_paths` are entries that only local
-    models may read, in ``.gitignore`` syntax.
+    `public` is the same without what is private, for whoever may not see that; to whom `discreet`
+    reads, it may be said that something is private. A model on this machine is read to by
+    `for_own_models`. The library adds its companions to the history. `private_paths` are entries
+    that only local models may read, in ``.gitignore`` syntax.
     """
 
     def __init__(
@@ -103,6 +103,8 @@ class Library(Reader):
         self._creating = threading.Lock()
         self.catalog = Catalog(workspace, history, self._entries)
         self.public = Reader(PublicEntries(self._entries, self.catalog))
+        self.discreet = DiscreetReader(self._entries, self.catalog, self)
+        self.for_own_models = OwnModelsReader(self._entries, self.catalog)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
         history.subscribe(self._catch_up)
@@ -130,15 +132,6 @@ class Library(Reader):
     def is_named_private(self, path: str) -> bool:
         """True if the settings name a path as private, whether there is such a file or not."""
         return self._entries.is_named_private(path)
-
-    def named(self, ref: str) -> str | None:
-        """The path of the one entry that a name means; None where it means none, or several.
-
-        Unlike `find_path` it costs next to nothing where there is none: no near names are found.
-        """
-        ref = resolve.without_line(clean_line(ref))
-        paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
-        return next(iter(paths)) if len(paths) == 1 else None
 
     def create(
         self,
@@ -299,21 +292,17 @@ class Library(Reader):
         query: str,
         budget_tokens: int,
         count: Callable[[str], int],
-        *,
-        show_private: bool = True,
+        shown: Reader | None = None,
+        unseen: int = 0,
     ) -> str:
         """The catalogue for a prompt, ranked for the `query`, at most `budget_tokens` long.
 
-        A remote model only hears that private entries exist; `show_private` describes them.
+        It is of all entries, or of those that `shown` has; `unseen` is how many it says there are
+        besides.
         """
-        return self._prompt_index.write(
-            self._entries.infos(),
-            query,
-            budget_tokens,
-            count,
-            self._entries.graph().degree,
-            show_private=show_private,
-        )
+        infos = self._entries.infos() if shown is None else shown.infos()
+        degree = self._entries.graph().degree
+        return self._prompt_index.write(infos, query, budget_tokens, count, degree, unseen)
 
     def left_out(self) -> dict[str, str]:
         """The files that scans passed over, and why."""

@@ -5,24 +5,45 @@ A `Reader` over these can't show what is private, whatever it is asked, and need
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from kbtui.errors import NotFoundError
+from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.catalog.catalog import Catalog
 from kbtui.knowledge.catalog.entry_index import EntryIndex, is_catalogue
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.library.reader import Reader
 from kbtui.knowledge.linking.resolve import LinkIndex
+from kbtui.text import clean_line
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path, text_of
 
 
-class PublicEntries:
-    """What `Reader` asks of entries, without the private ones."""
+class PrivateError(UsageError):
+    """Raised where something private is asked for by somebody who may know that it is there."""
 
-    def __init__(self, entries: EntryIndex, catalog: Catalog) -> None:
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{clean_line(name)} is private: only models on this machine may read it.",
+            "Say so; the user can open it, or switch to a local model.",
+        )
+
+
+class PublicEntries:
+    """What `Reader` asks of entries, without the private ones.
+
+    `refused` makes the error of a path that is private.
+    """
+
+    def __init__(
+        self,
+        entries: EntryIndex,
+        catalog: Catalog,
+        refused: Callable[[str], KbtuiError] = lambda path: NotFoundError(f"There is no {path}."),
+    ) -> None:
         self._entries = entries
         self._catalog = catalog
+        self._refused = refused
         self._infos: tuple[tuple[EntryInfo, ...], tuple[EntryInfo, ...]] = ((), ())
 
     def infos(self) -> tuple[EntryInfo, ...]:
@@ -53,11 +74,8 @@ class PublicEntries:
             NotFoundError: it isn't there.
         """
         if self._entries.is_private(path):
-            raise NotFoundError(f"There is no {path}.")
-        data = self._entries.read(path, limit)
-        if is_catalogue(path):
-            return self._catalog.public_text(path, text_of(data)).encode("utf-8", "surrogatepass")
-        return data
+            raise self._refused(path)
+        return without_private_lines(self._catalog, path, self._entries.read(path, limit))
 
     def exists(self, path: str) -> bool:
         """True if there is such a file, and it is public."""
@@ -66,6 +84,56 @@ class PublicEntries:
     def attachments(self) -> Mapping[str, str]:
         """The files among the entries that are no notes; whoever takes one asks if it `exists`."""
         return self._entries.attachments()
+
+
+def without_private_lines(catalog: Catalog, path: str, data: bytes) -> bytes:
+    """The bytes of a file; of a catalogue without what it says of private entries."""
+    if is_catalogue(path):
+        return catalog.public_text(path, text_of(data)).encode("utf-8", "surrogatepass")
+    return data
+
+
+class DiscreetReader(Reader):
+    """Reads public entries for whoever may know that there are private ones, and is told so."""
+
+    def __init__(self, entries: EntryIndex, catalog: Catalog, every: Reader) -> None:
+        super().__init__(PublicEntries(entries, catalog, PrivateError))
+        self._every = every
+
+    def named(self, ref: str) -> str | None:
+        """Like `Reader.named`.
+
+        Raises:
+            PrivateError: what is called so is private; its other names aren't told.
+        """
+        path = super().named(ref)
+        if path is None and self._every.named(ref) is not None:
+            raise PrivateError(ref)
+        return path
+
+    def find_path(self, ref: str) -> str:
+        """Like `Reader.find_path`; raises as `named`."""
+        try:
+            return super().find_path(ref)
+        except NotFoundError:
+            self.named(ref)
+            raise
+
+
+class OwnModelsReader(Reader):
+    """Reads all entries for a model on this machine.
+
+    A catalogue says nothing of private entries to it either: what it was shown is marked by the
+    file, and a catalogue is about many.
+    """
+
+    def __init__(self, entries: EntryIndex, catalog: Catalog) -> None:
+        super().__init__(entries)
+        self._catalog = catalog
+
+    def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        """Like `Reader.read`."""
+        return without_private_lines(self._catalog, path, super().read(path, limit))
 
 
 class PublicLinks:

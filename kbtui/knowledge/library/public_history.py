@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kbtui.errors import NotFoundError
+from kbtui.errors import NotFoundError, UsageError
+from kbtui.history.change import Sink
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file, split_lines
-from kbtui.history.objects.commit import Actor, Commit, PathChange, describe, is_derived
+from kbtui.history.objects.commit import Actor, Commit, Origin, PathChange, describe, is_derived
 from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge.library.library import Library
 from kbtui.workspace.files import checked_path, text_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kbtui.history.looking.blame import LineOrigin
 
 _WORD = re.compile(r"\w")
+_SHORT = 10  # characters of a commit's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,22 @@ class PublicHistory:
             self._without_private_lines(diff) for diff in changes if diff.path in shown.paths
         )
 
+    def undo(
+        self, shown: PublicCommit, *, actor: Actor, origin: Origin, sink: Sink | None = None
+    ) -> Commit | None:
+        """Undo a commit of which nothing is left out; else as `History.undo`.
+
+        Raises:
+            UsageError: something of it may not be shown.
+        """
+        if not shown.is_whole:
+            name = shown.commit.id[:_SHORT]
+            raise UsageError(
+                f"The change {name} can't be undone from here.",
+                f"Tell the user: `kbtui undo {name}` takes it back.",
+            )
+        return self._history.undo(shown.commit.id, actor=actor, origin=origin, sink=sink)
+
     def find_path(self, ref: str) -> str:
         """The file that has, or once had, a name: a path, or an entry's category/slug.
 
@@ -107,6 +125,10 @@ class PublicHistory:
                 if self._may_name(path):
                     return path
             raise
+
+    def has_private_past(self, path: str) -> bool:
+        """True if a file is private, or once was, by whichever name; it may be gone."""
+        return self._library.is_private(path) or bool(self._private_lines(path))
 
     def may_tell_of(self, origin: LineOrigin) -> bool:
         """True if it may be said how a line came to be where it was written."""

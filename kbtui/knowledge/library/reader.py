@@ -133,6 +133,11 @@ class Reader:
         """True if there is such a file."""
         return self._entries.exists(path)
 
+    def check(self, path: str) -> None:
+        """See that there is such a file; raises as `read` where there isn't."""
+        if not self.exists(path):
+            self.read(path)
+
     def get(self, path: str) -> Entry:
         """Read the file at a workspace path, which may also be a note of the memory.
 
@@ -142,9 +147,18 @@ class Reader:
         """
         path = checked_path(path)
         try:
-            return parse_entry(path, self._entries.read(path))
+            return parse_entry(path, self.read(path))
         except NotFoundError as error:
             raise resolve.not_found(path, self._entries.infos()) from error
+
+    def named(self, ref: str) -> str | None:
+        """The path of the one entry that a name means; None where it means none, or several.
+
+        Unlike `find_path` it costs next to nothing where there is none: no near names are found.
+        """
+        ref = resolve.without_line(clean_line(ref))
+        paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
+        return next(iter(paths)) if len(paths) == 1 else None
 
     def find(self, ref: str) -> Entry:
         """Read the entry that a path, category/slug, slug, title or alias names.

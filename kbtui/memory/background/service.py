@@ -97,7 +97,7 @@ class Memory:
         )
         self.consolidator = Consolidator(
             self.pending,
-            rooms.library,
+            rooms.seen_by,
             writer,
             self.lock,
             self._model,

@@ -23,7 +23,6 @@ from kbtui.errors import (
     ModelUnreachableError,
     ModelWindowError,
 )
-from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.growing import stated
@@ -33,6 +32,7 @@ from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
 from kbtui.sessions.slices import split_text
+from kbtui.views import View
 from kbtui.workspace.layout import short_name
 
 T = TypeVar("T")
@@ -104,9 +104,9 @@ async def _ask(
 class Condenser:
     """Gets an `Answer` about a page out of a model."""
 
-    def __init__(self, model: ChatModel, library: Library, index_tokens: int) -> None:
+    def __init__(self, model: ChatModel, view: View, index_tokens: int) -> None:
         self._model = model
-        self._library = library
+        self._view = view
         self._window = int(model.context_window * _SAFETY)
         self._index_tokens = min(index_tokens, self._window // 8)
 
@@ -131,7 +131,7 @@ class Condenser:
         brief = self._model.context_window <= _SMALL_WINDOW
         told = [] if brief else list(self._written(written))
         catalogue = "" if brief else self._catalogue(page.text)
-        known = memory if self._may_tell(MEMORY) else ""
+        known = "" if self._view.hides(MEMORY) else memory
         conversation = page.numbered(brief=brief)
         parts = [conversation]
         if len(page.units) == 1:
@@ -151,30 +151,24 @@ class Condenser:
 
     def _written(self, written: Sequence[Written]) -> Iterator[str]:
         for each in written:
-            yield from _told(each, tell=self._may_tell(each.path))
+            if self._view.tells_past(each.path):
+                yield from _told(each)
 
     def _catalogue(self, text: str) -> str:
-        return self._library.prompt_index(
-            text, self._index_tokens, self._model.count_tokens, show_private=self._model.is_local
-        )
+        return self._view.catalogue(text, self._index_tokens, self._model.count_tokens)
 
     def _subjects(self, text: str) -> str:
         """The facts known already of the entries that a conversation names."""
         blocks: list[str] = []
         left = self._window // 8
-        for info in named_in(self._library.infos(), text)[:12]:
-            if not self._may_tell(info.path):
-                continue
-            told = "\n".join(f"- {each}" for each in stated(self._library.get(info.path).text))
+        for info in named_in(self._view.library.infos(), text)[:12]:
+            told = "\n".join(f"- {each}" for each in stated(self._view.library.get(info.path).text))
             block = f"{info.name} ({info.title}):\n{told}"
             left -= self._model.count_tokens(block)
             if left < 0:
                 break
             blocks.append(block)
         return "\n".join(blocks)
-
-    def _may_tell(self, path: str) -> bool:
-        return self._model.is_local or not self._library.is_private(path)
 
     @staticmethod
     def _instructions() -> str:
@@ -183,12 +177,9 @@ class Condenser:
         return "\n".join([*(message.content for message in prompt), schema])
 
 
-def _told(written: Written, *, tell: bool) -> Iterator[str]:
-    """The writes of meanwhile as a model is told it; not `tell`: only where."""
+def _told(written: Written) -> Iterator[str]:
+    """The writes of meanwhile as a model is told it."""
     name = short_name(written.path)
-    if not tell:
-        yield f"- {name}"
-        return
     if written.statements:
         yield f"- {name}: {'; '.join(written.statements)}"
     if written.removed:

@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Literal
 
 from kbtui.errors import KbtuiError, ModelError, ModelWindowError, WorkspaceBusyError
-from kbtui.knowledge.library.library import Library
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
 from kbtui.memory.consolidation.page import Page, Pending, pages_for
@@ -29,6 +28,7 @@ from kbtui.models.port import ChatModel
 from kbtui.offline.condensing import Message, history_entry, slug_of
 from kbtui.sessions.window import session_window
 from kbtui.settings import OFFLINE, Settings
+from kbtui.views import Audience, View
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3
@@ -90,7 +90,7 @@ class Consolidator:
 
     Args:
         pending: What isn't archived yet.
-        library: What is known already, for the prompt.
+        seen_by: What is known already, for the prompt, as a model may see it.
         writer: What writes the outcome.
         lock: One at a time, over all processes.
         model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
@@ -101,7 +101,7 @@ class Consolidator:
     """
 
     pending: Pending
-    library: Library
+    seen_by: Callable[[Audience], View]
     writer: MemoryWriter
     lock: MemoryLock
     model: Callable[[], ChatModel]
@@ -130,7 +130,6 @@ class Consolidator:
             conversation.messages,
             most_tokens=context.session_tokens if self.room is None else self.room(),
             most_messages=context.memory_window,
-            is_local=True,
         )
         return window.left[-1].id if window.left else 0
 
@@ -203,7 +202,8 @@ class Consolidator:
         return self.clock() - conversation.messages[-1].time >= LONGEST_TURN
 
     def _condenser(self, model: ChatModel) -> Condenser:
-        return Condenser(model, self.library, self.settings.context.index_tokens)
+        view = self.seen_by(Audience.of(model))
+        return Condenser(model, view, self.settings.context.index_tokens)
 
     # One page --------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
-from typing import Any
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
@@ -32,7 +31,8 @@ from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, 
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
-from kbtui.text import fold, moment, shorten, slugify
+from kbtui.text import moment, shorten, slugify
+from kbtui.views import Audience
 from kbtui.workspace.layout import short_name
 
 log = logging.getLogger(__name__)
@@ -93,6 +93,7 @@ class Reader:
 
     def __init__(self, services: Services, cursors: Cursors) -> None:
         self._rooms = services
+        self._view = services.seen_by(Audience.MODEL_ELSEWHERE)
         self._cursors = cursors
 
     def waiting(self) -> int:
@@ -142,11 +143,9 @@ class Reader:
 
     def material(self, page: Page, files: Overlay, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""
-        paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
+        paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
         parts = [self._file(path, files, shares.note) for path in paths]
-        catalogue = self._rooms.library.prompt_index(
-            page.text, shares.catalogue, model.count_tokens, show_private=False
-        )
+        catalogue = self._view.catalogue(page.text, shares.catalogue, model.count_tokens)
         if catalogue:
             parts.append(as_block(CATALOGUE, catalogue))
         left = shares.entries
@@ -167,7 +166,7 @@ class Reader:
         That two notes say the same is for a person to see where a person wrote both.
         """
         files = copy.files
-        paths = [p for p in NOTES if files.exists(p) and not self._rooms.library.is_private(p)]
+        paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
         return self._problems(files, paths, copy.is_of_people), texts
@@ -176,7 +175,8 @@ class Reader:
         self, files: Overlay, paths: Iterable[str], stays: Callable[[str], bool] = lambda _: False
     ) -> list[Problem]:
         """What is out of order, but for what somebody wants to have so."""
-        found = problems(self._rooms.library, files, paths, stays)
+        infos = self._view.library.infos()
+        found = problems(self._rooms.library, infos, files, paths, stays)
         return [problem for problem in found if not self._is_taken_back(problem.path)]
 
     def _is_taken_back(self, path: str) -> bool:
@@ -206,8 +206,8 @@ class Reader:
         """The entries that the new ones are about: those that are named, then those found."""
         infos = {
             info.path: info
-            for info in self._rooms.library.infos()
-            if not info.private and info.problem is None and files.exists(info.path)
+            for info in self._view.library.infos()
+            if info.problem is None and files.exists(info.path)
         }
         named = named_in(infos.values(), page.text)
         found = [infos[path] for path in self._found(page.entries) if path in infos]
@@ -218,7 +218,7 @@ class Reader:
         for entry in entries:
             query = shorten(entry.content, 400)
             try:
-                result = self._rooms.search.search(query, "knowledge", _HITS)
+                result = self._view.search.search(query, "knowledge", _HITS)
             except KbtuiError as error:
                 log.info("the index can't be asked: %s", error)
                 return
@@ -264,47 +264,19 @@ class Problem:
         right = f" => {self.instead}" if self.instead else ""
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
-    def edit(self, text: str) -> dict[str, Any] | None:
-        """The edit that evidently puts it right, in the text of its file; None: there is none."""
-        path, instead = self.path, self.instead
-        if self.kind == "repeated line":
-            cut = _second(text, self.what)
-            return {"do": "edit_file", "path": path, "old": cut[0], "new": cut[1]} if cut else None
-        edits: dict[str, dict[str, Any]] = {
-            "same twice": {"do": "merge_entries", "path": self.what, "to": instead},
-            "broken link": {"do": "fix_link", "path": path, "old": self.what, "to": instead},
-            "not linked": {"do": "link_entries", "path": path, "to": instead},
-            "old summary": {"do": "set_summary", "path": path, "new": instead},
-        }
-        return edits[self.kind] if instead else None
-
-
-def _second(text: str, fact: str) -> tuple[str, str] | None:
-    """A passage that is unique and ends with the second line that states a fact; without it."""
-    lines = text.splitlines()
-    places = [number for number, line in enumerate(lines) if _words(line) == _words(fact)]
-    for begin in range(places[1] - 1, -1, -1) if places[1:] else ():
-        passage = "\n".join(lines[begin : places[1] + 1])
-        if text.count(passage) == 1:
-            return passage, "\n".join(lines[begin : places[1]])
-    return None
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", fold(text)))
-
 
 def problems(
     library: Library,
+    seen: Iterable[EntryInfo],
     files: Overlay,
     shown: Iterable[str],
     stays: Callable[[str], bool] = lambda _path: False,
 ) -> list[Problem]:
-    """The first problems of each kind in the files `shown` to a model, without private ones.
+    """The first problems of each kind in the files `shown` to a model, among the entries `seen`.
 
     No entry that `stays` is said to be one too many, and no template, which is like its notes.
     """
-    infos = [info for info in library.infos() if not info.private and info.problem is None]
+    infos = [info for info in seen if info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
     share = MOST // 4
     habits = files.habits()

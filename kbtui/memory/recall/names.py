@@ -67,13 +67,10 @@ class Names:
         return self.pages().get(name, [])
 
     def _lines(self) -> Iterator[NamedLine]:
-        decisions = [
-            info.path
-            for info in self.library.infos()
-            if info.path.startswith(_DECISIONS) and not info.private
-        ]
+        public = self.library.public
+        decisions = [each.path for each in public.infos() if each.path.startswith(_DECISIONS)]
         paths = [*self.journal.days(), _MEMORY, *decisions[:_MOST_DECISIONS]]
-        for path in [each for each in paths if not self.library.is_private(each)]:
+        for path in filter(public.exists, paths):
             yield from self._lines_of(path)
         for gone in self._read.keys() - set(paths):
             del self._read[gone]

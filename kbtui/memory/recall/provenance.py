@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from kbtui.history.looking.diff import DiffLine, FileDiff
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore
+    from kbtui.views import View
 
 _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3
 _MOST_REWORDINGS = 8
 _NEARLY = 0.6  # of what the best one has in common with the line
 _SPEAKERS = frozenset({"user", "assistant"})
+_WAS_PRIVATE = "The entry was private when it was written, so no more is told of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,32 @@ class Provenance:
             for entry in self._archive.entries(before)
             if entry.cursor <= after.get(entry.origin, 0)
         ]
+
+
+class ShownProvenance:
+    """Answers why as far as the audience of a view may be told."""
+
+    def __init__(self, provenance: Provenance, view: View) -> None:
+        self._provenance = provenance
+        self._view = view
+
+    def why(self, path: str, line: int) -> Why:
+        """Like `Provenance.why`, of a path that the view knows."""
+        view, sessions = self._view, self._view.sessions
+        why = self._provenance.why(path, line)
+        if why.text.strip() not in map(str.strip, view.text(path).split("\n")):
+            raise NotFoundError(f"{short_name(path)} has no line {line}.")
+        if not all(map(view.history.may_tell_of, (why.origin, *why.before))):
+            return replace(why, commit=None, title="", messages=(), archives=(), note=_WAS_PRIVATE)
+        if sessions.hides_any(why.session):
+            why = replace(why, title="")
+        if sessions.shown(why.messages) != why.messages:
+            note = f"{why.note} What was said there drew on a private entry, so it isn't shown."
+            why = replace(why, messages=(), archives=(), note=note)
+        archives = [
+            each for each in why.archives if not sessions.hides(each.session, each.messages)
+        ]
+        return replace(why, archives=tuple(archives))
 
 
 def _replaced(diff: FileDiff, line: int) -> list[DiffLine]:

@@ -64,15 +64,14 @@ class Keeping:
     def note(self, text: str, origin: Origin, *, task: bool = False) -> Kept:
         """Keep a text in the journal; raises as `Journal.keep`."""
         now = self.now()
-        is_first = self.journal.may_be_asked_about(now.date())
+        notice = DAILY_NOTES if self.journal.may_be_asked_about(now.date()) else ""
         noted = self.journal.keep(text, now, origin, task=task)
         if noted.commit is None:
             told = f"It stands in today's journal already ({noted.time})."
             return Kept(noted.path, noted.line, told, f"known since {noted.time}", noted=noted)
         what = "a task" if task else "noted"
         told = "Noted as a task." if task else "Noted."
-        changes = (_change(noted.commit, f"{what} {noted.time}"),)
-        notice = DAILY_NOTES if is_first else ""
+        changes = _change(noted.commit, f"{what} {noted.time}")
         return Kept(noted.path, noted.line, told, f"{what} {noted.time}", changes, noted, notice)
 
     def _remembered(self, text: str, origin: Origin) -> Kept:
@@ -80,8 +79,8 @@ class Keeping:
         path = "memory/MEMORY.md"
         if done.commit is None:
             return Kept(path, done.line, "MEMORY.md says so already.", "known already")
-        change = TurnChange(done.commit, (path,), "remembered")
-        return Kept(path, done.line, "Remembered, for every conversation.", "remembered", (change,))
+        changes = (TurnChange(done.commit, (path,), "remembered"),)
+        return Kept(path, done.line, "Remembered, for every conversation.", "remembered", changes)
 
     def _decided(self, reading: Reading, origin: Origin) -> Kept:
         day = self.now().date()
@@ -95,10 +94,11 @@ class Keeping:
             sections={"Decision": text},
         )
         told = f"Kept as a decision: [[{short_name(made.path)}|{reading.title}]]."
-        changes = (_change(made.commit),) if made.commit is not None else ()
-        return Kept(made.path, 1, told, f"{reading.title} created", changes)
+        return Kept(made.path, 1, told, f"{reading.title} created", _change(made.commit))
 
 
-def _change(commit: Commit, summary: str = "") -> TurnChange:
+def _change(commit: Commit | None, summary: str = "") -> tuple[TurnChange, ...]:
+    if commit is None:
+        return ()
     paths = tuple(each.path for each in commit.paths)
-    return TurnChange(commit.id, paths, summary or describe(commit.paths))
+    return (TurnChange(commit.id, paths, summary or describe(commit.paths)),)

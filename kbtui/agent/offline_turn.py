@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from typing import TypeVar
 
 from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
-from kbtui.agent.keeping import Keeping, Kept
+from kbtui.agent.keeping import Keeping
 from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import Outcome
@@ -45,6 +46,7 @@ _TIERS: dict[Tier, str] = {
     "near": "Nothing says so in these words; nearest:",
     "none": "I don't know: nothing near that in your notes.",
 }
+_Done = TypeVar("_Done")
 _SPOKEN = {"user": "you said", "assistant": "you were told"}
 
 
@@ -79,8 +81,14 @@ class OfflineTurn(Turn):
             case "secret":
                 return [f"That holds a secret ({reading.secret}): {_MASKED}"]
             case "statement" | "task" | "decision" | "remember":
+                if self.keeping is None:
+                    return ["Nothing can be kept here."]
+                asked = _open_question(before) if reading.kind == "statement" else ""
+                if asked and _is_short_answer(reading.text):
+                    reading = Reading("statement", f"{asked} {reading.text}")
                 answered = await self._answer(reading.question) if reading.question else []
-                return [await self._keep(reading, before), *answered]
+                keep = partial(self._keep, self.keeping, reading)
+                return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
             case "question":
                 parts = await self._answer(reading.question)
                 if not reading.surely and parts[0] != _TIERS["sure"]:
@@ -92,86 +100,65 @@ class OfflineTurn(Turn):
                     " shows all places and asks."
                 )
                 return [*await self._answer(reading.text), said]
-            case "paste" | "work":
-                self.not_kept = self.text
-                return [_REPLIES[reading.kind]]
             case kind:
+                self.not_kept = self.text if kind in ("paste", "work") else ""
                 return [_REPLIES[kind]]
 
-    # What is stated
+    async def _step(
+        self, name: str, arguments: dict[str, str], work: Callable[[ToolCall], _Done]
+    ) -> _Done:
+        """Do something as a step that is stored and told like a tool's."""
+        call = ToolCall(f"{self.id}-{name}", name, json.dumps(arguments, ensure_ascii=False))
+        self._emit(ToolStarted(call.id, name, arguments))
+        return await in_thread(partial(work, call))
 
-    async def _keep(self, reading: Reading, before: Sequence[SessionMessage]) -> str:
-        """Keep a statement, as a step that is stored and told like a tool's."""
-        keeping = self.keeping
-        if keeping is None:
-            return "Nothing can be kept here."
-        asked = _open_question(before) if reading.kind == "statement" else ""
-        if asked and _is_short_answer(reading.text):
-            reading = Reading("statement", f"{asked} {reading.text}")
-        arguments = {"text": reading.text}
-        call = ToolCall(f"{self.id}-{KEEP}", KEEP, json.dumps(arguments, ensure_ascii=False))
-        self._emit(ToolStarted(call.id, call.name, arguments))
-
-        def work() -> tuple[Kept | None, str]:
-            try:
-                near = Quoting(self.context).nearest(reading.text)
-                kept = keeping.keep(reading, self.context.origin)
-            except KbtuiError as error:
-                summary = shorten(error.message, _SUMMARY_WIDTH)
-                self._keep_step(call, Outcome(False, f"Error: {error}", summary))
-                return None, f"I couldn't keep that. {error}"
-            private = self.context.view.to_mark([kept.path])
-            self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, private))
-            if near is not None and kept.noted is not None and kept.changes:
-                noted = kept.noted
-                self.earlier = Earlier(
-                    near.path, near.number, near.text, near.when, noted.path, noted.line, noted.time
-                )
-            return kept, kept.told
-
-        kept, told = await in_thread(work)
-        if kept is not None and kept.notice:
+    def _keep(self, keeping: Keeping, reading: Reading, call: ToolCall) -> str:
+        """Keep a statement, and look for the earlier line that it may be about."""
+        try:
+            near = Quoting(self.context).nearest(reading.text)
+            kept = keeping.keep(reading, self.context.origin)
+        except KbtuiError as error:
+            summary = shorten(error.message, _SUMMARY_WIDTH)
+            self._keep_step(call, Outcome(False, f"Error: {error}", summary))
+            return f"I couldn't keep that. {error}"
+        private = self.context.view.to_mark([kept.path])
+        self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, private))
+        if near is not None and kept.noted is not None and kept.changes:
+            newer = (kept.noted.path, kept.noted.line, kept.noted.time)
+            self.earlier = Earlier(near.path, near.number, near.text, near.when, *newer)
+        if kept.notice:
             self._emit(NoticeGiven(kept.notice))
-        return told
-
-    # What is asked
+        return kept.told
 
     async def _answer(self, question: str) -> list[str]:
-        arguments = {"query": question}
-        call = ToolCall(f"{self.id}-search", SEARCH, json.dumps(arguments, ensure_ascii=False))
-        self._emit(ToolStarted(call.id, call.name, arguments))
-        found = await in_thread(partial(self._search, call, question))
-        parts = [_TIERS[found.answer.tier]]
-        if found.answer.tier != "none":
-            parts += self._quoted(found.answer.lines)
-        if found.notice:
-            parts.append(f"*{found.notice}*")
-        return parts
+        """The lines that answer, each with its number, and where and when it was written."""
+        found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
+        parts = [_TIERS[found.answer.tier], *map(self._quoted, found.answer.lines)]
+        return [*parts, f"*{found.notice}*"] if found.notice else parts
 
-    def _search(self, call: ToolCall, question: str) -> Quoted:
+    def _search(self, question: str, call: ToolCall) -> Quoted:
         try:
             found = Quoting(self.context).answer(question)
         except KbtuiError as error:
             self._keep_step(call, Outcome(False, f"Error: {error}", error.message))
             raise
-        lines = found.answer.lines if found.answer.tier != "none" else ()
+        lines = found.answer.lines
         private = self.context.view.to_mark([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
         told = "\n".join(f"{line.title}: {line.text}" for line in lines) or "Nothing found."
         self._keep_step(call, Outcome(True, told, count, private=private))
         return found
 
-    def _quoted(self, lines: Sequence[Candidate]) -> Iterator[str]:
-        """The lines, each with its number, and where and when it was written."""
-        today = self.context.now().date()
-        for line in lines:
-            places = ((line.number, line.place),) if line.place else ()
-            source = self.context.sources.add(
-                line.path, max(1, line.number), line.text, line.title, places
-            )
-            place = line.place.partition(" > ")[0]
-            where = " · ".join(filter(None, (_named(line), place, _said_on(line, today))))
-            yield f"> {line.text} [{source.n}]" + (f" · *{where}*" if where else "")
+    def _quoted(self, line: Candidate) -> str:
+        places = ((line.number, line.place),) if line.place else ()
+        source = self.context.sources.add(
+            line.path, max(1, line.number), line.text, line.title, places
+        )
+        named = _SPOKEN.get(line.told, "" if line.time else line.title)  # a day says it all
+        place = line.place.partition(" > ")[0]
+        said = _said_on(line, self.context.now().date())
+        where = " · ".join(filter(None, (named, place, said)))
+        return f"> {line.text} [{source.n}]" + (f" · *{where}*" if where else "")
 
 
 def _open_question(before: Sequence[SessionMessage]) -> str:
@@ -185,13 +172,6 @@ def _open_question(before: Sequence[SessionMessage]) -> str:
 def _is_short_answer(text: str) -> bool:
     is_talk = any(begins(text, of_all(kind)) is not None for kind in ("talk", "thanks", "greeting"))
     return len(text.split()) <= _SHORT_ANSWER and not asks(text) and not is_talk
-
-
-def _named(line: Candidate) -> str:
-    """What a line's file is called; of the journal its day says it all."""
-    if line.told:
-        return _SPOKEN.get(line.told, "")
-    return "" if line.time else line.title
 
 
 def _said_on(line: Candidate, today: date) -> str:

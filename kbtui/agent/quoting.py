@@ -12,7 +12,7 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of
 from kbtui.offline.answer import MOST_SHOWN, Answer, Candidate, choose, nearest
-from kbtui.offline.language import begins, of_all, telling_terms, tokens
+from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.message import asks
 from kbtui.search.results import Hit, SearchResult
@@ -72,8 +72,7 @@ class Quoting:
         hits = tuple(
             hit for hit in found.hits if hit.is_relevant and hit.session != context.session
         )
-        answer = choose(message, self._candidates(hits))
-        return answer.lines if answer.tier != "none" else ()
+        return choose(message, self._candidates(hits)).lines
 
     def _search(self, view: View, question: str, *, typed: bool) -> SearchResult:
         context = self._context
@@ -88,36 +87,30 @@ class Quoting:
         )
 
     def _newest(self) -> list[Candidate]:
-        """What every conversation is to know, and what was stated last."""
+        """What every conversation is to know, else what was stated last."""
         view = self._context.view
-        with suppress(KbtuiError):
-            memory = lines_of(view.text(MEMORY))
-            known = [Candidate(MEMORY, each.text, each.first, "MEMORY.md") for each in memory]
-            if known:
-                return known[-MOST_SHOWN:]
         days = [path for path in view.files("memory") if day_of(path) is not None]
-        if not days:
-            return []
-        day = days[-1]
-        lines = [each for each in lines_of(view.text(day)) if each.time]
-        return [
-            Candidate(day, each.text, each.first, when=str(day_of(day)), time=each.time)
-            for each in reversed(lines[-MOST_SHOWN:])
-        ]
+        for path in (MEMORY, *days[-1:]):
+            with suppress(KbtuiError):
+                day = str(day_of(path) or "")
+                said = lines_of(view.text(path))
+                known = [each for each in said if each.time or not day]
+                if known:
+                    title = "" if day else "MEMORY.md"
+                    return [
+                        Candidate(path, each.text, each.first, title, when=day, time=each.time)
+                        for each in reversed(known[-MOST_SHOWN:])
+                    ]
+        return []
 
     def _about_me(self, question: str) -> str:
         """A question without the user's own name: of themselves people write *I*."""
-        try:
-            about = self._context.view.text("USER.md")
-        except KbtuiError:
-            return question
-        for line in lines_of(about):
-            named = begins(line.text, of_all("named")) or ""
-            for token in tokens(named):
-                rest = re.sub(
-                    rf"\b{re.escape(named[token.start : token.end])}\b('s)?", "", question
-                )
-                question = rest if telling_terms(rest) else question
+        with suppress(KbtuiError):
+            for line in lines_of(self._context.view.text("USER.md")):
+                named = begins(line.text, of_all("named")) or ""
+                for name in re.findall(r"\w+", named):
+                    rest = re.sub(rf"\b{name}\b('s)?", "", question)
+                    question = rest if telling_terms(rest) else question
         return question
 
     def nearest(self, statement: str) -> Candidate | None:
@@ -132,69 +125,59 @@ class Quoting:
         return nearest(statement, self._candidates(found.hits, leading=False))
 
     def _candidates(self, hits: tuple[Hit, ...], *, leading: bool = True) -> list[Candidate]:
-        found: dict[str, Candidate] = {}
-        spoken: list[Candidate] = []
-        for hit in hits:
-            for each in self._of_hit(hit, leading=leading):
-                if hit.path.startswith("sessions/"):
-                    spoken.append(each)
-                else:
-                    found.setdefault(f"{hit.path} {each.number} {each.text}", each)
+        """The lines of hits; with `leading` one that leads to a list has items of it behind it."""
+        found: dict[tuple[str, int, str], Candidate] = {}
+        for hit in sorted(hits, key=lambda each: each.path.startswith("sessions/")):
+            if _SECOND_HAND.fullmatch(hit.path):
+                continue
+            for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
+                found.setdefault((each.path, each.number, each.text), each)
         # What was kept stands in the conversation as well.
-        kept = {fold(each.text) for each in found.values()}
-        return [*found.values(), *(each for each in spoken if fold(each.text) not in kept)]
+        kept = {fold(each.text) for each in found.values() if not each.told}
+        return [each for each in found.values() if not each.told or fold(each.text) not in kept]
 
-    def _of_hit(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
-        """The lines of a hit; with `leading` one that leads to a list has items of it behind it."""
-        if hit.session is not None:
-            if hit.path.startswith("sessions/"):
-                yield from self._spoken(hit)
-            return
-        if _SECOND_HAND.fullmatch(hit.path):
-            return
+    def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
+        """The lines of a note or a document."""
         is_made = self._context.view.is_document(hit.path)
         day = day_of(hit.path)
         said = lines_of(hit.text, hit.lines[0], headings=is_made)
         lines = [piece for each in said for piece in _pieces(each)]
         for number, line in enumerate(lines):
-            yield Candidate(
-                hit.path,
-                _with_what_follows(line, lines[number + 1 :]) if leading else line.text,
-                line.first,
-                hit.title if is_made else _title(hit, line),
-                f"{day or hit.updated or ''} {line.time}".strip(),
-                hit.score,
-                hit.relevance,
-                hit.explain.semantic,
-                alone=len(lines) == 1,
+            yield replace(
+                _candidate(hit, line.text, line.first),
+                text=_with_what_follows(line, lines[number + 1 :]) if leading else line.text,
+                title=hit.title if is_made else _title(hit, line),
+                when=f"{day or hit.updated or ''} {line.time}".strip(),
                 place=hit.heading if is_made else "",
                 time=line.time,
             )
 
     def _spoken(self, hit: Hit) -> Iterator[Candidate]:
         """What the user said, and what an imported assistant told them."""
-        if hit.session is None or hit.messages is None:
+        is_mine = hit.speaker == "user"
+        if not (hit.path.startswith("sessions/") and hit.session and hit.messages):
             return
-        role = hit.speaker
-        if role == "assistant" and not is_imported(hit.session):
-            return
-        lines = [each.text for each in lines_of(hit.text)]
-        whole = " ".join(lines)
-        is_one = role == "user" and len(whole) <= _LONGEST_LINE and not asks(whole)
-        texts = [whole] if is_one else lines
-        for text in texts:
-            if len(text) <= _LONGEST_LINE:
-                yield Candidate(
-                    hit.path,
-                    text,
-                    hit.messages[0],
-                    hit.title,
-                    hit.updated or "",
-                    hit.score,
-                    hit.relevance,
-                    hit.explain.semantic,
-                    told=role,
-                )
+        if is_mine or (hit.speaker == "assistant" and is_imported(hit.session)):
+            texts = [each.text for each in lines_of(hit.text)]
+            whole = " ".join(texts)
+            is_one = is_mine and len(whole) <= _LONGEST_LINE and not asks(whole)
+            for text in [whole] if is_one else texts:
+                if len(text) <= _LONGEST_LINE:
+                    yield _candidate(hit, text, hit.messages[0])
+
+
+def _candidate(hit: Hit, text: str, number: int) -> Candidate:
+    return Candidate(
+        hit.path,
+        text,
+        number,
+        hit.title,
+        hit.updated or "",
+        hit.score,
+        hit.relevance,
+        hit.explain.semantic,
+        told=hit.speaker if hit.session else "",
+    )
 
 
 def _pieces(line: Line) -> Iterator[Line]:
@@ -216,6 +199,5 @@ def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
 
 def _title(hit: Hit, line: Line) -> str:
     heading = line.heading or hit.heading
-    if heading and heading != hit.title and day_of(hit.path) is None:
-        return f"{hit.title}: {shorten(heading, 80)}"
-    return hit.title
+    is_part = heading and heading != hit.title and day_of(hit.path) is None and hit.path != MEMORY
+    return f"{hit.title}: {shorten(heading, 80)}" if is_part else hit.title

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.offline.language import telling_terms
-from kbtui.text import clean_line, fold, shorten, slugify
+from kbtui.offline.lines import sentences
+from kbtui.text import clean_line, shorten, slugify
 
-_MOST_SENTENCES = 10
 # With MEMORY.md and the entries this stays below 40 % of the conversation.
 _DIGEST_SHARE = 0.28
+_LEAST = 600  # characters; what is shorter is kept whole
+_LONGEST = 300
+_OVERHEAD = 12
 _SLUG_WIDTH = 40
-_LEAD_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,18 @@ class Message:
 
 
 def history_entry(messages: Sequence[Message]) -> str:
-    """What the user said in their own words: of little the first sentences, of much a digest.
+    """What the user said, in their own words; of much the sentences that say most.
 
     What kbtui said is no source; it is quoted only where the user said nothing.
     """
-    speaker = (
-        "user"
-        if any(each.role == "user" and each.text.strip() for each in messages)
-        else "assistant"
-    )
+    roles = {each.role for each in messages if each.text.strip()}
+    speaker = "user" if "user" in roles else "assistant"
     said = [each for each in messages if each.role == speaker]
-    lead = list(filter(None, (_lead(each.text) for each in said)))
-    if len(lead) <= _MOST_SENTENCES:
-        return f"The {speaker} said: {' '.join(lead)}"
-    budget = int(sum(len(each.text) for each in messages) * _DIGEST_SHARE)
-    return "\n".join(f"- {each.role.capitalize()}: {text}" for each, text in digest(said, budget))
+    budget = max(_LEAST, int(sum(len(each.text) for each in messages) * _DIGEST_SHARE))
+    chosen = digest([each.text for each in said], budget)
+    if len(chosen) <= 1 or sum(map(len, chosen)) <= _LEAST:
+        return f"The {speaker} said: {' '.join(chosen)}"
+    return "\n".join(f"- {speaker.capitalize()}: {text}" for text in chosen)
 
 
 def slug_of(messages: Sequence[Message]) -> str:
@@ -54,106 +51,36 @@ def slug_of(messages: Sequence[Message]) -> str:
     return "conversation"
 
 
-def _lead(text: str) -> str:
-    """The first sentence of a message."""
-    first = shorten(_SENTENCE.split(text.strip())[0], _LEAD_WIDTH)
-    return first if not first or first[-1] in ".!?:…" else f"{first}."
+def digest(said: Sequence[str], budget: int) -> list[str]:
+    """The sentences of some texts that say most, in at most `budget` characters, in their order.
 
-
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+")
-_WORD = re.compile(r"\w[\w'-]*")
-_LONGEST = 300
-_OVERHEAD = 12
-_NAME_WEIGHT = 1.6
-_NUMBER_WEIGHT = 2.0
-_SHORTEST_WORD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """A sentence, where it stands, and what its words weigh."""
-
-    message: int
-    place: int
-    text: str
-    words: dict[str, float]
-
-    @property
-    def cost(self) -> int:
-        return len(self.text) + _OVERHEAD
-
-
-def digest(said: Sequence[Message], budget: int) -> list[tuple[Message, str]]:
-    """Choose the sentences that say most in at most `budget` characters; nothing is rephrased.
-
-    Together they cover the words that carry information, each counted once, per character spent:
-    budgeted maximum coverage by lazy greedy choice (Lin and Bilmes, "Multi-document summarization
-    via budgeted maximization of submodular functions", 2010). Rare words, names and numbers weigh
-    more. Gives the messages that have some, in order, each with its sentences joined.
+    A sentence is worth the words in it that tell something and that no better one has, the rarer
+    the more, for each character that it takes. Those of one text are joined.
     """
-    sentences = list(_sentences(said))
-    weights = _weights(sentences, len(said))
-    chosen = sorted(
-        _choose(sentences, weights, budget), key=lambda each: (each.message, each.place)
-    )
-    parts: dict[int, list[str]] = {}
-    for sentence in chosen:
-        parts.setdefault(sentence.message, []).append(sentence.text)
-    return [(said[number], " ".join(texts)) for number, texts in parts.items()]
+    found = list(_sentences(said))
+    known = Counter(term for _, _, terms in found for term in terms)
 
+    def worth(terms: frozenset[str]) -> float:
+        return sum(math.log(1 + len(said) / known[term]) for term in terms)
 
-def _sentences(said: Sequence[Message]) -> Iterator[_Sentence]:
-    for number, message in enumerate(said):
-        for place, part in enumerate(_SENTENCE.split(message.text)):
-            text = clean_line(part)
-            if text and len(text) <= _LONGEST:
-                yield _Sentence(number, place, text, dict(_words(text)))
-
-
-def _words(text: str) -> Iterator[tuple[str, float]]:
-    """The words of a sentence, folded, with what their form alone makes them weigh."""
-    for match in _WORD.finditer(text):
-        word = match[0]
-        if word.isdecimal() or any(char.isdigit() for char in word):
-            yield fold(word), _NUMBER_WEIGHT
-        elif match.start() and word[:1].isupper() and len(word) > 1:
-            yield fold(word), _NAME_WEIGHT
-        elif len(word) >= _SHORTEST_WORD:
-            yield fold(word).removesuffix("s"), 1.0
-
-
-def _weights(sentences: Iterable[_Sentence], messages: int) -> dict[str, float]:
-    """What covering a word is worth: the rarer in this conversation, the more."""
-    frequency: Counter[str] = Counter()
-    form: dict[str, float] = {}
-    for sentence in sentences:
-        for word, weight in sentence.words.items():
-            frequency[word] += 1
-            form[word] = max(form.get(word, 0.0), weight)
-    return {word: form[word] * math.log(1 + messages / n) for word, n in frequency.items()}
-
-
-def _choose(
-    sentences: Sequence[_Sentence], weights: dict[str, float], budget: int
-) -> Iterator[_Sentence]:
-    """Take the best gain for its cost again and again; gains only shrink: old ones are bounds."""
     covered: set[str] = set()
+    chosen: dict[int, list[tuple[int, str]]] = {}
+    ranked = sorted(enumerate(found), key=lambda each: -worth(each[1][2]) / _cost(each[1][1]))
+    for place, (number, text, terms) in ranked:
+        if _cost(text) <= budget and worth(terms - covered) > worth(terms) / 2:
+            budget -= _cost(text)
+            covered |= terms
+            chosen.setdefault(number, []).append((place, text))
+    return [" ".join(text for _, text in sorted(chosen[number])) for number in sorted(chosen)]
 
-    def gain(sentence: _Sentence) -> float:
-        new = sum(weights[word] for word in sentence.words if word not in covered)
-        return new / sentence.cost
 
-    heap = [(-gain(sentence), number) for number, sentence in enumerate(sentences)]
-    heapq.heapify(heap)
-    while heap and budget > 0:
-        _, number = heapq.heappop(heap)
-        sentence = sentences[number]
-        now = gain(sentence)
-        if now <= 0 or sentence.cost > budget:
-            continue
-        if heap and now < -heap[0][0]:
-            heapq.heappush(heap, (-now, number))
-            continue
-        budget -= sentence.cost
-        covered.update(sentence.words)
-        yield sentence
+def _cost(text: str) -> int:
+    return len(text) + _OVERHEAD
+
+
+def _sentences(said: Sequence[str]) -> Iterator[tuple[int, str, frozenset[str]]]:
+    """Each sentence, with the number of its text and its telling words."""
+    for number, text in enumerate(said):
+        for part in sentences(text):
+            if line := shorten(clean_line(part), _LONGEST):
+                yield number, line, frozenset(telling_terms(line))

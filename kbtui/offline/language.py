@@ -12,61 +12,32 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``change``: words that ask to change what is written, ``write`` to write an entry or a note;
   ``claim``: how an answer says it was;
 - ``small``: words that say nothing by themselves, beside Whoosh's stop words of the language;
-- ``beginners``: further words that are no names though they begin a clause with a capital;
+- ``beginners``: further words that are no names though they begin a clause with a capital, in any
+  form that has the same stem;
 - ``numbers`` from two on, ``weekdays`` and ``months``, in their order; ``calendar``: further words
   of the kind;
 - ``named``: how a line begins that says what the user is called; ``self``: what speakers are called
   where they are meant themselves; ``agree``: how an answer begins that agrees;
-- ``deny``: words that turn what follows into its opposite.
-
-``nouns_have_capitals`` says that nouns do, and ``articles`` what stands before them, so that names
-can be told.
+- ``deny``: words that turn what follows into its opposite;
+- ``articles``: where all nouns have capitals, what stands before them and not before names. A word
+  that ends in ``~`` there has each of the ``endings``.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from configparser import ConfigParser
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from kbtui.search.index import analyser
 from kbtui.text import fold
 
-ListName = Literal[
-    "question",
-    "greeting",
-    "thanks",
-    "talk",
-    "remember",
-    "forget",
-    "decision",
-    "keeps",
-    "task",
-    "recall",
-    "work",
-    "reason",
-    "change",
-    "write",
-    "claim",
-    "small",
-    "beginners",
-    "numbers",
-    "weekdays",
-    "months",
-    "calendar",
-    "articles",
-    "named",
-    "self",
-    "agree",
-    "deny",
-]
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
-_ORDERED = ("numbers", "weekdays", "months")
 _SHORT = 3
 _BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
@@ -79,59 +50,60 @@ class Token(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+def tokens(text: str) -> list[Token]:
+    """The words of a text; in scripts without blanks a run of letters is one."""
+    return [Token(folded(match[0]), match.start(), match.end()) for match in _WORD.finditer(text)]
+
+
+def folded(word: str) -> str:
+    """A word as the lists are compared: without case, accents and apostrophes."""
+    return fold(_APOSTROPHES.sub("", word))
+
+
 class Phrases:
-    """Phrases by their first word, the longest first; each with True where a colon must follow."""
+    """Some phrases; one that ends in a colon is meant only with it."""
 
-    by_first: dict[str, list[tuple[tuple[str, ...], bool]]]
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> Phrases:
-        """Read phrases as they stand in a file."""
-        found: dict[str, list[tuple[tuple[str, ...], bool]]] = {}
-        for text in texts:
-            words = tuple(token.word for token in tokens(text))
-            if words:
-                found.setdefault(words[0], []).append((words, text.endswith(":")))
-        for phrases in found.values():
-            phrases.sort(key=lambda phrase: (-len(phrase[0]), not phrase[1]))
-        return cls(found)
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._known = {(*(each.word for each in tokens(text)), text[-1:] == ":") for text in texts}
+        self._longest = max(map(len, self._known), default=1) - 1
 
     def match(self, text: str, found: list[Token], at: int = 0) -> int:
         """How many words from the one `at` on are the longest phrase; 0: none is."""
-        first = found[at].word if at < len(found) else ""
-        for phrase, with_colon in self.by_first.get(first, ()):
-            end = at + len(phrase)
-            if tuple(token.word for token in found[at:end]) != phrase:
-                continue
-            if not with_colon or text[found[end - 1].end :].lstrip().startswith(":"):
-                return len(phrase)
+        words = tuple(token.word for token in found[at : at + self._longest])
+        for count in range(len(words), 0, -1):
+            if (*words[:count], False) in self._known:
+                return count
+            behind = text[found[at + count - 1].end :]
+            if (*words[:count], True) in self._known and behind.lstrip().startswith(":"):
+                return count
         return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language, as its file has it."""
+    """One language: its lists, as its file has them, and the folded words of each."""
 
     code: str
-    name: str
-    nouns_have_capitals: bool
-    phrases: dict[str, Phrases]
+    lists: dict[str, tuple[str, ...]]
     words: dict[str, frozenset[str]]
-    ordered: dict[str, tuple[str, ...]] = field(repr=False)
-    known: frozenset[str] = field(repr=False)
+    known: frozenset[str]
 
-    def list(self, name: ListName) -> Phrases:
-        """One of its lists."""
-        return self.phrases[name]
+    @property
+    def nouns_have_capitals(self) -> bool:
+        """True if a capital alone tells no name."""
+        return bool(self.lists["articles"])
 
-    def has(self, name: ListName, word: str) -> bool:
+    def has(self, name: str, word: str) -> bool:
         """True if a folded word is one of a list's."""
         return word in self.words[name]
 
-    def place(self, name: Literal["numbers", "weekdays", "months"], word: str) -> int | None:
+    def list(self, name: str) -> Phrases:
+        """One of its lists."""
+        return _phrases(name, self.code)
+
+    def place(self, name: str, word: str) -> int | None:
         """Where a folded word, or its short form, stands in a list that has an order, from 0."""
-        words = self.ordered[name]
+        words = [fold(each) for each in self.lists[name]]
         for each in (word, word.removesuffix("s")):  # Sundays
             if each in words:
                 return words.index(each)
@@ -139,22 +111,14 @@ class Language:
         return next((n for n, each in enumerate(words) if short and each.startswith(word)), None)
 
 
-def tokens(text: str) -> list[Token]:
-    """The words of a text; in scripts without blanks a run of letters is one."""
-    return [
-        Token(fold(_APOSTROPHES.sub("", match[0])), match.start(), match.end())
-        for match in _WORD.finditer(text)
-    ]
-
-
 @cache
 def languages() -> tuple[Language, ...]:
     """All languages that there is a file of, English first."""
-    folder = resources.files("kbtui.offline").joinpath("languages")
+    files = resources.files("kbtui.offline").joinpath("languages").iterdir()
     found = [
-        _read(file.name.removesuffix(".toml"), file.read_text("utf-8"))
-        for file in folder.iterdir()
-        if file.name.endswith(".toml")
+        _read(file.name.removesuffix(".ini"), file.read_text("utf-8"))
+        for file in files
+        if file.name.endswith(".ini")
     ]
     return tuple(sorted(found, key=lambda each: (each.code != "en", each.code)))
 
@@ -162,41 +126,49 @@ def languages() -> tuple[Language, ...]:
 def _read(code: str, text: str) -> Language:
     from whoosh.lang.stopwords import stoplists
 
-    values = tomllib.loads(text)
-    lists = {name: values.get(name, []) for name in get_args(ListName)}
-    lists["small"] = [*lists["small"], *stoplists.get(code, ())]
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.read_string(text)
+    lists = {
+        name: tuple(each.strip() for each in value.replace("\n", " ").split(","))
+        for name, value in parser["lists"].items()
+    }
+    endings = ("", *lists.pop("endings", ()))
+    lists["articles"] = tuple(
+        word.replace("~", ending)
+        for word in lists.get("articles", ())
+        for ending in (endings if "~" in word else endings[:1])
+    )
+    told = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
     words = {
-        name: frozenset(token.word for phrase in phrases for token in tokens(phrase))
-        for name, phrases in lists.items()
+        name: frozenset(each.word for phrase in phrases for each in tokens(phrase))
+        for name, phrases in told.items()
     }
     words["calendar"] |= words["weekdays"] | words["months"]
-    return Language(
-        code,
-        values["name"],
-        bool(values.get("nouns_have_capitals")),
-        {name: Phrases.of(phrases) for name, phrases in lists.items()},
-        words,
-        {name: tuple(map(fold, lists[name])) for name in _ORDERED},
-        frozenset().union(*words.values()),
-    )
+    return Language(code, lists, words, frozenset().union(*words.values()))
+
+
+@cache
+def _phrases(name: str, *codes: str) -> Phrases:
+    found = (each for each in languages() if not codes or each.code in codes)
+    return Phrases(phrase for each in found for phrase in each.lists.get(name, ()))
+
+
+def of_all(name: str) -> Phrases:
+    """One list of all languages together."""
+    return _phrases(name)
+
+
+@cache
+def stems_of(name: str) -> frozenset[str]:
+    """The stems of the words of a list in all languages."""
+    found = (word for each in languages() for word in each.words.get(name, ()))
+    return frozenset(analyser.terms_of(word)[0] for word in found)
 
 
 def language_of(text: str) -> Language:
     """The language whose listed words a text has most of; English where none tells."""
     found = {token.word for token in tokens(text)}
     return max(languages(), key=lambda each: len(found & each.known))
-
-
-@cache
-def of_all(name: ListName) -> Phrases:
-    """One list of all languages together."""
-    by_first: dict[str, list[tuple[tuple[str, ...], bool]]] = {}
-    for language in languages():
-        for first, phrases in language.list(name).by_first.items():
-            by_first.setdefault(first, []).extend(phrases)
-    for phrases in by_first.values():
-        phrases.sort(key=lambda phrase: (-len(phrase[0]), not phrase[1]))
-    return Phrases(by_first)
 
 
 def begins(text: str, phrases: Phrases) -> str | None:
@@ -216,18 +188,9 @@ def holds(text: str, phrases: Phrases) -> bool:
     return any(phrases.match(text, found, at) for at in range(len(found)))
 
 
-@cache
-def stems_of(name: ListName) -> frozenset[str]:
-    """The stems of the words of a list in all languages."""
-    return frozenset(
-        analyser.terms_of(word)[0] for language in languages() for word in language.words[name]
-    )
-
-
-def left_over(found: list[Token], text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
+def left_over(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:
     """The words of a text that no phrase of some lists takes up."""
-    known = list(lists)
-    at = 0
+    found, known, at = tokens(text), list(lists), 0
     while at < len(found):
         count = max(phrases.match(text, found, at) for phrases in known)
         if not count:

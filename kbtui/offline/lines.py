@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from kbtui.search.index.markdown import outline
 from kbtui.text import clean_line
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +44,49 @@ class Line:
 
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-# The lines of what was said at one time, however many they are.
-_GOES_ON = re.compile(r"(?:\n(?:  [^\n]*|[ \t]*(?=\n|\Z)))*")
-# None of these goes on over the beginning of what was said at another time.
 TIMED_ITEM = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]")
-_AT_A_TIME = rf"\n{TIMED_ITEM.pattern}"
-_COMMENT = re.compile(rf"(?<!\w)%%(?:(?!{_AT_A_TIME}).)*?%%", re.DOTALL)
-_MARKUP_COMMENT = re.compile(rf"<!--(?:(?!{_AT_A_TIME}).)*?-->", re.DOTALL)
-# Struck out, with the pointer to what holds now.
-_STRUCK = re.compile(
-    r"(?<![~\\])~~(?!~)(?:(?!\n[ \t]*\n|\n[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]).)+?~~(?!~)"
-    r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?",
+# No comment goes on over the beginning of what was said at another time, or of another comment.
+_COMMENT = re.compile(
+    rf"(?<!\w)%%(?:(?!\n{TIMED_ITEM.pattern}).)*?%%"
+    rf"|<!--(?:(?!<!--|\n{TIMED_ITEM.pattern.replace('time', 'time2')}).)*?-->",
     re.DOTALL,
 )
-_ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[^\]\n]\][ \t]+)?")
-_CLOCK = re.compile(r"(?P<time>\d\d:\d\d)[ \t]+")
-_QUOTE = re.compile(r"^[ \t]*>[ \t]?(?:\[![\w-]+\][+-]?[ \t]*)?")
-_TABLE = re.compile(r"[ \t]*\|[^\n]*\|")
-_RULE = re.compile(r"[ \t|:*_=-]+$")
+# Struck out, with the pointer to what holds now; it ends with its paragraph or item.
+_STRUCK = re.compile(
+    r"(?<![~\\])~~(?!~)(?:[^\n]|\n(?![ \t]*(?:\n|[-*+•][ \t]|\d{1,3}[.)][ \t])))+?~~(?!~)"
+    r"(?:[ \t]*→[ \t]*\d{4}-\d\d-\d\d(?:[ \t]\d\d:\d\d)?)?"
+)
 _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+[ \t]*$", re.MULTILINE)
-# A definition of a link, a badge or a picture alone, a tag line, a field of a template, markup.
+_BULLET = re.compile(r"^([ \t]*)[•◦‣](?=[ \t])", re.MULTILINE)
+_ODD = str.maketrans({"\r": " ", "\0": "\N{REPLACEMENT CHARACTER}"})
+_LEAD = re.compile(r"\[[^\]\n]\][ \t]+|\[![\w-]+\][+-]?[ \t]*")  # a box, a callout
+_CLOCK = re.compile(r"(?P<time>\d\d:\d\d)[ \t]+")
+_ROW = re.compile(r"^[ \t>]*\|.*\|.*$", re.MULTILINE)
+_GOES_ON = re.compile(r"\n[ \t>]*")
+# A badge, a picture or a link alone, a tag line, markup, a template; and what kbtui says of itself.
 _SAYS_NOTHING = re.compile(
-    r"(?:!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])[ \t]*)+$|\[!\[.*|!\[\[[^\]\n]*\]\]$"
-    r"|\[[^\]\n]+\]:[ \t]|(?:#[\w/-]+[ \t]*)+$|<[%/!a-zA-Z][^\n]*>$|\{\{.*\}\}$|<%.*%>$"
-    r"|\d{4}-\d\d-\d\d: recorded\.?$|[\w -]{1,30}::?[ \t]*(?:\{\{.*\}\}|<%.*%>)$"
+    r"(?:(?:!?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|!\[\[[^\]\n]*\]\]|\[!\[.*|#[\w/-]+"
+    r"|<[%/!a-zA-Z][^\n]*>)\s*)+$|[\w -]{0,30}:{0,2}\s*(?:\{\{.*\}\}|<%.*%>)$"
+    r"|\d{4}-\d\d-\d\d: recorded\.?$"
 )
 # An empty field of a template, unless it leads to a list.
 _FIELD = re.compile(r"[\w -]{1,30}::?$")
+_LISTS = ("bullet_list_open", "ordered_list_open")
 # After ``Dr.``, ``St.``, ``z. B.`` and ``3. März`` a sentence goes on.
 _SENTENCE_END = re.compile(
     r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})(?<!\b[A-Z][a-z]{3})(?<!\b\w)(?<!\b\d\d)"
-    r"[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n]+(?![a-z\u00e0-\u00ff])"
-    r"|[!?\u2026][ \t\n]+|(?<=[\u3002\uff01\uff1f])"
+    r"[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n>]+(?![a-z\u00e0-\u00ff])"
+    r"|[!?\u2026][ \t\n>]+|(?<=[\u3002\uff01\uff1f])"
 )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Blocks alone, and none that stands for itself by its indentation: a text may be a part."""
+    from markdown_it import MarkdownIt
+
+    rules = ["blockquote", "fence", "heading", "hr", "lheading", "list", "reference"]
+    return MarkdownIt("zero").enable(rules).disable("inline")
 
 
 def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[Line]:
@@ -80,74 +94,105 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
 
     With `headings` those say something as well, as they do on slides.
     """
-    pieces = list(_pieces(text, first, headings=headings))
-    for number, line in enumerate(pieces, 1):
-        leads = not line.item and number < len(pieces) and pieces[number].item
-        if leads or line.time or not _FIELD.match(line.text):
-            yield line
+    text = _BULLET.sub(r"\1-", _blanked(text.translate(_ODD)))  # all stays in its place
+    heading = ""
+    for block in _blocks(text):
+        if block.kind == "heading":
+            heading = text[block.start : block.end]
+            if not headings:
+                continue
+        whole = block.kind != "paragraph"
+        clock = _CLOCK.match(text, block.start) if block.kind == "item" else None
+        for start, stop in (
+            [(block.start, block.end)] if whole else _pieces(text, block.start, block.end)
+        ):
+            raw = text[start:stop].rstrip()
+            said = _plain(text[clock.end() : stop] if clock else raw)
+            is_empty = _SAYS_NOTHING.match(said) or (_FIELD.match(said) and not block.leads)
+            if any(map(str.isalnum, said)) and (clock or not is_empty):
+                line = first + block.line + text.count("\n", block.start, start)
+                last, end = line + raw.count("\n"), start + len(raw)
+                time = clock["time"] if clock else ""
+                item = block.kind == "item"
+                yield Line(said, line, last, start, end, heading, time, item=item)
 
 
-def _pieces(text: str, first: int, *, headings: bool) -> Iterator[Line]:
-    """The pieces of a text, the empty fields of a template among them."""
-    typed = text.replace("\r\n", " \n")  # all else stays in its place
-    text = _blanked(typed)
-    found = outline(text)
+class _Block(NamedTuple):
+    """A heading, an item or a paragraph: where it stands, its line from 0, if a list follows."""
+
+    kind: Literal["heading", "item", "paragraph"]
+    start: int
+    end: int
+    line: int
+    leads: bool
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """The blocks of a text that hold sentences; what was said at one time is one."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
+    found = _parser().parse(text)
     done = 0
-    for block in found.blocks:
-        heading = found.titles[block.section]
-        if block.heading and headings and heading:
-            begin = text.index(heading, block.start)
-            number = found.line_at(begin) + first - 1
-            yield Line(heading, number, number, begin, begin + len(heading), heading)
-        if block.heading or block.solid:
+    for n, token in enumerate(found):
+        if token.type != "inline" or not token.content or not token.map or token.map[0] < done:
             continue
-        for start, end in _items(text, typed, max(done, block.start), block.end):
-            done = end
-            read = _row if _TABLE.match(text, start, end) else _said
-            for line in read(text, start, end):
-                number = first + found.line_at(line.start) - 1
-                last = number + text.count("\n", line.start, line.end)
-                yield replace(line, first=number, last=last, heading=heading)
+        first, last = token.map
+        begun = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
+        start = max(begun, starts[first])
+        end = starts[last] - 1
+        leads = n + 2 < len(found) and found[n + 2].type in _LISTS
+        if found[n - 1].type == "heading_open":
+            yield _Block("heading", start, start + len(token.content), first, leads)
+            continue
+        lead = _LEAD.match(text, start, end)
+        start = lead.end() if lead else start
+        around = found[n - 2] if n > 1 else token
+        if around.type != "list_item_open" or not around.map:
+            yield _Block("paragraph", start, end, first, leads)
+            continue
+        if around.level == 1 and _CLOCK.match(text, start):
+            done = around.map[1]
+            end = starts[done] - 1
+        yield _Block("item", start, end, first, leads)
 
 
-def _items(text: str, typed: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a block into items, rows and what is neither; a timed item may go on behind the block."""
-    begun = start
-    while start < end:
-        stop = text.find("\n", start, end)
-        stop = end if stop < 0 else stop
-        row = _TABLE.match(text, start, stop)
-        if row or _ITEM.match(text, start, stop):
-            if begun < start:
-                yield begun, start
-            begun = start
-        if TIMED_ITEM.match(text, start, stop):
-            goes_on = _GOES_ON.match(typed, stop)
-            stop = goes_on.end() if goes_on else stop
-            row = row or goes_on
+def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the sentences of a paragraph stand, and the rows of a table without its head's rule."""
+    for row in [*_ROW.finditer(text, begin, end), None]:
+        start = begin
+        stop = row.start() if row else end
+        for match in _SENTENCE_END.finditer(text, start, stop):
+            yield start, match.end()
+            start = match.end()
+        yield start, stop
         if row:
-            yield start, stop
-            begun = stop + 1
-        start = stop + 1
-    if begun < end:
-        yield begun, end
+            yield row.span()
+            begin = row.end()
+
+
+def _plain(raw: str) -> str:
+    """A piece on one line, without the marks of quotes; a row by its cells."""
+    if _ROW.match(raw):
+        return " | ".join(filter(None, (cell.strip() for cell in raw.strip(" \t>|").split("|"))))
+    return clean_line(_GOES_ON.sub(" ", raw))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a message; a new line begins a new one."""
+    spans = [span for line in re.finditer(r"[^\n]+", text) for span in _pieces(text, *line.span())]
+    return [said for start, stop in spans if (said := text[start:stop].strip())]
 
 
 def without_struck(text: str) -> str:
     """A text without what is struck out; an item of which nothing is left goes as well."""
     kept = []
     for typed, left in zip(text.split("\n"), _without(_STRUCK, text).split("\n"), strict=True):
-        if typed == left:
-            kept.append(typed)
-        elif _CLOCK.sub("", _ITEM.sub("", left)).strip():
-            kept.append(left.rstrip())
+        if typed == left or re.sub(r"^[ \t]*(?:[-*+•]|\d+[.)])[ \t]+|\d\d:\d\d", "", left).strip():
+            kept.append(typed if typed == left else left.rstrip())
     return "\n".join(kept)
 
 
 def _blanked(text: str) -> str:
     """A text with blanks where nothing is said, so that all else stays in its place."""
-    closed = text.rfind("-->") + len("-->")  # behind it no comment ends: none is looked for
-    text = _without(_MARKUP_COMMENT, text[:closed]) + text[closed:]
     for pattern in (_FRONT, _COMMENT, _STRUCK, _BLOCK_ID):
         text = _without(pattern, text)
     return text
@@ -155,40 +200,3 @@ def _blanked(text: str) -> str:
 
 def _without(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-
-
-def _row(text: str, begin: int, end: int) -> Iterator[Line]:
-    """What a row of a table says; nothing for the rule below its head."""
-    raw = text[begin:end].strip()
-    if not _RULE.match(raw):
-        cells = (cell.strip() for cell in raw.strip("|").split("|"))
-        yield Line(" | ".join(filter(None, cells)), 0, 0, begin, end)
-
-
-def _said(text: str, begin: int, end: int) -> Iterator[Line]:
-    """What an item says, or each sentence of a paragraph."""
-    end = begin + len(text[begin:end].rstrip())
-    lead = _ITEM.match(text, begin, end)
-    begin = lead.end() if lead else begin
-    for start, stop in [(begin, end)] if lead else _sentences(text, begin, end):
-        raw = text[start:stop]
-        clock = _CLOCK.match(raw) if lead else None
-        shown = _plain(raw[clock.end() :] if clock else raw)
-        if any(map(str.isalnum, shown)) and (clock or not _SAYS_NOTHING.match(shown)):
-            time = clock["time"] if clock else ""
-            yield Line(shown, 0, 0, start, stop, "", time, item=bool(lead))
-
-
-def _plain(raw: str) -> str:
-    """A piece on one line, without the marks of quotes."""
-    return clean_line(" ".join(_QUOTE.sub("", line) for line in raw.split("\n")))
-
-
-def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a paragraph stand."""
-    start = begin
-    for match in _SENTENCE_END.finditer(text, begin, end):
-        if match.end() < end:
-            yield start, match.end() - len(match[0]) + len(match[0].rstrip())
-            start = match.end()
-    yield start, end

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kbtui.offline.language import begins, language_of, left_over, of_all, tokens
+from kbtui.offline.lines import sentences
 from kbtui.redaction.redact import redact
 from kbtui.text import shorten
 
@@ -26,7 +27,6 @@ _ASKS = (
     "\N{GREEK QUESTION MARK}",
 )
 _ENDS = (".", "!", "\N{HORIZONTAL ELLIPSIS}", "\N{IDEOGRAPHIC FULL STOP}", "\N{DEVANAGARI DANDA}")
-_SENTENCE = re.compile(r"(?<=[.!?\u2026])\s+|\n+|(?<=[\u3002\uff1f\uff01])")
 _CLAUSE = re.compile(r"[,;\u2013\u2014]\s|\s-\s")
 _END_OF_TITLE = re.compile(r"[.;:!?(\n]")
 _TITLE_WIDTH = 60
@@ -131,7 +131,7 @@ def title_of(decided: str) -> str:
 def _small_talk(text: str) -> SmallTalk | None:
     """The kind of small talk that a message is nothing but; pictures alone are such, too."""
     found = tokens(text)
-    if any(left_over(found, text, [of_all(kind) for kind in _SMALL_TALK])):
+    if any(left_over(text, map(of_all, _SMALL_TALK))):
         return None
     if not found:
         return "talk"
@@ -153,7 +153,7 @@ def _order(text: str) -> Reading | None:
     counts = {kind: of_all(kind).match(text, found) for kind in _ORDERS}
     kind = max(_ORDERS, key=counts.__getitem__)
     rest = begins(text, of_all(kind))
-    is_none = asks(_SENTENCE.split(text)[0]) or begins(text, of_all("recall")) is not None
+    is_none = asks(sentences(text)[0]) or begins(text, of_all("recall")) is not None
     if is_none or not rest or not tokens(rest):
         return None
     if kind == "decision":
@@ -166,7 +166,7 @@ def _order(text: str) -> Reading | None:
 
 def _asking(text: str) -> Reading:
     """A message that ends with a question; what is stated before that counts as well."""
-    *before, last = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    *before, last = sentences(text)
     stated = [part for part in before if not asks(part) and _says_much(part)]
     if not stated and begins(_without_lead(last), language_of(text).list("question")) is None:
         *clauses, _ = _CLAUSE.split(last)  # "I moved to Berlin last week, who do I tell?"

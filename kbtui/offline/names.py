@@ -1,25 +1,28 @@
 """Names in what somebody wrote, told by their capitals alone: no name is made up.
 
-A word is a name where it has a capital in the middle of a clause, or at the beginning of one where
-it never stands in small letters anywhere, nor among the words that begin clauses. In a language in
-which all nouns have capitals it must never stand behind an article either.
+A word is a name where it has a capital inside a clause, and then at the beginning of one as well;
+so is what begins two lines and never stands in small letters. In a language in which all nouns have
+capitals it must never stand behind an article either.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cache
 
-from kbtui.offline.language import Language, Token, language_of, languages, tokens
+from kbtui.offline.language import Language, folded, language_of, languages
+from kbtui.search.index import analyser
 
 _LONGEST = 4  # words
 _LEAST_LETTERS = 3
-_NEAR = 40  # characters in which the end of the clause before a word is looked for
-_JOINS = re.compile(r"[ \u00a0]|'s? |-")
-_BEGINS_CLAUSE = re.compile(
-    r"(?:^|[.!?:;\u2026\n\"\u201c\u201e\u00ab(\[>*/+&\u2013\u2014-]\s*|^\W+)$"
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+# After ``Dr.`` and ``St.`` a clause goes on.
+_CLAUSE_END = re.compile(
+    r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|\d\.|^\W+"
+    r"|[!?:;\u2026\n\"\u201c\u201e\u00ab(\[>*/+&\u2013\u2014]|\s-"
 )
 _IN_CODE = re.compile(
     r"`[^`\n]*`|https?://\S+|\[\[[^\]\n]*\]\]|(?<!\S)(?:[^\s@/\\_]+@|[^\s/\\_]*[/\\_])\S*"
@@ -27,112 +30,120 @@ _IN_CODE = re.compile(
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Words with capitals side by side, as they stand and folded, and the word before them."""
+
+    shown: tuple[str, ...]
+    words: tuple[str, ...]
+    before: str
+    language: Language
+
+
 @dataclass(slots=True)
 class NameReader:
     """Reads line after line, and knows the names of `least` letters once all are read."""
 
     least: int = _LEAST_LETTERS
+    _inside: set[str] = field(default_factory=set)
+    _begun: Counter[str] = field(default_factory=Counter)
     _small: set[str] = field(default_factory=set)
-    _behind_articles: set[str] = field(default_factory=set)
-    _lines: list[tuple[list[_Run], Language]] = field(default_factory=list)
+    _nouns: set[str] = field(default_factory=set)
+    _lines: list[list[_Run]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
         """Take in one more line."""
-        language, bare, found = _reading(text)
-        self._small |= {each.word for each in found if bare[each.start].islower()}
-        if language.nouns_have_capitals:
-            self._behind_articles |= {
-                each.word
-                for before, each in pairwise(found)
-                if language.has("articles", before.word)
-            }
-        self._lines.append((list(_runs(bare, found)), language))
+        runs = list(_runs(text))
+        self._small.update(folded(word) for word in _WORD.findall(text) if word.islower())
+        for run in runs:
+            self._inside.update(run.words if run.before else run.words[1:])
+            self._begun.update(() if run.before or run.words[1:] else run.words)
+            if run.language.has("articles", run.before):
+                self._nouns.add(run.words[0])
+        self._lines.append(runs)
 
     def __or__(self, other: NameReader) -> NameReader:
         """Both together, without the lines that they read."""
-        small, behind = self._small | other._small, self._behind_articles | other._behind_articles
-        return NameReader(self.least, small, behind)
+        return NameReader(
+            self.least,
+            self._inside | other._inside,
+            self._begun + other._begun,
+            self._small | other._small,
+            self._nouns | other._nouns,
+        )
 
     def names(self) -> list[tuple[str, ...]]:
         """The names in each line, in the order in which the lines were read."""
-        return [
-            tuple(dict.fromkeys(name for run in runs for name in self._names(run, language)))
-            for runs, language in self._lines
-        ]
+        return [self._names(runs, self._is_subject) for runs in self._lines]
 
     def names_in(self, text: str) -> tuple[str, ...]:
-        """The names in a line that isn't taken in, by what was read so far."""
-        language, bare, found = _reading(text)
-        names = (self._names(run, language) for run in _runs(bare, found))
-        return tuple(dict.fromkeys(name for each in names for name in each))
+        """What may be names in a line that isn't taken in, by what was read so far.
 
-    def _names(self, run: _Run, language: Language) -> Iterator[str]:
-        """The name that a run of words with capitals is, without what begins the clause."""
-        shown, words = list(run.shown), list(run.words)
-        while words and not self._is_name(words[0], language, begins=run.begins_clause):
-            del shown[0], words[0]
-            run = _Run((), (), begins_clause=False)
-        while words and not self._is_name(words[-1], language, begins=False):
-            del shown[-1], words[-1]
-        if 0 < len(words) <= _LONGEST:
-            yield " ".join(shown)
+        What begins a clause counts as well, unless it is listed or stands in small letters.
+        """
+        return self._names(_runs(text), self._may_begin)
 
-    def _is_name(self, word: str, language: Language, *, begins: bool) -> bool:
-        if len(word) < self.least or any(
-            each.has("calendar", word) or each.has("calendar", word.removesuffix("s"))
-            for each in languages()
-        ):
-            return False
-        if language.has("beginners", word) or language.has("small", word):
-            return False
-        if word in self._behind_articles:
-            return False
-        return not begins or word not in self._small
+    def _names(self, runs: Iterable[_Run], may_begin: Callable[[_Run], bool]) -> tuple[str, ...]:
+        """The names that runs are, without what begins the clause or is none."""
+        found: dict[str, None] = {}
+        for run in runs:
+            named = [self._is_name(word, run.language) for word in run.words]
+            named[0] &= bool(run.before) or may_begin(run)
+            first = named.index(True) if True in named else len(named)
+            last = len(named) - named[::-1].index(True) if True in named else 0
+            if 0 < last - first <= _LONGEST:
+                found[" ".join(run.shown[first:last])] = None
+        return tuple(found)
+
+    def _is_name(self, word: str, language: Language) -> bool:
+        is_short = len(word) < self.least
+        is_day = word in _calendar() or word.removesuffix("s") in _calendar()
+        return not (is_short or is_day or language.has("small", word) or word in self._nouns)
+
+    def _is_subject(self, run: _Run) -> bool:
+        """True if the word that begins a clause with a capital does so as a name."""
+        twice = self._begun[run.words[0]] > 1 and self._may_begin(run)
+        return run.words[0] in self._inside or (twice and not run.words[1:])
+
+    def _may_begin(self, run: _Run) -> bool:
+        """True if nothing says that the word that begins a clause is none."""
+        word = run.words[0]
+        return word not in self._small and analyser.terms_of(word)[0] not in _listed()
 
 
-def _reading(text: str) -> tuple[Language, str, list[Token]]:
-    """The language of a line, the line without code and addresses, and its words."""
+@cache
+def _calendar() -> frozenset[str]:
+    return frozenset().union(*(each.words["calendar"] for each in languages()))
+
+
+@cache
+def _listed() -> frozenset[str]:
+    """The stems of all listed words."""
+    return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
+
+
+def _runs(text: str) -> Iterator[_Run]:
+    """The runs of a line, without code and addresses; of what begins a clause nothing is before."""
+    language = language_of(text)
     bare = _IN_CODE.sub(lambda match: " " * len(match[0]), text)
-    return language_of(text), bare, tokens(bare)
+    for clause in _CLAUSE_END.split(bare):
+        shown: list[str] = []
+        before, end = "", 0
+        for match in [*_WORD.finditer(clause), None]:
+            word = match[0] if match else ""
+            joined = match is not None and clause[end : match.start()].strip(" \u00a0") == ""
+            if shown and not (joined and _has_capital(word)):
+                yield _Run(tuple(shown), tuple(map(folded, shown)), before, language)
+                before, shown = folded(shown[-1]), []
+            if match and _has_capital(word):
+                shown.append(_POSSESSIVE.sub("", word))
+                end = match.end() if shown[-1] == word else -1
+            elif match:
+                before = folded(word)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Words with capitals, side by side."""
-
-    shown: tuple[str, ...]
-    words: tuple[str, ...]
-    begins_clause: bool
-
-
-def _runs(text: str, found: list[Token]) -> Iterator[_Run]:
-    run: list[Token] = []
-    for each in found:
-        joined = bool(run) and _JOINS.fullmatch(text[run[-1].end : each.start])
-        ends = bool(run) and _POSSESSIVE.search(text[run[-1].start : run[-1].end]) is not None
-        if run and (not joined or ends or not _has_capital(text, each)):
-            yield _run(text, run)
-            run = []
-        if _has_capital(text, each):
-            run.append(each)
-    if run:
-        yield _run(text, run)
-
-
-def _run(text: str, run: list[Token]) -> _Run:
-    shown = tuple(_POSSESSIVE.sub("", text[each.start : each.end]) for each in run)
-    words = tuple(
-        each.word if name == text[each.start : each.end] else tokens(name)[0].word
-        for each, name in zip(run, shown, strict=True)
-    )
-    start = run[0].start
-    begins = _BEGINS_CLAUSE.search(text, max(0, start - _NEAR), start) is not None
-    return _Run(shown, words, begins)
-
-
-def _has_capital(text: str, token: Token) -> bool:
-    word = text[token.start : token.end]
-    return word[0].isupper() and any(char.islower() for char in word)
+def _has_capital(word: str) -> bool:
+    return word[:1].isupper() and any(map(str.islower, word))
 
 
 def lines_by_name(lines: Iterable[str]) -> Mapping[str, tuple[int, ...]]:

@@ -57,7 +57,7 @@ async def test_a_claim_is_true_where_the_notes_say_so_already(
 ) -> None:
     with kb.history.change(Actor.YOU, "test") as change:
         change.write("memory/MEMORY.md", "# Memory\n\n- Prefers meetings in the afternoon\n")
-    kb.search.search("meetings", wait=True)
+    kb.search.sync()
     told = await _turn(kb, session, said, Reply("I've noted that."))
     assert told.finished.text.endswith(NOTHING_WRITTEN) is is_marked
 

@@ -230,7 +230,7 @@ def test_texts_that_a_mark_tells_apart_are_both_kept(
         ("~5 km to the lake.\n\nThen a swim.\n", "~5 km to the lake."),
         ("It is ~~old~~ new.\n", "It is new."),
         ("| a | b |\n|---|---|\n| c | d |\n", "c | d"),
-        ("> said by mum.\n", "said by mum."),
+        ("> said by\n> mum.\n", "said by mum."),
     ],
 )
 def test_what_striking_out_would_spoil_is_left_alone(

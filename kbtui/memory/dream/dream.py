@@ -36,7 +36,6 @@ from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import said_by_user
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, Message
-from kbtui.offline.curate import curate
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE
 from kbtui.text import counted
@@ -212,9 +211,8 @@ class Dream:
     def _put_in_order(self, page: Page, copy: WorkingCopy, editing: Editing) -> None:
         """Without a model: put right what is evidently out of order."""
         found, texts = self._reader.disorder(page, copy)
-        editing.make_all(
-            [{"do": each.operation, **each.arguments} for each in curate(found, texts)]
-        )
+        edits = (each.edit(texts.get(each.path, "")) for each in found)
+        editing.make_all([each for each in edits if each is not None])
 
     def _finish(self, run: _Run, batch: Batch, copy: WorkingCopy, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
         if run.ended:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
+from typing import Any
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
@@ -31,7 +32,7 @@ from kbtui.memory.records.transcript import ARCHIVE, CATALOGUE, FILE, PROBLEMS, 
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
-from kbtui.text import moment, shorten, slugify
+from kbtui.text import fold, moment, shorten, slugify
 from kbtui.views import Audience
 from kbtui.workspace.layout import short_name
 
@@ -263,6 +264,35 @@ class Problem:
         """It as a model is told it."""
         right = f" => {self.instead}" if self.instead else ""
         return f"- {self.kind} in {self.path}: {self.what}{right}"
+
+    def edit(self, text: str) -> dict[str, Any] | None:
+        """The edit that evidently puts it right, in the text of its file; None: there is none."""
+        path, instead = self.path, self.instead
+        if self.kind == "repeated line":
+            cut = _second(text, self.what)
+            return {"do": "edit_file", "path": path, "old": cut[0], "new": cut[1]} if cut else None
+        edits: dict[str, dict[str, Any]] = {
+            "same twice": {"do": "merge_entries", "path": self.what, "to": instead},
+            "broken link": {"do": "fix_link", "path": path, "old": self.what, "to": instead},
+            "not linked": {"do": "link_entries", "path": path, "to": instead},
+            "old summary": {"do": "set_summary", "path": path, "new": instead},
+        }
+        return edits[self.kind] if instead else None
+
+
+def _second(text: str, fact: str) -> tuple[str, str] | None:
+    """A passage that is unique and ends with the second line that states a fact; without it."""
+    lines = text.splitlines()
+    places = [number for number, line in enumerate(lines) if _words(line) == _words(fact)]
+    for begin in range(places[1] - 1, -1, -1) if places[1:] else ():
+        passage = "\n".join(lines[begin : places[1] + 1])
+        if text.count(passage) == 1:
+            return passage, "\n".join(lines[begin : places[1]])
+    return None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", fold(text)))
 
 
 def problems(

@@ -117,7 +117,7 @@ class Journal:
             left = [each.text for each in said if each is not found]
             if (
                 not path.endswith(".md")
-                or raw.lstrip().startswith(_NO_TEXT)
+                or any(each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n"))
                 or [each.text for each in lines_of(changed)] != left
             ):
                 raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)

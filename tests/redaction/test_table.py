@@ -1,0 +1,97 @@
+"""Each row of ``secrets.tsv`` by its own example and counterexample."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import from_regex
+
+from kbtui.redaction import table
+from kbtui.redaction.forms import SECTIONS, Form, Issued, Text, forms, issued_forms
+from kbtui.redaction.heads import heads_of
+from kbtui.redaction.redact import redact
+
+_LETTERS = string.ascii_letters + 3 * string.digits
+_CLASSES = {
+    "w": _LETTERS,
+    "u": string.ascii_uppercase + string.digits,
+    "x": string.hexdigits.lower()[:16],
+    "b": _LETTERS + "-_",
+    "t": _LETTERS + ".-_",
+    "e": _LETTERS + "+/",
+}
+_SECRET = re.compile("‹(.*?)›", re.DOTALL)
+SHAPES = [form for section in SECTIONS for form in forms(section)]
+ROWS = [tuple(row) for section in (*SECTIONS, "links") for row in table.rows(section)]
+
+
+def made(kind: str, count: int) -> str:
+    """So many characters of a class: no key stands in a file, where a scanner would find it."""
+    draw = random.Random(f"{kind}{count}")
+    chars = _CLASSES[kind]
+    ends = [char for char in chars if char.isalnum()]
+    return "".join(draw.choice(chars) for _ in range(count - 1)) + draw.choice(ends)
+
+
+def written(text: str) -> str:
+    """An example as a person would write it."""
+    text = re.sub(r"\{([wuxbte])(\d+)\}", lambda found: made(found[1], int(found[2])), text)
+    return text.replace("\\n", "\n")
+
+
+def examples(row: tuple[str, ...]) -> tuple[str, str]:
+    """The example and the counterexample of a row."""
+    return written(row[3]), written(row[4])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[3][:60])
+def test_the_secret_of_an_example_is_taken_out_whole(row: tuple[str, ...]) -> None:
+    example, _ = examples(row)
+    expected = re.escape(_SECRET.sub("\0", example)).replace("\0", r"\[redacted: [\w -]+\]")
+    assert "‹" in example
+    assert re.fullmatch(expected, redact(re.sub("[‹›]", "", example)).text)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[4][:60])
+def test_a_counterexample_stays_as_it_is(row: tuple[str, ...]) -> None:
+    _, other = examples(row)
+    assert redact(other).text == other
+
+
+@pytest.mark.parametrize("form", SHAPES, ids=lambda form: form.source[:60])
+def test_a_row_finds_its_example_by_itself(form: Form) -> None:
+    row = next(row for row in ROWS if table.whole(row[2]) == form.source)
+    text = re.sub("[‹›]", "", examples(row)[0])
+    small = form in (*forms("told"), *forms("columns"))
+    assert list(Text(text).matches(form, small=True)) if small else list(form.spans(Text(text)))
+
+
+@pytest.mark.parametrize("form", issued_forms(), ids=lambda form: form.prefix)
+def test_a_key_is_known_by_how_it_begins_and_by_its_length(form: Issued) -> None:
+    kind, least = form.rest[0], int(re.findall(r"\d+", form.rest)[0])
+    key = form.prefix + made(kind, least)
+    assert key not in redact(f"my key is {key}, I think").text
+    assert list(form.spans(key)) == [(0, len(key), form.kind)]
+    assert not list(form.spans(key[:-1]))
+    assert not list(form.spans(f"x{key}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", SHAPES, ids=lambda form: form.source[:60])
+def test_each_match_holds_what_the_pattern_cannot_do_without(form: Form) -> None:
+    heads = heads_of(form.source)
+
+    @settings(max_examples=15, deadline=None, database=None, derandomize=True)
+    @given(from_regex(form.pattern))
+    def check(text: str) -> None:
+        for match in form.pattern.finditer(text):
+            small = Text(match[0]).lowered
+            assert any(head in small for head in heads.texts)
+            assert not heads.begin or small.startswith(tuple(heads.texts))
+            assert heads.crosses or "\n" not in match[0].rstrip("\n")
+
+    check()

@@ -69,7 +69,8 @@ class KnowledgeBase:
         self.notices: list[str] = []
         self.on_notice: Callable[[str], None] = lambda _notice: None
         self._undoes = False
-        self._scanner = Scanner(workspace)
+        largest = int(settings.sync.attachment_megabytes * 2**20)
+        self._scanner = Scanner(workspace, largest=largest)
         self.history = History(workspace, self._scanner, clock)
         self.library = Library(
             workspace,
@@ -79,7 +80,7 @@ class KnowledgeBase:
             now=clock,
         )
         self._outside = OutsideEdits(
-            lambda: self._adopt(timeout=5.0), self.history.tidy, self._problem
+            lambda: self._adopt(timeout=5.0, whole=True), self.history.tidy, self._problem
         )
         self._opened = ExitStack()  # closes what was opened, the last first
         self._opened.callback(self.library.close)
@@ -224,7 +225,13 @@ class KnowledgeBase:
         """Bringing several machines together."""
         from kbtui.maintenance.sync import Syncing
 
-        return Syncing(self.workspace, self.history, self.library, lambda: self.memory.inbox)
+        return Syncing(
+            self.workspace,
+            self.history,
+            self.library,
+            lambda: self.memory.inbox,
+            self._scanner.too_large,
+        )
 
     @cached_property
     def checking(self) -> Checking:
@@ -309,6 +316,7 @@ class KnowledgeBase:
             self.search,
             self.models,
             {self.workspace.file(path): why for path, why in self.library.left_out().items()},
+            self._scanner.too_large(),
         )
 
     def close(self) -> None:
@@ -321,9 +329,9 @@ class KnowledgeBase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _adopt(self, timeout: float = 0.2) -> None:
+    def _adopt(self, timeout: float = 0.2, *, whole: bool = False) -> None:
         """Record what was edited outside, and note what can't be; raises as `History.adopt`."""
-        self.history.adopt(timeout=timeout)
+        self.history.adopt(timeout=timeout, whole=whole)
         if left_out := self.library.left_out():
             path, why = next(iter(left_out.items()))
             more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""

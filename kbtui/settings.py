@@ -216,6 +216,14 @@ class BudgetSettings(_Section):
     turn_steps: int = Field(30, gt=0, description="model calls in one turn")
 
 
+class SyncSettings(_Section):
+    """What has a history and travels to other machines, beside notes and memory."""
+
+    attachment_megabytes: float = Field(
+        10, ge=0, le=50, description="largest picture, paper, recording to take up; 0: none"
+    )
+
+
 class PrivacySettings(_Section):
     """Paths that never leave this machine."""
 
@@ -255,6 +263,7 @@ class Settings(_Section):
     memory: MemorySettings = MemorySettings()
     dream: DreamSettings = DreamSettings()
     budget: BudgetSettings = BudgetSettings()
+    sync: SyncSettings = SyncSettings()
     privacy: PrivacySettings = PrivacySettings()
     mcp: McpSettings = McpSettings()
     ui: UiSettings = UiSettings()

@@ -10,6 +10,7 @@ it is finished, is decided here.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -19,11 +20,12 @@ from kbtui.history.door import Door
 from kbtui.history.objects.commit import Commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
-from kbtui.workspace.layout import RECORDED_AREAS, Workspace, folders_of
-from kbtui.workspace.scan import Scanner
+from kbtui.workspace.layout import ENTRIES, RECORDED_AREAS, Workspace, folders_of
+from kbtui.workspace.scan import Scanner, is_attachment
 
 _MASS = 0.3
 _FEW = 3
+_BATCH_BYTES = 32 << 20
 
 
 class MassDeletionError(ConflictError):
@@ -43,46 +45,77 @@ class Adoption:
         self._tree: tuple[str | None, dict[str, str]] = (None, {})
         scanner.recorded = self._recorded
 
-    def adopt(self, timeout: float, settle: float, *, confirmed: bool) -> Commit | None:
+    def adopt(
+        self, timeout: float, settle: float, *, confirmed: bool, whole: bool = True
+    ) -> Commit | None:
         """Record pending edits: see `History.adopt`."""
         if not self._workspace.writable:
             return None
-        pending = self._pending()
+        most = math.inf if whole else _BATCH_BYTES
+        pending = self._pending(most)
         self._scanner.sweep()
         if not pending:
             return None
         time.sleep(self._unrest(pending, settle))
+        found = self._repository.head() is None
+        commit = None
         try:
             with self._door.entered(timeout) as events:
-                pending = self._pending()
-                settled = [path for path in pending if not self._unrest([path], settle)]
+                pending = self._pending(most)
+                settled = {p: b for p, b in pending.items() if not self._unrest([p], settle)}
                 gone = [] if confirmed else self._mass_deletion(pending)
-                commit = self._door.record([p for p in settled if p not in gone], events)
+                first, *others = self._batches({p: settled[p] for p in settled.keys() - {*gone}})
+                commit = self._door.record(first, events, found=found)
+            for batch in others:  # somebody else may write in between
+                with self._door.entered(timeout) as events:
+                    commit = self._door.record(batch, events, found=found) or commit
         except WorkspaceBusyError:
-            return None
+            return commit
         if gone:
             raise MassDeletionError(
-                f"{len(gone)} of {self._count()} entries are gone at once.",
+                f"{len(gone)} of {self._count()} files are gone at once.",
                 "If that is meant, confirm it; else bring them back, or restore them from the"
                 " history.",
                 paths=gone,
             )
         return commit
 
-    def _pending(self) -> dict[str, str | None]:
+    def _batches(self, pending: Mapping[str, str | None]) -> list[list[str]]:
+        """The pending files by commit, at least one: a commit's files are held in memory.
+
+        Notes come first. A file that is elsewhere now goes with the name that it had.
+        """
+        recorded = self._recorded()
+        together: dict[str, list[str]] = {}
+        for path in sorted(pending, key=lambda each: (is_attachment(each), each)):
+            together.setdefault(pending[path] or recorded[path], []).append(path)
+        batches: list[list[str]] = [[]]
+        total = 0
+        for paths in together.values():
+            size = sum(map(self._scanner.size, paths))
+            if batches[-1] and total + size > _BATCH_BYTES:
+                batches.append([])
+                total = 0
+            batches[-1] += paths
+            total += size
+        return batches
+
+    def _pending(self, attachments: float) -> dict[str, str | None]:
         """Paths whose files differ from the newest commit, with the blob ids that they have."""
-        recorded, found = self._recorded(), self.working_tree()
+        recorded, found = self._recorded(), self.working_tree(attachments)
         pending: dict[str, str | None] = {
             path: blob for path, blob in found.items() if recorded.get(path) != blob
         }
         return pending | dict.fromkeys(recorded.keys() - found.keys())
 
-    def working_tree(self) -> dict[str, str]:
+    def working_tree(self, attachments: float = _BATCH_BYTES) -> dict[str, str]:
         """The blob id of each file that is recorded, or to be; what is stays so by any name.
 
-        A file that can't be looked at, or is to be ignored, counts as what is recorded of it.
+        A file that can't be looked at, or is to be ignored, counts as what is recorded of it. For
+        `attachments` see `Scanner.scan`.
         """
-        found = {p: s.blob for p, s in self._scanner.scan(*RECORDED_AREAS).items()}
+        scanned = self._scanner.scan(*RECORDED_AREAS, attachments=attachments)
+        found = {path: state.blob for path, state in scanned.items()}
         recorded = self._recorded()
         missing = recorded.keys() - found.keys()
         folders = {folder for path in found for folder in folders_of(path)} if missing else set()
@@ -138,7 +171,7 @@ class Adoption:
 
 
 def _is_entry(path: str) -> bool:
-    return path.startswith("knowledge/") and path.endswith(".md")
+    return path.startswith(ENTRIES)
 
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,9 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import TypeVar
 from unicodedata import normalize
 
 from kbtui.errors import (
@@ -29,6 +30,7 @@ from kbtui.history.intent import Intent, IntentLog, Outcome
 from kbtui.history.looking.diff import moves_of, path_changes
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import (
+    FOUND,
     OUTSIDE,
     Actor,
     Changed,
@@ -104,7 +106,25 @@ class CommitEvents:
 log = logging.getLogger(__name__)
 _REMOVED = f"{MACHINE}/removed.json"
 Edits = dict[str, "bytes | None"]
+Content = TypeVar("Content", bound="bytes | None")
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
+
+
+class OnDemand(Mapping[str, Content]):
+    """The contents of files, each read when it is asked for: together they may be gigabytes."""
+
+    def __init__(self, paths: Collection[str], read: Callable[[str], Content]) -> None:
+        self._paths = paths
+        self._read = read
+
+    def __getitem__(self, path: str) -> Content:
+        return self._read(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 class MovedError(ConflictError):
@@ -209,10 +229,12 @@ class Door:
         self._adopt_first(current, events)
         return current
 
-    def record(self, paths: Iterable[str], events: list[Changed]) -> Commit | None:
+    def record(
+        self, paths: Iterable[str], events: list[Changed], *, found: bool = False
+    ) -> Commit | None:
         """Commit what stands in the files already, as the user's; the caller has entered.
 
-        Companions may add edits of other paths.
+        Companions may add edits of other paths. `found`: it stood there before kbtui came.
         """
         current: Edits = {}
         for path in paths:
@@ -223,7 +245,8 @@ class Door:
         in_place = self._unrecorded(current)
         if not in_place:
             return None
-        change = Change(self._workspace, Actor.YOU, OUTSIDE, Origin(), adopted=True)
+        reason = FOUND if found else OUTSIDE
+        change = Change(self._workspace, Actor.YOU, reason, Origin(), adopted=True)
         change.seal(in_place)
         for companion in self.companions:
             companion(change)
@@ -266,11 +289,11 @@ class Door:
             blobs = {p: now for p, now in every.items() if not self._is_kept_out(p)}
             current = self._read(blobs)
             self._check_recorded(current)
+            self._check_names(blobs)
+            pairs = {path: (blob_of(current[path]), blob) for path, blob in blobs.items()}
             read = self._repository.read_blob
-            written = {path: None if blob is None else read(blob) for path, blob in blobs.items()}
-            self._check_names(written)
-            intent = Intent(commit, onto, _blob_pairs(current, written))
-            self._put_in_place(intent, written, [], _unwatched)
+            written = OnDemand(blobs, lambda path: read(blobs[path] or ""))
+            self._put_in_place(Intent(commit, onto, pairs), written, [], _unwatched)
             events.append(Changed(commit, tuple(every), actor))
 
     # Steps ---------------------------------------------------------------------------------
@@ -364,8 +387,8 @@ class Door:
                     "The history takes no such file. Make several of it.",
                 )
 
-    def _check_names(self, edits: Edits) -> None:
-        """Refuse a new file that not every machine can have beside the others."""
+    def _check_names(self, edits: Mapping[str, object]) -> None:
+        """Refuse a new file that not every machine can have beside the others; None: it goes."""
         for path, data in edits.items():
             if data is None or files.exists(self._workspace, path):
                 continue
@@ -385,7 +408,7 @@ class Door:
                     "On many disks these are one file. Choose another name.",
                 )
 
-    def _in_the_way(self, path: str, edits: Edits) -> str:
+    def _in_the_way(self, path: str, edits: Mapping[str, object]) -> str:
         """Say which recorded file that stays makes one of this name impossible."""
         recorded = self._scanner.recorded()
         gone = {other for other, data in edits.items() if data is None}
@@ -432,7 +455,11 @@ class Door:
         return commit
 
     def _put_in_place(
-        self, intent: Intent, written: Edits, objects: list[GitObject], watch: Watch
+        self,
+        intent: Intent,
+        written: Mapping[str, bytes | None],
+        objects: list[GitObject],
+        watch: Watch,
     ) -> None:
         """Store objects, write files, move the branch; a failure leaves all as it was."""
         with storage_errors("Can't record the change"):
@@ -449,9 +476,9 @@ class Door:
                 raise
         self._intents.fold_up(intent, done=True)
         self._intents.clear()
-        for path, data in written.items():
-            if data is not None:
-                self._scanner.note(path, data)
+        for path in written:
+            if blob := intent.paths[path][1]:
+                self._scanner.note(path, blob)
 
     def build(
         self,
@@ -488,16 +515,18 @@ class Door:
         raw = decode_commit(data)
         return read_commit(made.id, raw, paths), raw, [*blobs.values(), *trees, made]
 
-    def _write_files(self, intent: Intent, written: Edits, watch: Watch) -> None:
+    def _write_files(
+        self, intent: Intent, written: Mapping[str, bytes | None], watch: Watch
+    ) -> None:
         """Write the files; deletions come first, for a name may change only its case."""
 
         def check(path: str) -> None:
             self._check_untouched(path, intent.paths[path][0])
 
-        gone = [path for path, data in written.items() if data is None]
-        kept = [(path, data) for path, data in written.items() if data is not None]
+        gone = [path for path in written if intent.paths[path][1] is None]
+        kept = [path for path in written if intent.paths[path][1] is not None]
         watch(0, len(written))
-        new = [path for path, _ in kept if intent.paths[path][0] is None]
+        new = [path for path in kept if intent.paths[path][0] is None]
         known = self._removed() if gone or new else {}
         with FileBatch(self._workspace, known=known) as batch:
             for path in gone:
@@ -508,7 +537,8 @@ class Door:
                 batch.remove(path)
             for start in range(0, len(kept), TOGETHER):
                 watch(len(gone) + start, len(written))
-                batch.write_together(dict(kept[start : start + TOGETHER]), just_before=check)
+                some = OnDemand(kept[start : start + TOGETHER], lambda p: written[p] or b"")
+                batch.write_together(some, just_before=check)
             watch(len(written), len(written))
             batch.sync()
 

@@ -187,7 +187,12 @@ class History(HistoryReader):
         return self._door.events.listeners.add(listener)
 
     def adopt(
-        self, *, timeout: float = 0.2, settle: float = 1.0, confirmed: bool = False
+        self,
+        *,
+        timeout: float = 0.2,
+        settle: float = 1.0,
+        confirmed: bool = False,
+        whole: bool = False,
     ) -> Commit | None:
         """Record what was edited outside as the user's own change.
 
@@ -198,6 +203,7 @@ class History(HistoryReader):
             settle: A file counts as finished when it has been left alone that many seconds; a
                 younger one is waited for once.
             confirmed: The user has agreed to a deletion of many entries.
+            whole: Take the time for new pictures and other files beside notes, however many.
 
         Raises:
             MassDeletionError: More than 30 % of the entries are gone; that is not recorded,
@@ -205,7 +211,7 @@ class History(HistoryReader):
             StorageError: The file system refused.
         """
         self._door.events.publish(self._door.events.foreign())
-        return self._adoption.adopt(timeout, settle, confirmed=confirmed)
+        return self._adoption.adopt(timeout, settle, confirmed=confirmed, whole=whole)
 
     def undo(
         self,

@@ -28,7 +28,7 @@ from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
 from kbtui.text import clean_line, counted, moment
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.scan import LEFT_OUT
+from kbtui.workspace.scan import LARGER, LEFT_OUT, said_of_large
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20
@@ -61,13 +61,14 @@ def examine(
     search: SearchIndex,
     models: ModelRegistry,
     left_out: Mapping[str, str],
+    too_large: Mapping[str, str],
 ) -> list[Finding]:
-    """Run every check on an open workspace; `left_out` of its history are these, and why."""
+    """Run every check on an open workspace; what isn't in its history, and why, is given."""
     checks = (
         ("installed", examine_machine()),
         ("workspace", _workspace(workspace)),
         ("history", _history(history)),
-        ("entries", _entries(workspace, library, left_out)),
+        ("entries", _entries(workspace, library, left_out, too_large)),
         ("memory", _memory(workspace, settings)),
         ("search", _search(workspace, search, settings)),
         ("models", _models(models)),
@@ -137,7 +138,10 @@ def _history(history: History) -> Iterator[Finding]:
 
 
 def _entries(
-    workspace: Workspace, library: Library, left_out: Mapping[str, str]
+    workspace: Workspace,
+    library: Library,
+    left_out: Mapping[str, str],
+    too_large: Mapping[str, str],
 ) -> Iterator[Finding]:
     infos = library.infos()
     broken = [info for info in infos if info.problem]
@@ -151,6 +155,9 @@ def _entries(
     if len(left_out) > _SHOWN:
         more = f"and {len(left_out) - _SHOWN} more; `kbtui check` names them all"
         yield Finding("entries", ok=False, text=more)
+    if too_large:
+        text = said_of_large(workspace, too_large)
+        yield Finding("entries", ok=None, text=text, hint=LARGER)
     for info in broken[:_SHOWN]:
         yield Finding(
             "entries",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.known import former_paths
 from kbtui.workspace.layout import Workspace, short_name
+from kbtui.workspace.scan import LARGER, said_of_large
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
 _REMOTES = "remotes.json"
@@ -65,12 +66,18 @@ class Syncing:
     """Syncs one workspace with the place that is remembered for it."""
 
     def __init__(
-        self, workspace: Workspace, history: History, library: Library, inbox: Callable[[], Inbox]
+        self,
+        workspace: Workspace,
+        history: History,
+        library: Library,
+        inbox: Callable[[], Inbox],
+        too_large: Callable[[], Mapping[str, str]],
     ) -> None:
         self._workspace = workspace
         self._history = history
         self._library = library
         self._inbox = inbox
+        self._too_large = too_large
         self._remotes = Remotes(workspace)
 
     @property
@@ -114,18 +121,20 @@ class Syncing:
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         if self._remotes.get() is None:
-            report = replace(report, notes=(*report.notes, self._stays))
+            report = replace(report, notes=(*report.notes, *self._scope))
         self._remotes.put(address.text)
         return Synced(report, tuple(dict.fromkeys(proposals)))
 
     @property
-    def _stays(self) -> str:
-        """What doesn't travel, in a sentence for the first sync."""
-        beside = ", pictures and other attachments" if self._workspace.in_place else ""
-        return (
-            "Notes, memory and how-tos travel, with their history; conversations, documents under"
-            f" docs/{beside} and the settings stay on this machine."
+    def _scope(self) -> Iterator[str]:
+        """What travels and what doesn't, in sentences for the first sync."""
+        yield (
+            "Notes travel with the pictures and papers beside them, memory and how-tos, and with"
+            " their history; conversations, documents under docs/ and the settings stay on this"
+            " machine."
         )
+        if large := self._too_large():
+            yield f"{said_of_large(self._workspace, large)} {LARGER}"
 
     def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
         for clash in clashes:

@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import TEMPORARY, sweep
 from kbtui.workspace.layout import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"
 LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
+LARGER = "`kbtui config set sync.attachment_megabytes 50` takes more; 0 takes none."
 # Clocks of file systems tick in up to two seconds (FAT); within that a change may not show.
 _RACY_NS = 2_000_000_000
 _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
@@ -51,6 +52,18 @@ _CHUNK = 1 << 20
 # In somebody's own folder: what a package manager brought.
 _NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
+LARGEST_ATTACHMENT = 10 << 20
+ATTACHMENTS = frozenset(
+    (
+        *(".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff"),
+        *(".webp", ".pdf", ".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".ppt", ".pptx"),
+        *(".rtf", ".xls", ".xlsx", ".csv", ".tsv", ".bib", ".txt", ".org", ".markdown"),
+        *(".excalidraw", ".drawio", ".ics", ".eml", ".zip"),
+        *(".3gp", ".flac", ".m4a", ".mp3", ".ogg", ".opus", ".wav"),
+        *(".mkv", ".mov", ".mp4", ".ogv", ".webm"),
+    )
+)
+"""Endings of what is kept beside notes in somebody's own folder: that of code isn't among them."""
 _SCHEMA = (
     """
     CREATE TABLE files (
@@ -108,17 +121,29 @@ class Scanner:
     """Scans a workspace; one object serves all threads of a process."""
 
     def __init__(
-        self, workspace: Workspace, *, beside_notes: Callable[[str], bool] | None = None
+        self,
+        workspace: Workspace,
+        *,
+        beside_notes: Callable[[str], bool] | None = None,
+        largest: int = LARGEST_ATTACHMENT,
     ) -> None:
-        """Read nothing yet; in somebody's own folder find files `beside_notes` in their place."""
+        """Read nothing yet.
+
+        Args:
+            workspace: What is scanned.
+            beside_notes: In somebody's own folder such files are found in place of notes.
+            largest: The bytes of a picture or another file beside notes that the history takes up.
+        """
         self._workspace = workspace
         self._beside_notes = beside_notes
+        self._largest = largest
         self._lock = threading.RLock()
         self._known: dict[str, _Known] | None = None
         self._unsaved: set[str] = set()
         self._database: DerivedDatabase | None = None
         self._ignored: tuple[tuple[int, int], GitIgnoreSpec | None] = ((0, 0), None)
         self._left_out: dict[str, str] = {}
+        self._too_large: dict[str, str] = {}
         self.recorded: Callable[[], Collection[str]] = tuple
         """The paths that the history keeps already, which keep their names whatever these are."""
         self._strays: set[Path] = set()
@@ -139,29 +164,46 @@ class Scanner:
             every = self._left_out.items()
             return {p: why for p, why in every if (ours and is_recorded(p)) is recorded}
 
-    def scan(self, *areas: str) -> dict[str, FileState]:
+    def too_large(self) -> dict[str, str]:
+        """The files beside notes that the history doesn't take up, as of the last scan for it."""
+        with self._lock:
+            return dict(self._too_large)
+
+    def scan(self, *areas: str, attachments: float = 0) -> dict[str, FileState]:
         """Walk `areas`, else all that is recorded or indexed, and return each file's state by path.
 
         Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
         are left out, as is what can't be read, or is too large for the history.
+
+        Args:
+            areas: The folders and files to look at.
+            attachments: If any, as the history needs it: in somebody's own folder pictures and
+                papers as well, none that are too large to be taken up, and new ones only if they
+                are so many bytes together, as all of them have to be read.
         """
         wanted = areas or AREAS
         with self._lock:
             for path in _below(wanted, self._left_out):
                 del self._left_out[path]
-            known = self._load()
-            found: dict[str, FileState] = {}
-            for path, status in self._walk(wanted):
+            if attachments:
+                for path in _below(wanted, self._too_large):
+                    del self._too_large[path]
+            known, found = self._load(), dict[str, FileState]()
+            new: list[tuple[str, os.stat_result]] = []
+            for path, status in self._walk(wanted, attachments=bool(attachments)):
                 entry = known.get(path)
-                if status.st_size > files.READ_LIMIT and is_recorded(path):
-                    most = files.READ_LIMIT // 2**20
-                    self._leave_out(path, f"it is larger than {most} MB")
+                if self._is_too_large(path, status.st_size, attachments=bool(attachments)):
                     continue
-                if entry is None or not entry.holds(status):
-                    entry = self._hash(path, status)
-                if entry is not None:
+                if entry is not None and entry.holds(status):
                     found[path] = entry.state
-            self._forget_missing(wanted, found)
+                elif attachments and self._is_new_attachment(path):
+                    new.append((path, status))
+                elif (entry := self._hash(path, status)) is not None:
+                    found[path] = entry.state
+            if sum(status.st_size for _, status in new) <= attachments:
+                hashed = (self._hash(*each) for each in new)
+                found |= {each.state.path: each.state for each in hashed if each is not None}
+            self._forget_missing(wanted, found, attachments=bool(attachments))
             self._save()
             return found
 
@@ -169,12 +211,15 @@ class Scanner:
         """The paths that `scan` would find, as the folders list them; nothing is read."""
         return [path for path, _ in self._walk(areas)]
 
-    def note(self, path: str, data: bytes) -> None:
-        """Remember what we wrote ourselves, so that it needn't be read again."""
+    def note(self, path: str, blob: str) -> None:
+        """Remember what we wrote ourselves, so that it needn't be read again.
+
+        If somebody else has written since, that is too recent to be believed.
+        """
         with self._lock:
             status = files.file_status(self._workspace, path)
-            if status is not None and status.st_size == len(data):
-                self._remember(path, files.blob_id(data), status, time.time_ns())
+            if status is not None:
+                self._remember(path, blob, status, time.time_ns())
 
     def look(self, path: str) -> FileState | None:
         """The state of one file that scans pass over, such as one that ends in ``~``.
@@ -189,6 +234,12 @@ class Scanner:
                 return None
             entry = self._hash(path, status)
             return None if entry is None else entry.state
+
+    def size(self, path: str) -> int:
+        """The bytes of a file as of the last scan; of one that wasn't there none."""
+        with self._lock:
+            known = self._load().get(path)
+        return known.state.size if known else 0
 
     def ignores(self, path: str) -> bool:
         """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
@@ -206,7 +257,26 @@ class Scanner:
         )
 
     def _leave_out(self, path: str, why: str) -> None:
-        self._left_out[clean_line(path.encode("utf-8", "replace").decode())] = why
+        self._left_out[_shown(path)] = why
+
+    def _is_too_large(self, path: str, size: int, *, attachments: bool) -> bool:
+        """True of what the history can't take, or doesn't take up: what it has it keeps."""
+        if size > files.READ_LIMIT and is_recorded(path):
+            self._leave_out(path, f"it is larger than {files.READ_LIMIT >> 20} MB")
+            return True
+        if not attachments or size <= self._largest or not self._is_new_attachment(path):
+            return False
+        if self._largest:
+            self._too_large[_shown(path)] = (
+                f"it has {size / 2**20:,.1f} MB; files beside notes are taken up to"
+                f" {self._largest / 2**20:g} MB (`sync.attachment_megabytes`)"
+            )
+        return True
+
+    def _is_new_attachment(self, path: str) -> bool:
+        """True of a file beside notes that the history doesn't have."""
+        is_beside = path.startswith(ENTRIES) and not _is_recorded_in_place(path)
+        return is_beside and path not in self.recorded()
 
     def _hash(self, path: str, status: os.stat_result) -> _Known | None:
         checked = time.time_ns()
@@ -230,8 +300,11 @@ class Scanner:
         return entry
 
     def _walk(
-        self, areas: tuple[str, ...], *, conflicts: bool = False
+        self, areas: tuple[str, ...], *, conflicts: bool = False, attachments: bool = False
     ) -> Iterator[tuple[str, os.stat_result]]:
+        notes = self._beside_notes or (
+            _is_recorded_or_attached if attachments and self._largest else _is_recorded_in_place
+        )
         ignored = self._ignore_rules()
         for area in areas:
             status = files.file_status(self._workspace, area)
@@ -243,15 +316,19 @@ class Scanner:
             elif status is not None:
                 yield area, status
             else:
-                yield from self._walk_folder(area, ignored, conflicts=conflicts)
+                yield from self._walk_folder(area, ignored, notes, conflicts=conflicts)
 
     def _walk_folder(
-        self, folder: str, ignored: GitIgnoreSpec | None, *, conflicts: bool
+        self,
+        folder: str,
+        ignored: GitIgnoreSpec | None,
+        wanted: Callable[[str], bool],
+        *,
+        conflicts: bool,
     ) -> Iterator[tuple[str, os.stat_result]]:
         known = self._known or {}
         layout = self._workspace
         notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
-        wanted = self._beside_notes or _is_recorded_in_place
         waiting = [folder]
         while waiting:
             folder = waiting.pop()
@@ -305,11 +382,14 @@ class Scanner:
             pass  # what was ignored stays so: it may be private
         return self._ignored[1]
 
-    def _forget_missing(self, areas: tuple[str, ...], found: dict[str, FileState]) -> None:
+    def _forget_missing(
+        self, areas: tuple[str, ...], found: dict[str, FileState], *, attachments: bool
+    ) -> None:
         known = self._load()
         for path in [path for path in _below(areas, known) if path not in found]:
-            del known[path]
-            self._unsaved.add(path)
+            if attachments or not is_attachment(path):  # they weren't looked for
+                del known[path]
+                self._unsaved.add(path)
 
     def _load(self) -> dict[str, _Known]:
         if self._known is None:
@@ -339,6 +419,17 @@ class Scanner:
 
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
         return self._database
+
+
+def _shown(path: str) -> str:
+    return clean_line(path.encode("utf-8", "replace").decode())
+
+
+def said_of_large(layout: Layout, large: Mapping[str, str]) -> str:
+    """Name the files beside notes that aren't kept, as they are too large: one sentence."""
+    path, why = next(iter(large.items()))
+    more = f", and {counted(len(large) - 1, 'other file')}" if len(large) > 1 else ""
+    return f"Without a history, and not synced: {layout.file(path)} ({why}){more}."
 
 
 def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
@@ -460,6 +551,15 @@ def _is_note(name: str) -> bool:
 def _is_recorded_in_place(name: str) -> bool:
     """True for notes, and for the texts by which Obsidian lays notes out: canvases and bases."""
     return name.lower().endswith((".md", ".canvas", ".base"))
+
+
+def is_attachment(name: str) -> bool:
+    """True if this is, by its name, what people put beside their notes: a picture, a paper, ..."""
+    return os.path.splitext(name)[1].lower() in ATTACHMENTS  # noqa: PTH122 — asked very often
+
+
+def _is_recorded_or_attached(name: str) -> bool:
+    return _is_recorded_in_place(name) or is_attachment(name)
 
 
 def _may_hold_notes(folder: os.DirEntry[str]) -> bool:

@@ -236,15 +236,13 @@ def test_canvases_and_bases_have_a_history_and_travel(vault: Path, tmp_path: Pat
     canvas = '{"nodes":[{"id":"1","type":"file","file":"Home.md"}],"edges":[]}\n'
     put(vault / "Boards/Map.canvas", canvas)
     put(vault / "All.base", "views:\r\n  - type: table\r\n")
-    put(vault / "picture.png", "no text")
     ok("init", vault)
     remote, other = tmp_path / "remote", tmp_path / "other"
-    assert "pictures" in ok("sync", remote, workspace=vault).err
+    ok("sync", remote, workspace=vault)
     ok("init", other, "--in-place")
     ok("sync", remote, workspace=other)
     for name in ("Boards/Map.canvas", "All.base"):
         assert (other / name).read_bytes() == (vault / name).read_bytes()
-    assert not (other / "picture.png").exists()
     ok("rename", "Home", "House", workspace=other)
     ok("sync", workspace=other)
     ok("sync", workspace=vault)
@@ -254,6 +252,52 @@ def test_canvases_and_bases_have_a_history_and_travel(vault: Path, tmp_path: Pat
     assert deleted["paths"] == ["All.base"]
     ok("undo", deleted["commit"], workspace=vault)
     assert (vault / "All.base").read_bytes() == b"views:\r\n  - type: table\r\n"
+    ok("check", workspace=vault)
+
+
+def test_pictures_and_papers_have_a_history_and_travel_and_large_ones_are_named(
+    vault: Path, tmp_path: Path
+) -> None:
+    picture, film = bytes(range(256)) * 40, b"film" * (3 << 20)
+    put(vault / "Work/The Nest.png", "").write_bytes(picture)
+    put(vault / "Film.mp4", "").write_bytes(film)
+    put(vault / "program.py", "print()\n")
+    ok("init", vault)
+    remote, other = tmp_path / "remote", tmp_path / "other"
+    said = ok("sync", remote, workspace=vault).err
+    assert "Film.mp4" in said
+    assert "sync.attachment_megabytes" in said
+    assert "Film.mp4" in ok("doctor", workspace=vault).out
+    ok("init", other, "--in-place")
+    ok("sync", remote, workspace=other)
+    assert (other / "Work/The Nest.png").read_bytes() == picture
+    assert not (other / "Film.mp4").exists()
+    assert not (other / "program.py").exists()
+    (other / "Work/The Nest.png").write_bytes(picture[::-1])
+    ok("sync", workspace=other)
+    ok("sync", workspace=vault)
+    assert (vault / "Work/The Nest.png").read_bytes() == picture[::-1]
+    changed = ok("log", "--json", workspace=vault).json[0]
+    assert changed["paths"] == ["Work/The Nest.png"]
+    ok("undo", changed["commit"], workspace=vault)
+    assert (vault / "Work/The Nest.png").read_bytes() == picture
+    ok("check", workspace=vault)
+    ok("check", workspace=other)
+
+
+def test_many_pictures_wait_for_a_sync_and_are_recorded_a_few_at_a_time(
+    vault: Path, tmp_path: Path
+) -> None:
+    for number in range(12):
+        put(vault / f"Pictures/{number}.png", "").write_bytes(bytes([number]) * (5 << 20))
+    ok("init", vault)
+    assert "Pictures" not in ok("log", "--json", workspace=vault).out
+    ok("sync", tmp_path / "remote", workspace=vault)
+    log = ok("log", "--json", workspace=vault).json
+    made = [each["paths"] for each in log if each["paths"][0].startswith("Pictures")]
+    assert len(made) == 2
+    assert sum(map(len, made)) == 12
+    assert kbtui("undo", log[0]["commit"], workspace=vault).code != 0  # it would delete them
     ok("check", workspace=vault)
 
 

@@ -100,5 +100,5 @@ def test_the_first_sync_says_what_stays_here(tmp_path: Path, in_place: bool) -> 
         [note] = kb.syncing.run(str(tmp_path / "remote.git")).report.notes
         assert "conversations" in note
         assert "docs/" in note
-        assert ("attachments" in note) is in_place
+        assert "pictures" in note
         assert kb.syncing.run().report.notes == ()

@@ -131,14 +131,14 @@ def test_what_is_removed_is_forgotten(workspace: Workspace) -> None:
 def test_our_own_write_is_noted(workspace: Workspace) -> None:
     scanner = Scanner(workspace)
     files.write_atomic(workspace.root, "knowledge/a.md", b"ours")
-    scanner.note("knowledge/a.md", b"ours")
+    scanner.note("knowledge/a.md", files.blob_id(b"ours"))
     assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"ours")
 
 
 def test_a_note_that_lost_a_race_is_not_believed(workspace: Workspace) -> None:
     scanner = Scanner(workspace)
     put(workspace, "knowledge/a.md", "theirs", age=0)
-    scanner.note("knowledge/a.md", b"oursx!")
+    scanner.note("knowledge/a.md", files.blob_id(b"oursx!"))
     assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"theirs")
 
 

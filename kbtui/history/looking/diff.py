@@ -21,6 +21,7 @@ from kbtui.history.looking.matching import Opcode, carried, lines_of, opcodes
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, blob_of, decode, text_of
+from kbtui.workspace.scan import is_attachment
 
 CONTEXT = 3
 _SNIFFED = 8000
@@ -33,6 +34,7 @@ _NAMING = re.compile(
     rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
 _RENAME_PAIRS = 2_500
+_EMPTY = blob_id(b"")
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
 
@@ -207,27 +209,48 @@ def count_lines(old: bytes | None, new: bytes | None) -> tuple[int, int]:
 
 def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> dict[str, str]:
     """Pair new files with vanished ones that they are most like: {new path: old path}."""
+    new, old = ({p: blob_id(data) for p, data in each.items()} for each in (added, deleted))
+    contents = {new[p]: data for p, data in added.items()}
+    contents |= {old[p]: data for p, data in deleted.items()}
+    return pair_renames(new, old, contents.__getitem__)
+
+
+def pair_renames(
+    added: Mapping[str, str], deleted: Mapping[str, str], read: Callable[[str], bytes]
+) -> dict[str, str]:
+    """The same of files whose blob ids are known; pictures and papers aren't read for it."""
     pairs: dict[str, str] = {}
+    if not added or not deleted:
+        return pairs
     by_blob: dict[str, list[str]] = {}
     for path in sorted(deleted):
-        by_blob.setdefault(blob_id(deleted[path]), []).append(path)
+        by_blob.setdefault(deleted[path], []).append(path)
     for path in sorted(added):
-        same = by_blob.get(blob_id(added[path]))
-        if same and added[path]:
+        same = by_blob.get(added[path])
+        if same and added[path] != _EMPTY:
             name = path.rsplit("/", 1)[-1]
             best = next((old for old in same if old.rsplit("/", 1)[-1] == name), same[0])
             same.remove(best)
             pairs[path] = best
     taken = set(pairs.values())
-    left = {path: data for path, data in added.items() if path not in pairs and data}
-    gone = {path: data for path, data in deleted.items() if path not in taken and data}
-    if not left or len(left) * len(gone) > _RENAME_PAIRS:
+    left, gone = (
+        [
+            p
+            for p, blob in each.items()
+            if p not in known and blob != _EMPTY and not is_attachment(p)
+        ]
+        for each, known in ((added, pairs), (deleted, taken))
+    )
+    if not left or not gone or len(left) * len(gone) > _RENAME_PAIRS:
         return pairs
-    scores = sorted((-_alike(gone[old], left[new]), new, old) for new in left for old in gone)
-    for score, new, old in scores:
-        if -score >= _RENAME_ALIKE and new not in pairs and old not in taken:
-            pairs[new] = old
-            taken.add(old)
+    new, old = (
+        {p: read(each[p]) for p in paths} for each, paths in ((added, left), (deleted, gone))
+    )
+    scores = sorted((-_alike(old[o], new[n]), n, o) for n in left for o in gone)
+    for score, path, was in scores:
+        if -score >= _RENAME_ALIKE and path not in pairs and was not in taken:
+            pairs[path] = was
+            taken.add(was)
     return pairs
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from kbtui.errors import NotFoundError
-from kbtui.history.looking.diff import find_renames
+from kbtui.history.looking.diff import pair_renames
 from kbtui.history.objects.commit import Actor, Commit, PathChange, RawCommit, read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace.derived import DerivedDatabase
@@ -468,13 +468,7 @@ class CommitLog:
         differences = sorted(self._repository.compare_trees(old, new))
         added = {path: now for path, was, now in differences if was is None and now}
         gone = {path: was for path, was, now in differences if now is None and was}
-        renames: dict[str, str] = {}
-        if added and gone:
-            read = self._repository.read_blob
-            renames = find_renames(
-                {path: read(blob) for path, blob in added.items()},
-                {path: read(blob) for path, blob in gone.items()},
-            )
+        renames = pair_renames(added, gone, self._repository.read_blob)
         vanished = set(renames.values())
         return tuple(
             _path_change(path, was, now, renames.get(path))

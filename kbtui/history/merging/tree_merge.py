@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kbtui.history.looking.diff import find_renames, split_lines
+from kbtui.history.looking.diff import pair_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.line_merge import Decisions, Side
 from kbtui.history.merging.undo_merge import (
@@ -178,10 +178,9 @@ class _Side:
     def __init__(self, repository: Repository, base: str | None, tip: str) -> None:
         self._repository = repository
         self.changes = {path: (was, now) for path, was, now in repository.compare(base, tip)}
-        read = repository.read_blob
-        made = {path: read(now) for path, (was, now) in self.changes.items() if not was and now}
-        gone = {path: read(was) for path, (was, now) in self.changes.items() if was and not now}
-        found = find_renames(made, gone) if made and gone else {}
+        made = {path: now for path, (was, now) in self.changes.items() if not was and now}
+        gone = {path: was for path, (was, now) in self.changes.items() if was and not now}
+        found = pair_renames(made, gone, repository.read_blob)
         self.renames = {old: new for new, old in found.items()}
 
     def blob(self, path: str, was: str | None) -> str | None:

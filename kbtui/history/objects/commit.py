@@ -33,6 +33,8 @@ SHIPPED = "The how-to documents that come with kbtui."
 """The reason for which kbtui puts its own files into a workspace."""
 OUTSIDE = "Edited outside kbtui."
 """The reason of a change that somebody made with another program, and kbtui only recorded."""
+FOUND = "Found when kbtui first saw the folder."
+"""The reason of what stood there before that: nobody made a change."""
 
 
 class Actor(StrEnum):
@@ -206,12 +208,12 @@ class Commit:
     @property
     def is_outside(self) -> bool:
         """True if it records what was done with another program."""
-        return self.body == OUTSIDE
+        return self.body in {OUTSIDE, FOUND}
 
     @property
     def is_found(self) -> bool:
         """True of the files as kbtui found them when it first saw the folder."""
-        return self.parent is None and self.is_outside
+        return self.body == FOUND or (self.parent is None and self.is_outside)
 
     @property
     def brings_back(self) -> bool:

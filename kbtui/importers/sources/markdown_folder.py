@@ -16,15 +16,10 @@ from kbtui.importers.opened import Opened
 from kbtui.importers.port import Item, Note, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.text import clean, counted
+from kbtui.workspace.scan import ATTACHMENTS
 
 _NOTES = (".md", ".markdown")
-BESIDE = frozenset(
-    (
-        *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".avif", ".heic", ".bmp", ".tiff"),
-        *(".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".epub", ".csv", ".canvas"),
-        *(".mp3", ".m4a", ".wav", ".ogg", ".mp4", ".mov", ".webm"),
-    )
-)
+BESIDE = ATTACHMENTS - {*_NOTES} | {".canvas", ".base"}
 _PASSED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _LARGEST_NOTE = 16 << 20

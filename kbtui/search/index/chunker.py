@@ -461,7 +461,8 @@ def _passages(found: Outline, first: int, start: int, end: int, title: str) -> I
 
 def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[Block, int, int]]:
     """The parts of the blocks that lie in ``text[start:end]``, in pieces: block, start, tokens."""
-    for block in found.blocks[first:]:
+    for number in range(first, len(found.blocks)):
+        block = found.blocks[number]
         if block.start >= end:
             break
         if block.end <= start:

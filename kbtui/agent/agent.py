@@ -185,8 +185,9 @@ class Agent:
         )
 
     def _lines_naming(self, name: str) -> str:
-        """The lines that have a name, a line each; private ones aren't among them."""
-        found = self.find_names().lines(name) if self.find_names is not None else []
+        """The lines that have a name and hold, a line each; private ones aren't among them."""
+        lines = self.find_names().lines(name) if self.find_names is not None else []
+        found = (each for each in lines if not each.is_past)
         return "\n".join(f"- {each.when or each.path}: {each.line.text}" for each in found)
 
     def tool_context(

@@ -91,7 +91,8 @@ class OfflineTurn(Turn):
                 return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
             case "question":
                 parts = await self._answer(reading.question)
-                if not reading.surely and parts[0] != _TIERS["sure"]:
+                is_long = len(reading.text.split()) > _SHORT_ANSWER
+                if not reading.surely and (is_long or parts[0] != _TIERS["sure"]):
                     self.not_kept = self.text
                 return parts
             case "forget":

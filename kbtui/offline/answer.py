@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.offline.message import asks
 from kbtui.search.index import analyser
 
@@ -86,7 +86,8 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
         near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
     if not near:
         return Answer("none")
-    shown = _distinct(near)
+    named = begins(question, of_all("who")) or ""
+    shown = _distinct(near, first=named[:1].isupper())
     held = max(map(asked.held, shown))
     answered = max(each.relevance for each in shown)
     nearest = max(each.cosine for each in shown)
@@ -121,8 +122,11 @@ class _Asked:
         return own + _MEANING * max(0.0, line.cosine)
 
 
-def _distinct(lines: Sequence[Candidate]) -> list[Candidate]:
-    """The first lines without repetitions; of those about one thing the newest first."""
+def _distinct(lines: Sequence[Candidate], *, first: bool) -> list[Candidate]:
+    """The first lines without repetitions; of those about one thing the newest first.
+
+    Who somebody is, what was said `first` tells.
+    """
     kept: list[Candidate] = []
     for line in lines:
         same = next(
@@ -134,7 +138,7 @@ def _distinct(lines: Sequence[Candidate]) -> list[Candidate]:
             kept[same] = max(kept[same], line, key=_age)
     ordered: list[Candidate] = []
     for line in kept[:MOST_SHOWN]:
-        older = (n for n, each in enumerate(ordered) if _age(line) > _age(each))
+        older = (n for n, each in enumerate(ordered) if (_age(line) > _age(each)) != first)
         alike = (n for n in older if _shared(line, ordered[n], min) >= _SAME_THING)
         ordered.insert(next(alike, len(ordered)), line)
     return ordered

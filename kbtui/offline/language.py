@@ -2,7 +2,8 @@
 
 A file in ``languages/`` is all that a language takes. Its lists, each of words or phrases:
 
-- ``question``: how a question begins that is typed without a question mark;
+- ``question``: how a question begins that is typed without a question mark; ``who``: one that asks
+  who somebody is;
 - ``greeting``, ``thanks``, ``talk``: what nobody wants to have kept;
 - ``remember``, ``forget``, ``decision``, ``task``: how an order to kbtui begins; one that ends in a
   colon is meant only with it. ``keeps`` are those of ``decision`` that a title can't do without;

@@ -60,7 +60,7 @@ _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+[ \t]*$", re.MULTILINE)
 _BULLET = re.compile(r"^([ \t]*)[•◦‣](?=[ \t])", re.MULTILINE)
 _ODD = str.maketrans({"\r": " ", "\0": "\N{REPLACEMENT CHARACTER}"})
 _LEAD = re.compile(r"\[[^\]\n]\][ \t]+|\[![\w-]+\][+-]?[ \t]*")  # a box, a callout
-_CLOCK = re.compile(r"(?P<time>\d\d:\d\d)[ \t]+")
+_CLOCK = re.compile(r"(?P<struck>~~)?(?P<time>\d\d:\d\d)[ \t]+")
 _ROW = re.compile(r"^[ \t>]*\|.*\|.*$", re.MULTILINE)
 _GOES_ON = re.compile(r"\n[ \t>]*")
 # A badge, a picture or a link alone, a tag line, markup, a template; and what kbtui says of itself.
@@ -89,12 +89,19 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("zero").enable(rules).disable("inline")
 
 
-def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[Line]:
+def lines_of(
+    text: str, first: int = 1, *, headings: bool = False, past: bool = False
+) -> Iterator[Line]:
     """What a Markdown text says; it may be a part of a file, of which `first` is the first line.
 
-    With `headings` those say something as well, as they do on slides.
+    With `headings` those say something as well, as they do on slides; with `past`, so does what is
+    struck out, with its marks.
     """
-    text = _BULLET.sub(r"\1-", _blanked(text.translate(_ODD)))  # all stays in its place
+    for pattern in (
+        (_FRONT, _COMMENT, _BLOCK_ID) if past else (_FRONT, _COMMENT, _STRUCK, _BLOCK_ID)
+    ):
+        text = _without(pattern, text)  # all else stays in its place
+    text = _BULLET.sub(r"\1-", text.translate(_ODD))
     heading = ""
     for block in _blocks(text):
         if block.kind == "heading":
@@ -108,6 +115,7 @@ def lines_of(text: str, first: int = 1, *, headings: bool = False) -> Iterator[L
         ):
             raw = text[start:stop].rstrip()
             said = _plain(text[clock.end() : stop] if clock else raw)
+            said = f"~~{said}" if clock and clock["struck"] else said
             is_empty = _SAYS_NOTHING.match(said) or (_FIELD.match(said) and not block.leads)
             if any(map(str.isalnum, said)) and (clock or not is_empty):
                 line = first + block.line + text.count("\n", block.start, start)
@@ -189,13 +197,6 @@ def without_struck(text: str) -> str:
         if typed == left or re.sub(r"^[ \t]*(?:[-*+•]|\d+[.)])[ \t]+|\d\d:\d\d", "", left).strip():
             kept.append(typed if typed == left else left.rstrip())
     return "\n".join(kept)
-
-
-def _blanked(text: str) -> str:
-    """A text with blanks where nothing is said, so that all else stays in its place."""
-    for pattern in (_FRONT, _COMMENT, _STRUCK, _BLOCK_ID):
-        text = _without(pattern, text)
-    return text
 
 
 def _without(pattern: re.Pattern[str], text: str) -> str:

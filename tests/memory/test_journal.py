@@ -268,3 +268,16 @@ def test_in_a_note_of_windows_line_ends_a_message_of_two_paragraphs_is_one_line(
 def test_an_address_gets_no_date(kb: KnowledgeBase, journal: Journal, text: str) -> None:
     noted = journal.keep(text, WHEN, ORIGIN)
     assert read(kb, noted.path).endswith(f" {text}\n")
+
+
+def test_a_name_that_only_past_lines_have_keeps_its_page(
+    kb: KnowledgeBase, journal: Journal
+) -> None:
+    old = journal.keep("the flat belongs to Silke", WHEN, ORIGIN)
+    newer = journal.keep("the flat belongs to Mira", WHEN, ORIGIN)
+    journal.mark_past(old.path, old.line, old.text, newer, ORIGIN)
+    (line,) = kb.names.lines("Silke")
+    assert line.is_past
+    assert line.when == "2026-11-23 09:14"
+    assert line.line.text == "~~the flat belongs to Silke~~ → 2026-11-23 09:14"
+    assert not kb.names.lines("Mira")[0].is_past

@@ -36,6 +36,13 @@ def test_of_lines_about_one_thing_the_newest_comes_first() -> None:
     assert [each.text for each in shown] == [new.text, old.text]
 
 
+def test_who_somebody_is_what_was_said_first_tells() -> None:
+    old = line("Silke runs the archive", "2026-11-20 09:00", score=0.9)
+    new = line("Silke called", "2026-11-21 09:00")
+    assert choose("Who is Silke?", [new, old]).lines == (old, new)
+    assert choose("When did Silke call?", [new, old]).lines == (new, old)
+
+
 def test_what_is_said_twice_is_shown_once_and_the_newer_of_both() -> None:
     old, new = (line("Tash comes on the 18th", day) for day in ("2026-11-20", "2026-11-22"))
     assert choose("when does Tash come?", [old, new]).lines == (new,)

@@ -78,3 +78,22 @@ def test_a_comment_that_is_not_closed_hides_nothing() -> None:
 def test_what_leads_to_a_list_is_no_empty_field() -> None:
     assert said("Packing list:\n\n- boots\n- map\n") == ["Packing list:", "boots", "map"]
     assert said("- Owner:\n- Due:\n\nStatus:\n\nA word.") == ["A word."]
+
+
+def test_an_item_that_leads_to_a_list_is_no_empty_field() -> None:
+    assert said("- Packing for the tour:\n  - boots\n  - map\n- Due:\n") == [
+        "Packing for the tour:",
+        "boots",
+        "map",
+    ]
+
+
+def test_what_stands_in_a_quote_is_read_as_it_would_be_outside() -> None:
+    text = "> It holds:\n>\n> - one\n> - two goes\n>   on\n>\n> Then it\n> ends. Really."
+    assert said(text) == ["It holds:", "one", "two goes on", "Then it ends.", "Really."]
+
+
+def test_what_is_past_is_read_with_its_marks_where_it_is_asked_for() -> None:
+    text = "- ~~09:14 old~~ → 2026-11-23 09:20\n- 09:20 new\n"
+    found = [(line.time, line.text) for line in lines_of(text, past=True)]
+    assert found == [("09:14", "~~old~~ → 2026-11-23 09:20"), ("09:20", "new")]

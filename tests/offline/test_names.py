@@ -39,3 +39,8 @@ def test_a_word_that_also_stands_in_small_letters_is_no_name_at_the_beginning() 
 
 def test_a_possessive_is_not_part_of_it() -> None:
     assert dict(lines_by_name(["we ate at Bob's place", "and Bob paid"])) == {"Bob": (0, 1)}
+
+
+def test_what_begins_two_lines_and_is_never_small_is_a_name_and_a_greeting_is_none() -> None:
+    lines = ["Silke moved out", "Silke called", "Wow Jon", "Wow what a day", "it rains, Jon"]
+    assert dict(lines_by_name(lines)) == {"Silke": (0, 1), "Jon": (2, 4)}

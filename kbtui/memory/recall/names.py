@@ -30,6 +30,11 @@ class NamedLine:
     line: Line
 
     @property
+    def is_past(self) -> bool:
+        """True if it is struck out."""
+        return self.line.text.startswith("~~")
+
+    @property
     def when(self) -> str:
         """When it was written, ``2026-11-23 09:14``; empty where that isn't known."""
         day = day_of(self.path)
@@ -38,7 +43,7 @@ class NamedLine:
 
 @dataclass(eq=False)
 class Names:
-    """The names in what a person has stated: journal, MEMORY.md, decisions."""
+    """The names in what a person has stated, past or not: journal, MEMORY.md, decisions."""
 
     workspace: Workspace
     library: Library
@@ -84,7 +89,9 @@ class Names:
                 text = files.read_text(self.workspace, path)
                 is_day = day_of(path) is not None
                 found = [
-                    NamedLine(path, line) for line in lines_of(text) if line.time or not is_day
+                    NamedLine(path, line)
+                    for line in lines_of(text, past=True)
+                    if line.time or not is_day
                 ]
                 known = self._read[path] = (state, found)
         except (OSError, KbtuiError):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | None:
     """Ask for title and type, and make an entry of the lines that have a name, in their words."""
     name = path.removeprefix(NAME_PREFIX)
-    lines = await asyncio.to_thread(kb.names.lines, name)
+    lines = [each for each in await asyncio.to_thread(kb.names.lines, name) if not each.is_past]
     said = (f"- {each.line.text}{f' ({each.when[:10]})' if each.when else ''}" for each in lines)
     return await new_entry(node, kb, name, "people", "\n".join(said))
 

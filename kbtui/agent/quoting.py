@@ -87,21 +87,23 @@ class Quoting:
         )
 
     def _newest(self) -> list[Candidate]:
-        """What every conversation is to know, else what was stated last."""
+        """What every conversation is to know, then what was stated last."""
         view = self._context.view
         days = [path for path in view.files("memory") if day_of(path) is not None]
-        for path in (MEMORY, *days[-1:]):
+        found: list[Candidate] = []
+        for path in (MEMORY, *reversed(days)):
             with suppress(KbtuiError):
                 day = str(day_of(path) or "")
                 said = lines_of(view.text(path))
                 known = [each for each in said if each.time or not day]
-                if known:
-                    title = "" if day else "MEMORY.md"
-                    return [
-                        Candidate(path, each.text, each.first, title, when=day, time=each.time)
-                        for each in reversed(known[-MOST_SHOWN:])
-                    ]
-        return []
+                title = "" if day else "MEMORY.md"
+                found += [
+                    Candidate(path, each.text, each.first, title, when=day, time=each.time)
+                    for each in reversed(known)
+                ]
+            if len(found) >= MOST_SHOWN:
+                break
+        return found[:MOST_SHOWN]
 
     def _about_me(self, question: str) -> str:
         """A question without the user's own name: of themselves people write *I*."""

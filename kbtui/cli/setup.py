@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kbtui.cli.context import Place, pass_place
 from kbtui.cli.output import ProgressLine, say
 from kbtui.errors import UsageError
+from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.models.roles import ModelRegistry
@@ -23,7 +25,8 @@ _BAR = 24
 @click.command()
 @click.argument("model", required=False)
 @click.option("-y", "--yes", is_flag=True, help="Fetch without a question.")
-def setup(model: str | None, yes: bool) -> int:
+@pass_place
+def setup(place: Place, model: str | None, yes: bool) -> int:
     """Find or fetch a model for this machine, and try it.
 
     Without MODEL the first that answers here is taken; where Ollama has none, one that fits the
@@ -39,7 +42,25 @@ def setup(model: str | None, yes: bool) -> int:
         return 1
     say(f"{found.name}: {found.about}")
     _put_to_work(models, found)
+    _offer_unread(place)
     return 0
+
+
+def _offer_unread(place: Place) -> None:
+    """Say what was kept without a model where one is, and what it costs to have that condensed."""
+    from kbtui.workspace.layout import MACHINE
+    from kbtui.workspace.opening import find_workspace
+
+    if not (find_workspace(place.named) / MACHINE).is_dir():
+        return  # setting a model up makes no workspace
+    with place.opened() as kb:
+        unread = kb.memory.unread()
+    if unread is not None and unread.sessions:
+        said = counted(len(unread.sessions), "conversation")
+        say(
+            f"{said} without a model: `kbtui consolidate --all` has {unread.cost.model} condense"
+            f" them ({unread.cost.told(unread.tokens)})."
+        )
 
 
 def _here(models: ModelRegistry, wanted: str | None) -> Found | None:

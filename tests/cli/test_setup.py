@@ -62,6 +62,17 @@ def test_a_model_that_fits_is_fetched_tried_and_put_to_work(
     assert "save_memory" in ollama.prompts[0].tools
 
 
+def test_what_was_kept_without_a_model_is_offered_with_what_it_takes(
+    kbtui: Command, ollama: ScriptedServer
+) -> None:
+    kbtui.ok("ask", "The boiler man comes on Thursday.")
+    kbtui.ok("consolidate")
+    ollama.enqueue(MEMORY, LOOKS)
+    done = kbtui.ok("setup", "--yes")
+    assert "1 conversation without a model: `kbtui consolidate --all` has" in done.out
+    assert "about " in done.out.splitlines()[-1]
+
+
 def test_nothing_is_fetched_unasked(kbtui: Command, ollama: ScriptedServer) -> None:
     done = kbtui("setup")
     assert done.status == 2

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
@@ -114,13 +115,16 @@ class BackgroundWorker:
         ]
         return [each for each in reversed(found) if self._work.is_pending(each)]
 
-    def condense(self, session: str, *, everything: bool = False) -> Future[Outcome]:
-        """Condense a session when what is running is done (``/compact``)."""
-        return self.submit(
-            CONDENSING,
-            lambda: self._work.condense(session, Trigger.ASKED, self._tell, everything=everything),
-            session,
-        )
+    def condense(
+        self, session: str, *, everything: bool = False, by_model: bool = False
+    ) -> Future[Outcome]:
+        """Condense a session when what is running is done (``/compact``).
+
+        `by_model` as in `Consolidator.run`.
+        """
+        work = partial(self._work.condense, everything=everything, by_model=by_model)
+        asked = partial(work, session, Trigger.ASKED, self._tell)
+        return self.submit(CONDENSING, asked, session)
 
     def submit(
         self, name: str, work: Callable[[], Coroutine[Any, Any, T]], session: str | None = None

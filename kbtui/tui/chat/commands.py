@@ -11,7 +11,7 @@ from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
 from kbtui.maintenance.export import session_markdown
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, fold, slugify
-from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.chat.items import NoticeItem, failure
 from kbtui.tui.chat.memory_commands import show_memory
 from kbtui.tui.messages import OpenEntry, go_to
 
@@ -169,16 +169,35 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
         chosen = picked
     await _read_model(host, kb)
     host.say(chosen.told)
+    await _offer_unread(host, kb)
+
+
+async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
+    """Ask whether the model shall condense what was kept without one, with what that costs."""
+    from kbtui.tui.widgets.dialogs import UnaskedDialog
+
     unread = await asyncio.to_thread(kb.memory.unread)
-    if unread is not None and unread.cost.model != OFFLINE:
-        said = counted(len(unread.sessions), "conversation")
-        host.tell(
-            NoticeItem(
-                title=f"{said} not condensed by a model yet",
-                text=f"{unread.cost.model} would take {unread.cost.told(unread.tokens)}."
-                " `kbtui consolidate --all` has it done; what you said stays as it is.",
-            )
-        )
+    if unread is None or unread.cost.model == OFFLINE or not unread.sessions:
+        return
+    told = counted(len(unread.sessions), "conversation")
+    dialog = UnaskedDialog(
+        f"Have {unread.cost.model} read what it hasn't?",
+        f"{told} without a model: {unread.cost.told(unread.tokens)}. What they say goes into memory"
+        " and entries; each line that you wrote stays as it is.",
+        {"y": "yes", "n": "not now"},
+    )
+    if await host.app.push_screen_wait(dialog) != "y":
+        host.say("`kbtui consolidate --all` has it done another time.")
+        return
+    work = kb.memory.worker
+    came = [work.condense(each, everything=True, by_model=True) for each in unread.sessions]
+    host.say(f"{unread.cost.model} reads them; /tasks shows how far it is.")
+    outcomes = [await asyncio.wrap_future(each) for each in came]
+    if failed := next((each.error for each in outcomes if each.error is not None), None):
+        host.tell(failure(failed))
+        return
+    notices = [each.notice for each in outcomes if each.notice]
+    host.tell(NoticeItem(title=f"{told} condensed by {unread.cost.model}", text=" ".join(notices)))
 
 
 async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:

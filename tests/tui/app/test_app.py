@@ -23,9 +23,12 @@ from kbtui.tui.messages import OpenHistory, OpenSearch
 from kbtui.tui.terminal.process import let_go_of_widgets
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
+from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
 from kbtui.workspace.first_look import leave_first_look
+from tests.memory.memory_room import call_slice
 from tests.models.local_servers import llama_cpp, serving
+from tests.scripted_server import Reply, ScriptedServer
 from tests.tui.at_rest import Door, picture
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
@@ -602,3 +605,28 @@ async def test_a_workspace_is_opened_once_at_the_note_that_was_left_for_that(tmp
         assert shell.app.focused is shell.prompt
     async with running(tmp_path) as shell:
         assert shell.app.main.notes.current_path is None
+
+
+async def test_a_first_model_is_offered_what_was_kept_without_one_by_one_question(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(dialogs, "QUIET_SECONDS", 0)
+    reply = Reply(tool_calls=[call_slice("The boiler man comes on Thursday.")])
+    with ScriptedServer([reply]) as server:
+        async with running(tmp_path / "kb") as shell:
+            memory, models = shell.app.kb.memory, shell.app.kb.models
+            session = shell.app.kb.sessions.create("old")
+            session.append("user", "The boiler man comes on Thursday.")
+            session.append("assistant", "Noted.")
+            session.close()
+            await memory.consolidate(session.id)
+            assert memory.archive.entries()[0].verbatim
+            models.use("openai/small", server.url, api_key="none", remember=False)
+            for answer in ("n", "y"):
+                await shell.say("/model openai/small", wait=False)
+                await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
+                assert "1 conversation without a model: about " in shell.app.screen._text
+                assert server.prompts == []
+                await shell.press(answer)
+            await shell.until(lambda: not memory.archive.entries()[0].verbatim)
+            await shell.until(lambda: "1 conversation condensed by openai/small" in shell.text)

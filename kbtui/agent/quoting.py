@@ -52,7 +52,8 @@ class Quoting:
             KbtuiError: the index can't be read.
         """
         if not telling_terms(question):  # "what do you know about me?"
-            return Quoted(Answer("near", tuple(self._newest())))
+            newest = tuple(self._newest())
+            return Quoted(Answer("near" if newest else "none", newest))
         found = self._search(self._context.view, question, typed=True)
         return Quoted(choose(question, self._candidates(found.hits)), found.notice)
 

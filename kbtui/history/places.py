@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kbtui.errors import (
     ConflictError,
@@ -92,33 +92,25 @@ class Proposal:
         return tuple(edit.path for edit in self.edits)
 
 
-class Cut(NamedTuple):
-    """Lines `first` to `last` (0-based, exclusive) that give way to `lines`."""
-
-    first: int
-    last: int
-    lines: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Lines of a file as it is now, and those that would take their place.
 
     Attributes:
-        key: Names it as long as it waits, whatever is decided about others.
         first: The first of the lines, 0-based.
         ours: The lines that stand there now.
         theirs: The lines that are proposed.
         was: The lines that it was proposed for.
+        key: Names it as long as it waits, whatever is decided about others.
         why: What is in the way of it, in words; empty: nothing is.
         whole: The file comes, goes or moves, or can only be decided as one.
     """
 
-    key: str
     first: int
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
-    was: tuple[str, ...]
+    was: tuple[str, ...] = ()
+    key: str = ""
     why: str = ""
     whole: bool = False
 
@@ -132,9 +124,9 @@ class Place:
         """``conflict``: a person must say what shall stand there."""
         return "conflict" if self.why else "clean"
 
-    def becoming(self, lines: Iterable[str]) -> Cut:
+    def becoming(self, lines: Iterable[str]) -> Place:
         """The change of it into some lines."""
-        return Cut(self.first, self.last, tuple(lines))
+        return replace(self, theirs=tuple(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +179,9 @@ class FilePlan:
         """Read the lines of a place as they are; of a whole file, all."""
         return self.text if place.whole else "".join(place.ours)
 
-    def with_(self, cuts: Iterable[Cut]) -> bytes:
+    def with_(self, places: Iterable[Place]) -> bytes:
         """The file as it is now with some changes; every other line stays byte for byte."""
-        text = put(split_lines(self.text), cuts)
+        text = put(split_lines(self.text), places)
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
     def made(self, chosen: Collection[Place]) -> Edits:
@@ -198,7 +190,7 @@ class FilePlan:
         if not places:
             return {}
         if not places[0].whole:
-            return {self.path: self.with_(place.becoming(place.theirs) for place in places)}
+            return {self.path: self.with_(places)}
         return {path: data for path, data in self.after.items() if data != self.before[path]}
 
     def left(
@@ -226,16 +218,16 @@ class FilePlan:
             if self.edit.old_path is None:
                 return [replace(self.edit, path=self.path)]
             return [replace(self.edit, old_path=self.old_path or self.edit.old_path)]
-        base, wanted = [], []
-        for place in self.places:
-            if place in own:
-                wanted.append(place.becoming(split_lines(own[place])))
-            elif place not in dropped:
-                wanted.append(place.becoming(place.theirs))
-                if place in made:
-                    base.append(wanted[-1])
-                elif place.why:
-                    base.append(place.becoming(place.was))
+        wanted = [
+            place.becoming(split_lines(own[place])) if place in own else place
+            for place in self.places
+            if place not in dropped
+        ]
+        base = [
+            place if place in made else place.becoming(place.was)
+            for place in self.places
+            if place in made or (place in kept and place.why and place not in own)
+        ]
         return [ProposedEdit(self.path, self.with_(base), self.with_(wanted))]
 
     def _own(self, text: str) -> list[ProposedEdit]:
@@ -443,47 +435,40 @@ def _whole(
     edit: ProposedEdit, why: str, first: int, ours: tuple[str, ...], theirs: tuple[str, ...]
 ) -> Place:
     key = _key((edit.path, edit.base, edit.wanted))
-    return Place(key, first, ours, theirs, ours, why, whole=True)
+    return Place(first, ours, theirs, ours, key, why, whole=True)
 
 
 def _places(path: str, now: str, target: str, conflicts: Sequence[Conflict]) -> tuple[Place, ...]:
     """The places of a text that stays where it is."""
     lines = split_lines(now)
-    found = cuts_of(now, target)
-    about: dict[int, list[Conflict]] = {}
+    found: list[tuple[Place, list[Conflict]]] = [(place, []) for place in places_of(now, target)]
     for conflict in conflicts:
-        hit = [number for number, cut in enumerate(found) if _is_about(conflict, cut)]
+        hit = [number for number, (place, _) in enumerate(found) if _is_about(conflict, place)]
         if hit:  # what can only be decided together is one place
-            found[hit[0] : hit[-1] + 1] = [_joined(lines, found[hit[0] : hit[-1] + 1])]
-            moved = hit[-1] - hit[0]
-            about = {_shifted(number, hit, moved): each for number, each in about.items()}
-            about.setdefault(hit[0], []).append(conflict)
+            together = found[hit[0] : hit[-1] + 1]
+            about = [*(each for _, others in together for each in others), conflict]
+            found[hit[0] : hit[-1] + 1] = [(_joined(lines, [each for each, _ in together]), about)]
     seen: Counter[object] = Counter()
     places = []
-    for number, cut in enumerate(found):
-        ours = tuple(lines[cut.first : cut.last])
-        said = (path, tuple(keys_of(ours)), tuple(keys_of(cut.lines)))
+    for place, about in found:
+        said = (path, tuple(keys_of(place.ours)), tuple(keys_of(place.theirs)))
         seen[said] += 1
-        was = tuple(_was(cut.first, ours, about.get(number, ())))
-        why = _CHANGED if number in about else ""
-        places.append(Place(_key((said, seen[said])), cut.first, ours, cut.lines, was, why))
+        was = tuple(_was(place.first, place.ours, about))
+        key, why = _key((said, seen[said])), _CHANGED if about else ""
+        places.append(replace(place, was=was, key=key, why=why))
     return tuple(places)
 
 
-def _shifted(number: int, hit: Sequence[int], by: int) -> int:
-    return number if number <= hit[0] else max(hit[0], number - by)
-
-
-def _is_about(conflict: Conflict, cut: Cut) -> bool:
-    """True if a conflict lies in a change."""
+def _is_about(conflict: Conflict, place: Place) -> bool:
+    """True if a conflict lies in a place."""
     if conflict.line:
         first = conflict.line - 1
         last = first + max(1, len(split_lines(conflict.ours)))
-        if cut.first == cut.last:
-            return first < cut.first < last
-        return cut.first < last and first < cut.last
+        if not place.ours:
+            return first < place.first < last
+        return place.first < last and first < place.last
     wanted = keys_of(split_lines(conflict.theirs))
-    return bool(wanted) and wanted[0] in keys_of(cut.lines)
+    return bool(wanted) and wanted[0] in keys_of(place.theirs)
 
 
 def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> Iterator[str]:
@@ -505,7 +490,7 @@ def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> It
 # Changes of lines ---------------------------------------------------------------------------------
 
 
-def cuts_of(now: str, target: str) -> list[Cut]:
+def places_of(now: str, target: str) -> list[Place]:
     """Find what makes one text say what another says, each as small as a person may decide on.
 
     List items that come or go one below the other are changes of their own, and so are keys of the
@@ -516,46 +501,47 @@ def cuts_of(now: str, target: str) -> list[Cut]:
         part
         for tag, a1, a2, b1, b2 in opcodes(keys_of(old), keys_of(new))
         if tag != "equal"
-        for part in _parts(a1, old[a1:a2], new[b1:b2])
+        for part in _parts(a1, tuple(old[a1:a2]), tuple(new[b1:b2]))
     ]
     while len(found) > MOST_PLACES:
         found = [_joined(old, found[n : n + 2]) for n in range(0, len(found), 2)]
     return found
 
 
-def put(lines: Sequence[str], cuts: Iterable[Cut]) -> str:
+def put(lines: Sequence[str], places: Iterable[Place]) -> str:
     """Make some changes; only the last line may be without its end."""
     result: list[str] = []
     at = 0
-    for cut in cuts:
-        result += [*lines[at : cut.first], *cut.lines]
-        at = cut.last
+    for place in places:
+        result += [*lines[at : place.first], *place.theirs]
+        at = place.last
     *body, last = [*result, *lines[at:]] or [""]
     end = _line_end("".join(lines))
     return "".join(line if line.endswith("\n") else line + end for line in body) + last
 
 
-def _joined(lines: Sequence[str], cuts: Sequence[Cut]) -> Cut:
+def _joined(lines: Sequence[str], places: Sequence[Place]) -> Place:
     """One change for neighbours, with the lines between them."""
-    joined = list(cuts[0].lines)
-    for before, after in pairwise(cuts):
-        joined += [*lines[before.last : after.first], *after.lines]
-    return Cut(cuts[0].first, cuts[-1].last, tuple(joined))
+    first, last = places[0].first, places[-1].last
+    theirs = list(places[0].theirs)
+    for before, after in pairwise(places):
+        theirs += [*lines[before.last : after.first], *after.theirs]
+    return Place(first, tuple(lines[first:last]), tuple(theirs))
 
 
-def _parts(first: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Cut]:
+def _parts(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Place]:
     """Split one changed block where a person would."""
     if len(old) == len(new) and all(map(_replaceable, old, new)):
-        for offset, line in enumerate(new, first):
-            yield Cut(offset, offset + 1, (line,))
+        for offset, (line, other) in enumerate(zip(old, new, strict=True), first):
+            yield Place(offset, (line,), (other,))
     elif not old and _is_list(new):
         for start, end in _items(new):
-            yield Cut(first, first, tuple(new[start:end]))
+            yield Place(first, (), new[start:end])
     elif not new and _is_list(old):
         for start, end in _items(old):
-            yield Cut(first + start, first + end, ())
+            yield Place(first + start, old[start:end], ())
     else:
-        yield Cut(first, first + len(old), tuple(new))
+        yield Place(first, old, new)
 
 
 def _replaceable(old: str, new: str) -> bool:

@@ -21,8 +21,8 @@ from kbtui.history.places import (
     Proposal,
     ProposedEdit,
     Proposing,
-    cuts_of,
     in_form_of,
+    places_of,
     plan_file,
     put,
 )
@@ -176,7 +176,7 @@ def test_taking_the_proposed_side_settles_every_conflict(texts) -> None:
 
 
 def lines_of(base: str, text: str) -> list[tuple[str, ...]]:
-    return [tuple(keys_of(each.lines)) for each in cuts_of(base, text)]
+    return [tuple(keys_of(each.theirs)) for each in places_of(base, text)]
 
 
 def test_items_added_below_each_other_are_places_of_their_own() -> None:
@@ -203,23 +203,23 @@ def test_the_date_of_the_last_change_is_no_place() -> None:
 
 def test_line_ends_are_no_difference_and_stay() -> None:
     base = "- a\r\n- b\r\n"
-    assert cuts_of(base, "- a\n- b\n") == []
+    assert places_of(base, "- a\n- b\n") == []
     desk = Desk(base, base, "- a\n- c\n")
     desk.accept(None)
     assert desk.now == "- a\r\n- c\r\n"
 
 
 def test_an_unfinished_last_line_is_finished_only_where_something_follows() -> None:
-    assert put(["- a"], cuts_of("- a", "- a\n- b")) == "- a\n- b"
-    assert put(["- a"], cuts_of("- a", "- b")) == "- b"
+    assert put(["- a"], places_of("- a", "- a\n- b")) == "- a\n- b"
+    assert put(["- a"], places_of("- a", "- b")) == "- b"
 
 
 def test_a_rewritten_file_has_no_more_places_than_anybody_can_look_at() -> None:
     base = "".join(f"line {n}\nsame {n}\n" for n in range(500))
     text = base.replace("line", "row")
-    cuts = cuts_of(base, text)
-    assert 0 < len(cuts) <= MOST_PLACES
-    assert put(split_lines(base), cuts) == text
+    places = places_of(base, text)
+    assert 0 < len(places) <= MOST_PLACES
+    assert put(split_lines(base), places) == text
 
 
 # Conflicts

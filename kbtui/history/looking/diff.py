@@ -52,24 +52,25 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Changed lines with their surroundings."""
+    """Changed lines with their surroundings; `title` says which they are where that is known."""
 
     old_start: int
     old_count: int
     new_start: int
     new_count: int
     lines: tuple[DiffLine, ...]
+    title: str = ""
 
     @property
     def header(self) -> str:
-        """The line that names the hunk's place, as in a patch."""
+        """The line that names the hunk's place, as in a patch, where it may end with a text."""
         old, new = _range(self.old_start, self.old_count), _range(self.new_start, self.new_count)
-        return f"@@ -{old} +{new} @@"
+        return f"@@ -{old} +{new} @@ {self.title}".rstrip()
 
     @property
     def place(self) -> str:
         """Where it stands, for people."""
-        return f"line {self.new_start or self.old_start}"
+        return self.title or f"line {self.new_start or self.old_start}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def diff_file(
     hunks: tuple[Hunk, ...] = ()
     if not any(_is_opaque(data) for data in (old, new)):
         a, b = split_lines(text_of(old)), split_lines(text_of(new))
-        hunks = tuple(_hunk(a, b, group) for group in grouped(opcodes(a, b), context))
+        hunks = tuple(hunk_of(a, b, group) for group in grouped(opcodes(a, b), context))
     return FileDiff(
         path=path,
         old_path=old_path,
@@ -172,7 +173,8 @@ def grouped(codes: list[Opcode], context: int = CONTEXT) -> Iterator[list[Opcode
         yield group
 
 
-def _hunk(a: list[str], b: list[str], group: list[Opcode]) -> Hunk:
+def hunk_of(a: Sequence[str], b: Sequence[str], group: Sequence[Opcode], title: str = "") -> Hunk:
+    """Show the steps of a group from some lines to others."""
     lines: list[DiffLine] = []
     for tag, a1, a2, b1, b2 in group:
         if tag == "equal":
@@ -188,6 +190,7 @@ def _hunk(a: list[str], b: list[str], group: list[Opcode]) -> Hunk:
         group[0][3] + (1 if new_count else 0),
         new_count,
         tuple(lines),
+        title,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kbtui.history.change import Actor
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, cuts_of, put
+from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, places_of, put
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
@@ -46,12 +46,9 @@ class Known:
                 yield edit
             elif edit.base is not None and edit.wanted is not None:
                 base = files.decode(edit.base)
-                cuts = cuts_of(base.text, files.text_of(edit.wanted))
-                left = [
-                    each
-                    for each, name in zip(cuts, prints, strict=True)
-                    if name not in self.rejected
-                ]
+                places = places_of(base.text, files.text_of(edit.wanted))
+                named = zip(places, prints, strict=True)
+                left = [each for each, name in named if name not in self.rejected]
                 if left:
                     text = put(split_lines(base.text), left)
                     data = text.encode(base.encoding, "replace")
@@ -110,13 +107,9 @@ def _fingerprints(actor: Actor, edit: ProposedEdit) -> list[str]:
     """Name each place of a change; a file that comes, goes or moves is one or two places."""
     if edit.base is None or edit.wanted is None or edit.old_path is not None:
         return [_whole(actor, [each]) for each in _by_path(edit)]
-    base = files.text_of(edit.base)
-    lines = split_lines(base)
-    found = []
-    for each in cuts_of(base, files.text_of(edit.wanted)):
-        both = (_said("".join(lines[each.first : each.last])), _said("".join(each.lines)))
-        found.append(_hash((actor.value, edit.path, both)))
-    return found
+    places = places_of(files.text_of(edit.base), files.text_of(edit.wanted))
+    both = ((_said("".join(each.ours)), _said("".join(each.theirs))) for each in places)
+    return [_hash((actor.value, edit.path, each)) for each in both]
 
 
 def _by_path(edit: ProposedEdit) -> Iterator[_Texts]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.diff import CONTEXT, DiffLine, FileDiff, Hunk, split_lines
-from kbtui.history.looking.matching import keys_of, opcodes
-from kbtui.history.places import FilePlan, Place, Plan
+from kbtui.history.looking.diff import CONTEXT, FileDiff, Hunk, hunk_of, split_lines
+from kbtui.history.looking.matching import Opcode, keys_of, opcodes
+from kbtui.history.places import FilePlan, Place, Plan, put
 from kbtui.workspace import files
 
 OURS = "<<<<<<< in the file now"
@@ -89,27 +89,6 @@ def _ended(lines: Sequence[str]) -> Iterator[str]:
 # As differences -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceHunk(Hunk):
-    """A place of a proposal with the lines around it.
-
-    `title` says which and how it stands.
-    """
-
-    title: str = ""
-
-    @property
-    def place(self) -> str:
-        """Its title."""
-        return self.title
-
-    @property
-    def header(self) -> str:
-        """As in a patch, where the line may end with a text."""
-        start, count = _range(self.old_start, self.old_count), self.new_count
-        return f"@@ -{start} +{_range(self.new_start, count)} @@ {self.title}"
-
-
 def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
     """The difference of each file to what it is now; a hunk for each place that waits, in order.
 
@@ -138,52 +117,18 @@ def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
 
 def _hunks(places: Sequence[Place], now: Sequence[str], number: int, total: int) -> Iterator[Hunk]:
     """The places with what stands around them; a line between two of them is shown once."""
+    target = split_lines(put(now, places))
     added = shown = 0
-    starts = [place.first for place in places[1:]] + [len(now) + CONTEXT]
     for index, place in enumerate(places):
-        first = min(max(shown, place.first - CONTEXT), place.first)
-        between = max(0, starts[index] - place.last)
-        last = min(len(now), place.last + min(CONTEXT, (between + 1) // 2))
-        shown = max(shown, last)
-        lines = tuple(_lines(place, now, first, last, added))
-        added += len(place.theirs) - len(place.ours)
-        yield _hunk(lines, place, f"{number + index} of {total}")
-
-
-def _lines(
-    place: Place, now: Sequence[str], first: int, last: int, added: int
-) -> Iterator[DiffLine]:
-    for index in range(max(0, first), place.first):
-        yield _line(" ", now[index], index, index + added)
-    for index, line in enumerate(place.ours, place.first):
-        yield _line("-", line, index, None)
-    for index, line in enumerate(place.theirs, place.first + added):
-        yield _line("+", line, None, index)
-    added += len(place.theirs) - len(place.ours)
-    for index in range(place.last, last):
-        yield _line(" ", now[index], index, index + added)
-
-
-def _line(kind: str, text: str, old: int | None, new: int | None) -> DiffLine:
-    return DiffLine(
-        kind,  # type: ignore[arg-type]
-        None if old is None else old + 1,
-        None if new is None else new + 1,
-        text.removesuffix("\n"),
-        newline=text.endswith("\n"),
-    )
-
-
-def _hunk(lines: tuple[DiffLine, ...], place: Place, title: str) -> PlaceHunk:
-    old = [line.old for line in lines if line.old is not None]
-    new = [line.new for line in lines if line.new is not None]
-    if place.why:
-        title += f"  CONFLICT: {place.why}"
-    start = place.first
-    return PlaceHunk(
-        old[0] if old else start, len(old), new[0] if new else start, len(new), lines, title
-    )
-
-
-def _range(start: int, count: int) -> str:
-    return str(start) if count == 1 else f"{start},{count}"
+        above = max(shown, place.first - CONTEXT)
+        following = places[index + 1].first if index + 1 < len(places) else len(now) + CONTEXT
+        shown = min(len(now), place.last + min(CONTEXT, (following - place.last + 1) // 2))
+        start, end = place.first + added, place.first + added + len(place.theirs)
+        group: list[Opcode] = [
+            ("equal", above, place.first, above + added, start),
+            ("replace", place.first, place.last, start, end),
+            ("equal", place.last, shown, end, end + shown - place.last),
+        ]
+        added = end - place.last
+        conflict = f"  CONFLICT: {place.why}" if place.why else ""
+        yield hunk_of(now, target, group, f"{number + index} of {total}{conflict}")

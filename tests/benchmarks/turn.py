@@ -1,25 +1,37 @@
-"""Turn: what one offline turn that keeps something runs through: files, calls, switches of file.
+"""Turn: what one turn that keeps something runs through: files, calls, switches of file.
 
-    python -m tests.benchmarks turn [--files]
+    python -m tests.benchmarks turn [--files] [--model]
 
 The third message of a conversation is counted, so that what is imported and read once isn't.
-``--files`` lists the files by how many calls they take.
+``--files`` lists the files by how many calls they take. With ``--model`` a model answers, and each
+of its turns looks for something, writes two entries, and says so.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import kbtui
+from kbtui.models.port import (
+    Message,
+    Reply,
+    ReplyEvent,
+    ReplyText,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from tests.benchmarks.report import Table, versions
 
 _ROOT = str(Path(kbtui.__file__).parent) + os.sep
@@ -27,6 +39,16 @@ _SAID = (
     "The boiler man comes on Thursday at 10.",
     "Silke moved to the third floor in March.",
     "No alcohol for dad with the new tablets.",
+)
+_PAUSE = 3.0  # seconds
+# What a model writes of each: the type and the title of an entry, and its text.
+_WRITTEN = (
+    (
+        ("topic", "Boiler", "The boiler man comes on Thursday at 10."),
+        ("fact", "Thursday at 10", ""),
+    ),
+    (("person", "Silke", "Moved to the third floor in March."), ("topic", "Third floor", "")),
+    (("person", "Dad", "No alcohol for dad."), ("topic", "New tablets", "No alcohol with them.")),
 )
 
 
@@ -67,6 +89,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     """Count the turn."""
     parser = argparse.ArgumentParser(prog="turn")
     parser.add_argument("--files", action="store_true")
+    parser.add_argument("--model", action="store_true")
     options = parser.parse_args(argv)
     counting = _Counting()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -75,7 +98,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         threading.setprofile(counting)
         sys.setprofile(counting)
         try:
-            asyncio.run(_talk(Path(folder) / "ws", counting))
+            asyncio.run(_talk(Path(folder) / "ws", counting, by_model=options.model))
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
@@ -83,12 +106,12 @@ def run(argv: list[str]) -> dict[str, Any]:
         "files": len(counting.files),
         "calls": counting.files.total(),
         "switches": counting.switches,
-        "file reads": counting.calls_of("workspace/files.py:read_bytes"),
-        "front matter parsed": counting.calls_of("knowledge/format/frontmatter.py:parse"),
-        "redaction passes": counting.calls_of("workspace/redact.py:redact"),
+        "file reads": counting.calls_of("workspace/files.py:_read"),
+        "YAML parsed": counting.calls_of("knowledge/format/yaml_edit.py:read_tree"),
+        "redaction passes": counting.calls_of("redaction/redact.py:redact"),
         "searches": counting.calls_of("search/search_index.py:search"),
     }
-    table = Table("one kept message", ["what", "count"])
+    table = Table("two entries" if options.model else "one kept message", ["what", "count"])
     for name, count in figures.items():
         table.row(name, count)
     tables = [table]
@@ -99,13 +122,57 @@ def run(argv: list[str]) -> dict[str, Any]:
     return {"tables": tables, "figures": {**figures, **versions()}}
 
 
-async def _talk(place: Path, counting: _Counting) -> None:
+async def _talk(place: Path, counting: _Counting, *, by_model: bool) -> None:
     from kbtui.knowledge_base import KnowledgeBase
 
     with KnowledgeBase.open(place, create=True) as kb:
         session = kb.sessions.create("counted")
         for number, text in enumerate(_SAID, 1):
-            counting.on = number == len(_SAID)
-            async for _ in kb.agent.turn(session, text):
+            model = _Writing(_WRITTEN[number - 1]) if by_model else None
+            if number == len(_SAID):
+                await asyncio.sleep(
+                    _PAUSE
+                )  # nobody types at once; what was just written is read again
+                counting.on = True
+            async for _ in kb.agent.turn(session, text, model=model):
                 pass
-        counting.on = False
+            counting.on = False
+            assert not by_model or len(kb.library.infos()) == 2 * number, "it wrote two entries"
+
+
+class _Writing:
+    """A model that looks for what it was told, writes two entries, and says that it has."""
+
+    name = "writing"
+    is_local = True
+    sees = False
+    takes_tools = True
+    context_window = 32_000
+
+    def __init__(self, entries: Sequence[tuple[str, str, str]]) -> None:
+        self._rounds = [
+            [("search", {"query": " ".join(title for _, title, _ in entries)})],
+            [
+                ("write_entry", {"kind": kind, "title": title, "body": body})
+                for kind, title, body in entries
+            ],
+        ]
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    async def stream(
+        self, _messages: Sequence[Message], _tools: Sequence[ToolSpec] = ()
+    ) -> AsyncIterator[ReplyEvent]:
+        asked = self._rounds.pop(0) if self._rounds else []
+        calls = [
+            ToolCall(f"c{len(self._rounds)}{n}", name, json.dumps(arguments))
+            for n, (name, arguments) in enumerate(asked)
+        ]
+        text = "" if calls else "Both are kept."
+        if text:
+            yield ReplyText(text)
+        yield Reply(text, tuple(calls), "tool_calls" if calls else "stop", Usage())
+
+    async def complete(self, *_: object, **__: object) -> Reply:
+        raise AssertionError("a turn streams")

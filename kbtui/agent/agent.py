@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 from kbtui.agent.context import Prompt, assemble
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
@@ -207,7 +207,7 @@ class Agent:
             text,
             now=_now,
             said_at=said.time,
-            find_ground=partial(_ground, session, said.id),
+            find_ground=cache(partial(_ground, session, said.id)),
         )
 
 

@@ -74,6 +74,7 @@ class Change:
         self._layout = layout
         self._edits: dict[str, bytes | None] = {}
         self._expected: dict[str, str | None] = {}
+        self._before: dict[str, bytes | None] = {}
         self._sealed: frozenset[str] = frozenset()
 
     @property
@@ -92,6 +93,12 @@ class Change:
         if path in self._edits:
             return self._edits[path]
         return files.read_if_there(self._layout, path)
+
+    def before(self, path: str) -> bytes | None:
+        """What a file held when the change first asked, or was told; None where there is none."""
+        if path not in self._before:
+            self._before[path] = files.read_if_there(self._layout, path)
+        return self._before[path]
 
     def write(
         self, path: str, text: str | bytes, *, expecting: str | Unchecked | None = UNCHECKED
@@ -119,6 +126,7 @@ class Change:
     def put(self, path: str, data: bytes | None, *, over: bytes | None) -> None:
         """Write a file, or delete it where `data` is None, that held `over` when it was read."""
         self._edit(path, data, files.blob_of(over))
+        self._before.setdefault(files.checked_path(path), over)
 
     def rename(self, old: str, new: str) -> None:
         """Move a file.

@@ -30,7 +30,7 @@ import re
 from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ from kbtui.text import fold
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
+_LONG = 4_096  # characters of a text whose words aren't kept
 _SHORT = 3
 _BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
@@ -53,7 +54,17 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """The words of a text; in scripts without blanks a run of letters is one."""
-    return [Token(folded(match[0]), match.start(), match.end()) for match in _WORD.finditer(text)]
+    return list(_tokens(text) if len(text) < _LONG else _found(text))
+
+
+@lru_cache(maxsize=512)  # a line is asked for its figures, names, stems and language in turn
+def _tokens(text: str) -> tuple[Token, ...]:
+    return tuple(_found(text))
+
+
+def _found(text: str) -> Iterator[Token]:
+    for match in _WORD.finditer(text):
+        yield Token(folded(match[0]), match.start(), match.end())
 
 
 def folded(word: str) -> str:

@@ -79,7 +79,7 @@ class Catalog:
         if many or (large and change.adopted):  # to look at the lines of all would take too long
             self._postpone(change.actor)
             return
-        altered = self._altered(edits, adopted=change.adopted)
+        altered = self._altered(edits, change)
         if not altered:
             return
         if not large:
@@ -151,7 +151,7 @@ class Catalog:
         return merged(text, TITLE, block)
 
     def _altered(
-        self, edits: Mapping[str, bytes | None], *, adopted: bool
+        self, edits: Mapping[str, bytes | None], change: Change
     ) -> dict[str, EntryInfo | None]:
         """The edited entries whose line in the catalogue is another one now.
 
@@ -160,19 +160,19 @@ class Catalog:
         now = time.time_ns()
         altered: dict[str, EntryInfo | None] = {}
         for path, data in edits.items():
-            old = None if adopted else self._old_line(path)
+            old = None if change.adopted else self._old_line(path, change)
             info = None
             if data is not None:
                 info = info_of(parse_entry(path, data), len(data), now)
-            if adopted or old != (_line_in_file(info) if info else None):
+            if change.adopted or old != (_line_in_file(info) if info else None):
                 altered[path] = info
         return altered
 
-    def _old_line(self, path: str) -> str | None:
+    def _old_line(self, path: str, change: Change) -> str | None:
         info = self._entries.peek(path)
         if info is not None:
             return _line_in_file(info)
-        data = files.read_if_there(self._workspace, path)
+        data = change.before(path)
         if data is None:
             return None
         return _line_in_file(info_of(parse_entry(path, data), len(data), 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ _ALIAS = re.compile(r"^[ \t]*(?:- )?alias(?:es)?::([^\r\n]*)", re.IGNORECASE | r
 _JOURNAL = re.compile(r"(\d{4})_(\d{2})_(\d{2})")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BETWEEN = "\x1f"
+_LONG = 32_768  # bytes of an entry that isn't kept
 COLUMNS = (
     "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
     " tags TEXT, aliases TEXT, created TEXT, updated TEXT, summary TEXT, private INTEGER,"
@@ -98,6 +100,11 @@ def ids_in(slug: str) -> tuple[str, ...]:
 
 def parse_entry(path: str, data: bytes) -> Entry:
     """Read an entry out of its bytes; never raises, whatever they are."""
+    return _parsed(path, data) if len(data) < _LONG else _parsed.__wrapped__(path, data)
+
+
+@lru_cache(maxsize=128)  # who writes it, the guards, the dates and the catalogue ask one by one
+def _parsed(path: str, data: bytes) -> Entry:
     decoded = decode(data)
     parts = frontmatter.split(decoded.text.encode("utf-8", "surrogatepass"))
     matter = frontmatter.read(parts)

@@ -41,6 +41,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
+_LONG = 32_768  # characters of a text whose statements aren't kept
 _SUMMARY = "summary"
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 _ANSWERS = re.compile(r"\A\W*\w+,\s")
@@ -118,8 +119,13 @@ def statements(text: str) -> list[str]:
 
     Headings, rules, code and the rest of the frontmatter state nothing.
     """
+    return list(_stated(text) if len(text) < _LONG else _stated.__wrapped__(text))
+
+
+@lru_cache(maxsize=256)  # each guard compares the same few files
+def _stated(text: str) -> tuple[str, ...]:
     found = dict.fromkeys(_statements(text))
-    return [statement for statement in found if normalise(statement)]
+    return tuple(statement for statement in found if normalise(statement))
 
 
 def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:

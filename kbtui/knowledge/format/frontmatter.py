@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, overload
 
 import frontmatter
@@ -31,6 +32,7 @@ BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"---[ \t]*\r?\n")
 _CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 _LEFT_ALONE = "The file is left as it is; edit the lines between the two `---` by hand."
+_LONG = 4_096  # bytes of a block that isn't kept
 _SINGULAR = {"tags": "tag", "aliases": "alias"}
 
 
@@ -106,8 +108,13 @@ def read(parts: Parts) -> Frontmatter:
     """Read the frontmatter of a split document; never raises."""
     if not parts.head.strip():
         return Frontmatter({}, _Handler.tree)
+    return _read(parts.head) if len(parts.head) < _LONG else _read.__wrapped__(parts.head)
+
+
+@lru_cache(maxsize=256)  # the guards, the catalogue and the dates look at a note one by one
+def _read(head: bytes) -> Frontmatter:
     handler = _Handler()
-    block = b"---\n" + parts.head + b"---\n"
+    block = b"---\n" + head + b"---\n"
     try:
         values, _body = frontmatter.parse(block.decode(), handler=handler)
     except UnicodeDecodeError:

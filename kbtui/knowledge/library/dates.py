@@ -20,7 +20,6 @@ from kbtui.knowledge.entries.entry import category_of
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.frontmatter import Frontmatter
-from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})?)?")
@@ -43,20 +42,20 @@ class DateKeeper:
                 continue
             if not is_entry(path):
                 continue
-            dated = self._dated(path, data, by_machine=change.actor.is_machine)
+            dated = self._dated(path, data, change)
             if dated != data:
                 change.replace(path, dated)
 
-    def _dated(self, path: str, data: bytes, *, by_machine: bool) -> bytes:
+    def _dated(self, path: str, data: bytes, change: Change) -> bytes:
         matter = frontmatter.parse(data)
         if matter.problem:
             return data
-        before = files.read_if_there(self._layout, path)
+        before = change.before(path)
         if before == data:
             return data
         try:
             if before is None:
-                return self._new(path, data, matter, by_machine=by_machine)
+                return self._new(path, data, matter, by_machine=change.actor.is_machine)
             return self._edited(data, matter, frontmatter.parse(before))
         except UnreadableError:
             return data  # a form of YAML that can't be changed in place: the date has to wait

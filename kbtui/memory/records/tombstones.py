@@ -95,7 +95,9 @@ class Tombstones:
     history: History
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _key: bytes | None = field(default=None, init=False)
-    _cached: tuple[bytes, dict[str, _Stone]] = field(default_factory=lambda: (b"", {}), init=False)
+    _cached: tuple[tuple[int, int, int] | None, dict[str, _Stone]] = field(
+        default_factory=lambda: (None, {}), init=False
+    )
 
     def bury(
         self,
@@ -163,7 +165,7 @@ class Tombstones:
         added: dict[str, str] = {}
         for path, data in list(change.edits.items()):
             if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
-                before = files.read_if_there(self.workspace, path)
+                before = change.before(path)
                 gone, come = restated(files.text_of(before), files.text_of(data))
                 removed |= gone
                 added |= come
@@ -279,9 +281,12 @@ class Tombstones:
         return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
-        data = files.read_if_there(self.workspace, TOMBSTONES) or b""
-        if data != self._cached[0]:
-            self._cached = (data, _read(data))
+        """All of them; they are only added to, or written anew as a whole."""
+        status = files.file_status(self.workspace, TOMBSTONES)
+        state = (status.st_size, status.st_ino, status.st_mtime_ns) if status else None
+        if state != self._cached[0]:
+            data = files.read_if_there(self.workspace, TOMBSTONES) or b""
+            self._cached = (state, _read(data))
         return self._cached[1]
 
     def _digest(self, fact: str) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ class Heads(NamedTuple):
 
 def heads_of(pattern: str) -> Heads:
     """Find out what a pattern can't do without."""
-    parsed = list(_PARSER.parse(pattern))
+    parsed = _PARSER.parse(pattern)
     first = _texts(parsed)
     texts = first if _least(first) >= _ENOUGH else max((first, _needed(parsed)), key=_least)
     return Heads(frozenset(texts), texts is first, _crosses(pattern))
@@ -52,20 +52,23 @@ def _least(texts: set[str]) -> int:
     return min((len(text.strip()) for text in texts), default=0)
 
 
-def _needed(nodes: list[Any]) -> set[str]:
-    """The best of the texts that stand anywhere in what these nodes match."""
+def _needed(nodes: Sequence[Any]) -> set[str]:
+    """The first good ones of the texts that stand anywhere in what these nodes match."""
     best: set[str] = set()
     for at, (kind, value) in enumerate(nodes):
         name = str(kind)
-        found = [_texts(nodes[at:])]
-        if name == "SUBPATTERN":
-            found.append(_needed(list(value[3])))
-        elif name in _REPEATS and value[0] > 0:
-            found.append(_needed(list(value[2])))
-        elif name == "BRANCH":
-            parts = [_needed(list(each)) for each in value[1]]
-            found.append(set().union(*parts) if all(map(_least, parts)) else set())
-        best = max((best, *found), key=_least)
+        found = _texts(nodes[at:])
+        if _least(found) < _ENOUGH:
+            if name == "SUBPATTERN":
+                found = _needed(value[3])
+            elif name in _REPEATS and value[0] > 0:
+                found = _needed(value[2])
+            elif name == "BRANCH":
+                parts = [_needed(each) for each in value[1]]
+                found = set().union(*parts) if all(map(_least, parts)) else set()
+        best = max(best, found, key=_least)
+        if _least(best) >= _ENOUGH:
+            break
     return best
 
 

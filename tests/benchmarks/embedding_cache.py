@@ -78,8 +78,8 @@ class RememberingEmbedder:
             self._remember([key], self._embedder.query(text)[None, :])
         return self._known[key]
 
-    def rough(self, stop: threading.Event, *, make: bool) -> Embedder | None:
-        return self._embedder.rough(stop, make=make)
+    def rough(self, stop: threading.Event) -> Embedder | None:
+        return self._embedder.rough(stop)
 
     def close(self) -> None:
         """The model stays for the next set."""

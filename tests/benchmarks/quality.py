@@ -79,7 +79,9 @@ def _read_roughly(index: SearchIndex) -> None:
     """Embed all by the rough model, as if the model itself hadn't read anything yet."""
     index.load_model()
     meaning, store = index._semantic(), index._generations().serving.store
-    meaning._embed_roughly(meaning._missing(store), store, threading.Event())
+    rough = meaning._rough(threading.Event())
+    if rough is not None:
+        meaning._read(rough, meaning._missing(store, rough), store, lambda _: True, 1024)
 
 
 def measure(

@@ -103,7 +103,7 @@ class RandomEmbedder:
         vector = self._random.normal(size=self.dimension).astype(np.float32)
         return vector / np.linalg.norm(vector)
 
-    def rough(self, _stop: threading.Event, *, make: bool) -> None:
+    def rough(self, _stop: threading.Event) -> None:
         """There is none to `make`."""
 
     def close(self) -> None:

@@ -351,7 +351,7 @@ class Elsewhere:
         self.sent.append(text)
         return self._words.query(text)
 
-    def rough(self, stop: Event, *, make: bool) -> None:
+    def rough(self, stop: Event) -> None:
         """There is none."""
 
     def close(self) -> None:

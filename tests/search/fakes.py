@@ -35,8 +35,8 @@ class WordEmbedder:
         self.fail = False
         self.rougher: WordEmbedder | None = None
 
-    def rough(self, _stop: threading.Event, *, make: bool) -> WordEmbedder | None:
-        return self.rougher if make else None
+    def rough(self, _stop: threading.Event) -> WordEmbedder | None:
+        return self.rougher
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         if self.fail:

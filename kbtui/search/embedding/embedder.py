@@ -109,10 +109,10 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vectors:
         """Embed one query."""
 
-    def rough(self, stop: Event, *, make: bool) -> Embedder | None:
-        """A far quicker embedder that comes near to this one; None if there is none.
+    def rough(self, stop: Event) -> Embedder | None:
+        """A far quicker embedder that comes near to this one; None if there can be none.
 
-        With `make` it is made now, which takes half a minute, unless `stop` is set meanwhile.
+        It is made the first time, which takes half a minute, unless `stop` is set meanwhile.
         """
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class PreparedEmbedder:
         """Floats in a vector."""
         return self.model.dimension
 
-    def rough(self, _stop: Event, *, make: bool) -> Embedder | None:  # noqa: ARG002
+    def rough(self, _stop: Event) -> Embedder | None:
         """None, unless it can be made."""
         return None
 
@@ -187,13 +187,13 @@ class OnnxEmbedder(PreparedEmbedder):
     def close(self) -> None:
         """Nothing to do: memory goes with the object."""
 
-    def rough(self, stop: Event, *, make: bool) -> Embedder | None:
+    def rough(self, stop: Event) -> Embedder | None:
         """Open the rough model that is kept beside this one, or make it."""
         from kbtui.search.embedding import rough_embedder
 
         count = self._tokenizer.get_vocab_size()
         table = rough_embedder.read_table(self._folder, count)
-        if table is None and make:
+        if table is None:
             names = [self._tokenizer.id_to_token(n) or "" for n in range(count)]
             table = rough_embedder.make_table(names, self._run_bare, stop)
             if table is not None:

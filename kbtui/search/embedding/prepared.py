@@ -124,8 +124,8 @@ class RemoteEmbedder:
         vector: Vectors = self._ask([text])[0]
         return vector
 
-    def rough(self, _stop: Event, *, make: bool) -> None:
-        """There is none: its tokens aren't here, so nothing is to `make` one of."""
+    def rough(self, _stop: Event) -> None:
+        """There is none: its tokens aren't here."""
 
     def close(self) -> None:
         """Nothing is held."""

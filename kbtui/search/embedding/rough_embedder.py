@@ -67,8 +67,8 @@ class RoughEmbedder:
         vector: Vectors = self.documents([text])[0]
         return vector
 
-    def rough(self, _stop: Event, *, make: bool) -> None:
-        """There is nothing rougher; `make` or not."""
+    def rough(self, _stop: Event) -> None:
+        """There is nothing rougher."""
 
     def close(self) -> None:
         """Nothing to do: memory goes with the object."""

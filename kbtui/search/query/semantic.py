@@ -1,8 +1,8 @@
-"""Search by meaning: the model, and the vectors of all passages.
+"""Search by meaning: a queue of models, best first, each with the vectors that it has made.
 
-Where much has no vector yet, a rough model made from the real one embeds everything first, and
-questions are compared by that until the real one has caught up; or by the model that was used
-before, where its vectors are still there.
+A search asks the best that has read enough, or the one that has read most. Behind the model of the
+settings there may be the one that was used before, with its vectors, and, where much has no vector
+yet, a rough one made from the real one, which embeds everything within moments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from kbtui.search.index.rows import ChunkRow, TreeIndex
     from kbtui.search.index.store import StateStore
     from kbtui.search.query.parser import Query
+
+    Keys = dict[int, tuple[bytes, ...]]
+    Passage = tuple[bytes, int, int]  # its key, its chunk, and which of the chunk's it is
 
 
 ModelState = Literal["waiting", "preparing", "ready", "failed"]
@@ -53,14 +56,46 @@ _MOST_OF_A_CORPUS = 0.9
 _ASKED_FOR = 50
 
 
-@dataclass(slots=True)
-class _Substitute:
-    """A model that stands in for the real one, and what it has embedded."""
+_AS_USUAL = VectorKind()
+
+
+@dataclass(eq=False)
+class _Reader:
+    """A model in the queue, and what it has read: a row a passage.
+
+    Attributes:
+        embedder: Makes its vectors, and those of questions.
+        folder: Where they are kept.
+        kind: What is measured of vectors of its kind.
+        vectors: Those there are.
+    """
 
     embedder: Embedder
     folder: Path
-    vectors: VectorStore
-    view: View | None = None
+    kind: VectorKind
+    vectors: VectorStore = field(init=False)
+    _views: dict[str, View] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.vectors = VectorStore(self.folder, self.embedder.dimension)
+
+    def view(self, corpus: Corpus, keys: Callable[[], Keys], of: str, *, busy: bool) -> View:
+        """Which vectors belong to which document of a corpus; kept for each that it is `of`."""
+        found = self._views.get(of)
+        if found is None or not found.fits(corpus, len(self.vectors), busy=busy):
+            found = self._views[of] = View(corpus, self.vectors, keys())
+        return found
+
+    def compare(self, text: str, view: View) -> Comparison:
+        """Compare a query with the documents of a view.
+
+        Raises:
+            KbtuiError: the model fails.
+        """
+        vector = self.embedder.query(text)
+        is_calibrated = self.kind is not ROUGH and self.embedder.name == BUNDLED_EMBEDDING_MODEL
+        matrix = self.vectors.matrix
+        return Comparison(vector, view, matrix, is_calibrated=is_calibrated, kind=self.kind)
 
 
 class Semantic:
@@ -97,12 +132,7 @@ class Semantic:
         self._apart = apart
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._embedder: Embedder | None = None
-        self._vectors: VectorStore | None = None
-        self._view: View | None = None
-        self._tree_view: View | None = None
-        self._rough: _Substitute | None = None
-        self._earlier: _Substitute | None = None
+        self._queue: list[_Reader] = []  # best first: the model of the settings, once it is loaded
         self._has_looked = False  # for an earlier model
         self._wanted: frozenset[int] = frozenset()  # chunks whose vectors are to be made first
         self._left = 0
@@ -112,12 +142,12 @@ class Semantic:
     @property
     def name(self) -> str:
         """The model's name, once it is loaded."""
-        return self._embedder.name if self._embedder else ""
+        return self._queue[0].embedder.name if self._queue else ""
 
     @property
     def embedded(self) -> int:
         """How many passages have a vector."""
-        return len(self._vectors) if self._vectors else 0
+        return len(self._queue[0].vectors) if self._queue else 0
 
     def load(self, stop: threading.Event) -> bool:
         """Load the model, preparing it if needed; tells whether it is there now."""
@@ -127,52 +157,54 @@ class Semantic:
             self.state = "preparing"
             try:
                 embedder = self._model.load(stop)
-                self._vectors = self._open_vectors(embedder)
+                self._queue = [self._open(embedder)]
             except StoppedError:
                 self.state = "waiting"
                 return False
             except KbtuiError as error:
                 self.state, self.message = "failed", explain(error)
                 return False
-            self._embedder = embedder
-            with suppress(OSError):
-                self._open_rough(stop, make=False)
             self.state = "ready"
             return True
 
-    def _open_rough(self, stop: threading.Event, *, make: bool) -> _Substitute | None:
-        """The rough model with its vectors; without `make` only if there are some already."""
-        if self._rough is None and self._embedder is not None:
-            rough = self._embedder.rough(stop, make=make)
-            if rough is not None:
-                folder = self._folder / rough.identity
-                if make or folder.is_dir():
-                    self._rough = _Substitute(rough, folder, VectorStore(folder, rough.dimension))
-        return self._rough
+    def _open(self, embedder: Embedder, kind: VectorKind = _AS_USUAL) -> _Reader:
+        """Open the vectors of a model.
 
-    def _find_earlier(self) -> _Substitute | None:
-        """The model that was used last before this one, with its vectors, if it can be loaded."""
-        if not self._has_looked and self._embedder is not None:
-            self._has_looked = True
-            folders = {
-                folder: folder.stat().st_mtime
-                for folder in self._folder.iterdir()
-                if folder.is_dir() and folder.name != self._embedder.identity
-            }
-            for folder in sorted(folders, key=folders.__getitem__, reverse=True):
-                embedder = self._model.earlier(folder.name)
-                if embedder is not None:
-                    vectors = VectorStore(folder, embedder.dimension)
-                    self._earlier = _Substitute(embedder, folder, vectors)
-                    break
-        return self._earlier
-
-    def _open_vectors(self, embedder: Embedder) -> VectorStore:
+        Raises:
+            StorageError: they can't be kept.
+        """
         try:
-            return VectorStore(self._folder / embedder.identity, embedder.dimension)
+            return _Reader(embedder, self._folder / embedder.identity, kind)
         except OSError as error:
             embedder.close()
             raise _not_kept(error) from error
+
+    def _rough(self, stop: threading.Event) -> _Reader | None:
+        """The rough model, last in the queue; it is made if it has to be."""
+        if self._queue[-1].kind is ROUGH:
+            return self._queue[-1]
+        rough = self._queue[0].embedder.rough(stop)
+        if rough is None:
+            return None
+        reader = self._open(rough, ROUGH)
+        with self._lock:
+            self._queue.append(reader)
+        return reader
+
+    def _find_earlier(self) -> None:
+        """Put the model that was used last before this one second, if it can be loaded."""
+        if self._has_looked:
+            return
+        self._has_looked = True
+        known = {reader.embedder.identity for reader in self._queue}
+        folders = [
+            each for each in self._folder.iterdir() if each.is_dir() and each.name not in known
+        ]
+        for folder in sorted(folders, key=lambda each: each.stat().st_mtime, reverse=True):
+            embedder = self._model.earlier(folder.name)
+            if embedder is not None:
+                self._queue.insert(1, self._open(embedder))
+                break
 
     def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
         """Load the model and embed what is missing: all of it, or what takes a moment only.
@@ -229,39 +261,34 @@ class Semantic:
 
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
         """Compare a query with every document; None without a model, or where it fails."""
-        if self._embedder is None or self._vectors is None or not text.strip():
+        if not self._queue or not text.strip():
             return None
-        view = self._view_of(corpus, store)
-        if len(view.documents) < _MOST_OF_A_CORPUS * corpus.count:
-            found = self._compare_meanwhile(text, corpus, store, len(view.documents))
-            if found is not None:
-                return found
-        vector = self._embed_query(text)
-        return None if vector is None else self._comparison(vector, view, self._vectors)
-
-    def _compare_meanwhile(
-        self, text: str, corpus: Corpus, store: StateStore, known: int
-    ) -> Comparison | None:
-        """Compare by another model, where it knows more documents than the real one does."""
-        chosen: tuple[_Substitute, View] | None = None
-        with self._lock:
-            with suppress(OSError):
-                self._find_earlier()
-            for each in filter(None, (self._earlier, self._rough)):
-                if each.view is None or not each.view.fits(corpus, len(each.vectors), busy=True):
-                    each.view = View(corpus, each.vectors, self._keys.read(store))
-                if len(each.view.documents) > known:
-                    chosen, known = (each, each.view), len(each.view.documents)
-        if chosen is None:
-            return None
-        substitute, view = chosen
-        vector = substitute.embedder.query(text)
-        kind = ROUGH if substitute is self._rough else VectorKind()
-        matrix = substitute.vectors.matrix
-        found = Comparison(vector, view, matrix, is_calibrated=False, kind=kind)
-        nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")[:_ASKED_FOR]
-        self._wanted = frozenset(corpus.chunks[nearest].tolist())
+        reader, view = self._best(corpus, store)
+        found = self._compare(reader, text, view)
+        if found is not None and reader is not self._queue[0]:
+            nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")
+            self._wanted = frozenset(corpus.chunks[nearest[:_ASKED_FOR]].tolist())
         return found
+
+    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_Reader, View]:
+        """The first in the queue that has read enough of a corpus, or who has read most of it."""
+        with self._lock:
+            read: list[tuple[_Reader, View]] = []
+            for reader in self._in_turn():
+                view = reader.view(
+                    corpus, lambda: self._keys.read(store), "now", busy=self.left(store) != 0
+                )
+                if len(view.documents) >= _MOST_OF_A_CORPUS * corpus.count:
+                    return reader, view
+                read.append((reader, view))
+            return max(read, key=lambda each: len(each[1].documents))
+
+    def _in_turn(self) -> Iterator[_Reader]:
+        """The queue; an earlier model is looked for when the best one isn't enough."""
+        yield self._queue[0]
+        with suppress(OSError, StorageError):
+            self._find_earlier()
+        yield from self._queue[1:]
 
     def compare_tree(
         self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
@@ -282,32 +309,25 @@ class Semantic:
         """
         if load and (wait or self._is_at_hand()):
             self.load(stop)
-        if self._vectors is None or self._embedder is None:
+        if not self._queue:
             return None, self.message or _while_preparing(self.preparation)
-        view = self._view_of_tree(tree, self._vectors)
-        if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count:
+        best = self._queue[0]
+        with self._lock:
+            best.vectors.refresh()
+            held = {number: _split(keys) for number, keys in tree.passage_keys()}
+            view = best.view(tree.corpus, lambda: held, "then", busy=False)
+        if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count or not text.strip():
             return None, ""
-        vector = self._embed_query(text)
-        if vector is None:
-            return None, self.message
-        return self._comparison(vector, view, self._vectors), ""
+        return self._compare(best, text, view), self.message
 
-    def _comparison(
-        self, vector: NDArray[np.float32], view: View, vectors: VectorStore
-    ) -> Comparison:
-        bundled = self.name == BUNDLED_EMBEDDING_MODEL
-        return Comparison(vector, view, vectors.matrix, is_calibrated=bundled)
-
-    def _embed_query(self, text: str) -> NDArray[np.float32] | None:
-        if self._embedder is None or not text.strip():
-            return None
+    def _compare(self, reader: _Reader, text: str, view: View) -> Comparison | None:
         try:
-            vector = self._embedder.query(text)
+            found = reader.compare(text, view)
         except KbtuiError as error:
             self.message = explain(error)
             return None
         self.message = ""
-        return vector
+        return found
 
     def left(self, store: StateStore) -> int:
         """How many passages still have no vector; -1 while nobody has counted the newest."""
@@ -317,9 +337,9 @@ class Semantic:
         """Count the passages that still have no vector."""
         return len(self._count(store))
 
-    def _count(self, store: StateStore) -> list[tuple[bytes, int, int]]:
+    def _count(self, store: StateStore) -> list[Passage]:
         last = store.last_chunk()
-        waiting = self._missing(store)
+        waiting = self._missing(store, self._queue[0]) if self._queue else []
         self._left, self._counted = len(waiting), last
         return waiting
 
@@ -342,18 +362,50 @@ class Semantic:
             KbtuiError: the model failed (a remote one may), what is done is stored; or there is no
                 room for it.
         """
-        if self._embedder is None or self._vectors is None:
+        if not self._queue:
             return 0
-        self._vectors.refresh()
+        best, until = self._queue[0], time.monotonic() + seconds
+        best.vectors.refresh()
         waiting = self._count(store)
-        if roughly_first and len(waiting) >= _WORTH_ROUGH:
-            self._embed_roughly(waiting, store, stop)
-        done = 0
-        until = time.monotonic() + seconds
-        first: tuple[str, ...] = ()
+
+        def goes_on(done: int) -> bool:
+            self._left, self.message = len(waiting), ""
+            progress(done, len(waiting))
+            return not stop.is_set() and time.monotonic() < until
+
+        try:
+            if roughly_first and len(waiting) >= _WORTH_ROUGH and (rough := self._rough(stop)):
+                missing = self._missing(store, rough)
+                self._read(rough, missing, store, lambda _: not stop.is_set(), _ROUGH_BATCH)
+            done = self._read(best, waiting, store, goes_on, _BATCH)
+        except KbtuiError as error:
+            self.message, self._counted = explain(error), -1
+            raise
+        finally:
+            self._left = len(waiting)
+        if not waiting:
+            self._drop_others()
+            with suppress(OSError):  # where there is no room, many files are read as well
+                self.tidy(store)
+        return done
+
+    def _read(
+        self,
+        reader: _Reader,
+        waiting: list[Passage],
+        store: StateStore,
+        goes_on: Callable[[int], bool],
+        size: int,
+    ) -> int:
+        """Have passages read, a batch at a time, and taken off; tells how many it did.
+
+        Raises:
+            KbtuiError: the model failed, or there is no room; what is done is stored.
+        """
+        done, first = 0, tuple[str, ...]()
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
-            while waiting and not stop.is_set() and time.monotonic() < until:
+            while waiting and goes_on(done):
                 wanted, self._wanted = dict.fromkeys(self._wanted, 1), frozenset()
                 if self._first() != first:
                     first = self._first()
@@ -361,118 +413,45 @@ class Semantic:
                         wanted |= dict.fromkeys(store.chunks_in(path), rank)
                 if wanted:
                     waiting.sort(key=lambda each: wanted.get(each[1], 0))
-                batch = waiting[-_BATCH:]
-                del waiting[-_BATCH:]
-                pending += self._embed(batch, store, self._embedder)
+                batch = waiting[-size:]
+                del waiting[-size:]
+                made = self._embed(batch, store, reader)
+                pending += made
+                done += len(made)
                 if len(pending) >= _STORED_AT_ONCE:
-                    done += self._store(pending)
-                self._left, self.message = len(waiting) + len(pending), ""
-                progress(done + len(pending), len(waiting))
-            done += self._store(pending)
-            if not waiting:
-                self._drop_substitutes()
-                with suppress(OSError):  # where there is no room, many files are read as well
-                    self.tidy(store)
-        except KbtuiError as error:
-            self.message, self._counted = explain(error), -1
-            raise
+                    _keep(reader, pending)
         finally:
-            done += self._store(pending)
-            self._left = len(waiting)
+            _keep(reader, pending)
         return done
 
-    def _embed_roughly(
-        self, waiting: list[tuple[bytes, int, int]], store: StateStore, stop: threading.Event
-    ) -> None:
-        """Embed passages by the rough model, as far as they aren't."""
-        try:
-            rough = self._open_rough(stop, make=True)
-            if rough is None:
-                return
-            missing = [each for each in reversed(waiting) if each[0] not in rough.vectors]
-            for start in range(0, len(missing), _ROUGH_BATCH):
-                if stop.is_set():
-                    return
-                made = self._embed(missing[start : start + _ROUGH_BATCH], store, rough.embedder)
-                if made:
-                    rough.vectors.add([key for key, _ in made], np.stack([v for _, v in made]))
-        except OSError as error:
-            raise _not_kept(error) from error
-
-    def _drop_substitutes(self) -> None:
-        """Throw the rough vectors away and let go of the earlier model: all have their own."""
-        with self._lock:
-            rough, self._rough = self._rough, None
-            earlier, self._earlier = self._earlier, None
-        if rough is not None:
-            shutil.rmtree(rough.folder, ignore_errors=True)
-        if earlier is not None:
-            earlier.embedder.close()
-
-    def tidy(self, store: StateStore) -> bool:
-        """Write the vectors in fewer files, if there are many."""
-        if self._vectors is None or not self._vectors.is_scattered:
-            return False
-        return self._vectors.compact(
-            {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
-        )
-
-    def close(self) -> None:
-        """Let go of the model."""
-        embedder, self._embedder = self._embedder, None
-        earlier, self._earlier = self._earlier, None
-        if embedder is not None:
-            embedder.close()
-        if earlier is not None:
-            earlier.embedder.close()
-
     def _embed(
-        self,
-        batch: list[tuple[bytes, int, int]],
-        store: StateStore,
-        embedder: Embedder | None,
+        self, batch: list[Passage], store: StateStore, reader: _Reader
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
-        batch = self._sendable(batch, rows)
+        batch = self._sendable(batch, rows, reader)
         found = [(key, rows[chunk].passage_texts()[n]) for key, chunk, n in batch if chunk in rows]
-        if not found or embedder is None:
-            return []
-        vectors = embedder.documents([text for _, text in found])
-        return [(key, vectors[i]) for i, (key, _) in enumerate(found)]
+        vectors = reader.embedder.documents([text for _, text in found]) if found else ()
+        return [(key, vector) for (key, _), vector in zip(found, vectors, strict=True)]
 
-    def _store(self, pending: list[tuple[bytes, NDArray[np.float32]]]) -> int:
-        count = len(pending)
-        if pending and self._vectors is not None:
-            keys, vectors = [key for key, _ in pending], np.stack([v for _, v in pending])
-            pending.clear()
-            try:
-                self._vectors.add(keys, vectors)
-            except OSError as error:
-                raise _not_kept(error) from error
-        return count
-
-    def _missing(self, store: StateStore) -> list[tuple[bytes, int, int]]:
-        """Passages without a vector, as ``(key, chunk, number)``; the newest come last."""
-        if self._vectors is None or self._embedder is None:
-            return []
-        found: dict[bytes, tuple[bytes, int, int]] = {}
+    def _missing(self, store: StateStore, reader: _Reader) -> list[Passage]:
+        """Passages without a vector; the newest come last."""
+        found: dict[bytes, Passage] = {}
+        is_local = reader.embedder.is_local
         for chunk, keys, private in store.passage_keys():
-            if private and not self._embedder.is_local:
-                continue
-            for n, key in enumerate(_split(keys)):
-                if key not in self._vectors:
+            for n, key in enumerate(_split(keys) if is_local or not private else ()):
+                if key not in reader.vectors:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())
-        if not self._embedder.is_local:
-            rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
-            waiting = self._sendable(waiting, rows)
-        return waiting
+        if is_local:
+            return waiting
+        rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
+        return self._sendable(waiting, rows, reader)
 
     def _sendable(
-        self, waiting: list[tuple[bytes, int, int]], rows: Mapping[int, ChunkRow]
-    ) -> list[tuple[bytes, int, int]]:
-        """What the model may see: all of it, where it runs on this machine."""
-        if self._embedder is None or self._embedder.is_local:
+        self, waiting: list[Passage], rows: Mapping[int, ChunkRow], reader: _Reader
+    ) -> list[Passage]:
+        """What a model may see: all of it, where it runs on this machine."""
+        if reader.embedder.is_local:
             return waiting
         files: dict[str, bool] = {}
         for _, chunk, _ in waiting:
@@ -480,23 +459,27 @@ class Semantic:
                 files[rows[chunk].path] = self._is_withheld(rows[chunk])
         return [item for item in waiting if item[1] in rows and not files[rows[item[1]].path]]
 
-    def _view_of(self, corpus: Corpus, store: StateStore) -> View:
+    def _drop_others(self) -> None:
+        """Let go of all but the best, which has read all; rough vectors are thrown away."""
         with self._lock:
-            vectors = self._vectors
-            assert vectors is not None  # noqa: S101 — told to mypy; `scores` has looked
-            view = self._view
-            if view is None or not view.fits(corpus, len(vectors), busy=self.left(store) != 0):
-                view = self._view = View(corpus, vectors, self._keys.read(store))
-            return view
+            others, self._queue[1:] = self._queue[1:], []
+        for reader in others:
+            reader.embedder.close()
+            if reader.kind is ROUGH:
+                shutil.rmtree(reader.folder, ignore_errors=True)
 
-    def _view_of_tree(self, tree: TreeIndex, vectors: VectorStore) -> View:
-        with self._lock:
-            view = self._tree_view
-            if view is None or not view.fits(tree.corpus, len(vectors), busy=False):
-                vectors.refresh()
-                keys = {number: _split(held) for number, held in tree.passage_keys()}
-                view = self._tree_view = View(tree.corpus, vectors, keys)
-            return view
+    def tidy(self, store: StateStore) -> bool:
+        """Write the vectors in fewer files, if there are many."""
+        if not self._queue or not self._queue[0].vectors.is_scattered:
+            return False
+        wanted = {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
+        return self._queue[0].vectors.compact(wanted)
+
+    def close(self) -> None:
+        """Let go of the models."""
+        readers, self._queue = self._queue, []
+        for reader in readers:
+            reader.embedder.close()
 
 
 class _KeysOfChunks:
@@ -513,6 +496,21 @@ class _KeysOfChunks:
         for chunk, keys, _ in store.passage_keys(after):
             self._keys[chunk] = _split(keys)
         return self._keys
+
+
+def _keep(reader: _Reader, pending: list[tuple[bytes, NDArray[np.float32]]]) -> None:
+    """Store what was made, and empty the list.
+
+    Raises:
+        StorageError: there is no room.
+    """
+    if pending:
+        keys, vectors = [key for key, _ in pending], np.stack([vector for _, vector in pending])
+        pending.clear()
+        try:
+            reader.vectors.add(keys, vectors)
+        except OSError as error:
+            raise _not_kept(error) from error
 
 
 def _not_kept(error: OSError) -> StorageError:

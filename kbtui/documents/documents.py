@@ -9,11 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import stat
-import subprocess
 import sys
-import time
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
@@ -24,6 +21,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
+from kbtui.child_process import BusyError, ChildProcess, ClosedError
 from kbtui.errors import UnreadableError
 from kbtui.text import clean, clean_line
 from kbtui.workspace.durable import open_folder, real_name, storage_errors, temporary_name
@@ -48,8 +46,6 @@ _KINDS = {
 MOST_BYTES = 200 << 20
 _MOST_ANSWER = 128 << 20
 _SECONDS = 90.0
-_POLL_SECONDS = 0.1
-_CHUNK = 1 << 20
 _NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl", "page": "trafilatura"}
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
 
@@ -133,7 +129,7 @@ class Documents:
         """Opens nothing yet; what is being read is given up as soon as `closing` says so."""
         self._workspace = workspace
         self._closing = closing
-        self._child: _Child | None = None
+        self._child: ChildProcess | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -215,82 +211,41 @@ class Documents:
 
     def _ask(self, file: Path, kind: str) -> dict[str, Any] | None:
         """Have the child read a file; None: it was told to stop, or there is no process for it."""
+        task = json.dumps({"path": str(file), "kind": kind}).encode()
         try:
-            self._child = self._child or _Child()
+            self._child = self._child or _start()
         except OSError:
             return None
         try:
-            answer = self._child.ask({"path": str(file), "kind": kind}, self._closing)
-        except TimeoutError:
+            answer = json.loads(self._child.ask(task, _SECONDS, self._closing, _MOST_ANSWER))
+            _text(answer)
+            return dict(answer)
+        except ClosedError:
+            self.close()
+            return None
+        except BusyError:
             self.close()
             return {"problem": f"reading it takes longer than {_SECONDS:.0f} seconds"}
         except (OSError, ValueError):
             self.close()
             return {"problem": "whatever read it broke down"}
-        if answer is None:
-            self.close()
-        return answer
 
 
-class _Child:
-    """The process that reads; one file after the other."""
+def _start() -> ChildProcess:
+    """Start the process that reads, one file after the other.
 
-    def __init__(self) -> None:
-        package = str(Path(__file__).resolve().parents[2])
-        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-        self._process = subprocess.Popen(
-            # -P: no module out of whatever folder somebody is in.
-            [sys.executable, "-P", "-B", "-m", "kbtui.documents.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # No key of the user's is for what reads a stranger's file.
-            env={**kept, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C in the terminal is not for it
-            bufsize=0,
-        )
-
-    def ask(self, task: dict[str, Any], closing: Callable[[], bool]) -> dict[str, Any] | None:
-        """Have a file read.
-
-        Raises:
-            TimeoutError: It takes too long.
-            OSError: The child has ended.
-            ValueError: It answers something else.
-        """
-        sent, answers = self._process.stdin, self._process.stdout
-        assert sent is not None  # noqa: S101 — told to mypy
-        assert answers is not None  # noqa: S101
-        sent.write(json.dumps(task).encode() + b"\n")
-        until = time.monotonic() + _SECONDS
-        pieces: list[bytes] = []
-        size = 0
-        with selectors.DefaultSelector() as selector:
-            selector.register(answers, selectors.EVENT_READ)
-            while not pieces or not pieces[-1].endswith(b"\n"):
-                if closing():
-                    return None
-                if time.monotonic() > until:
-                    raise TimeoutError
-                if selector.select(_POLL_SECONDS):
-                    piece = os.read(answers.fileno(), _CHUNK)
-                    size += len(piece)
-                    if not piece or size > _MOST_ANSWER:
-                        raise BrokenPipeError
-                    pieces.append(piece)
-        answer = json.loads(b"".join(pieces))
-        _text(answer)
-        return dict(answer)
-
-    def end(self) -> None:
-        """End it; it has nothing to put away."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self._process.wait()
+    Raises:
+        OSError: it can't be started.
+    """
+    package = str(Path(__file__).resolve().parents[2])
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    return ChildProcess(
+        # -P: no module out of whatever folder somebody is in.
+        [sys.executable, "-P", "-B", "-m", "kbtui.documents.child"],
+        # No key of the user's is for what reads a stranger's file.
+        {**kept, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
 
 
 def _told(answer: dict[str, Any] | None) -> Text:

@@ -153,7 +153,7 @@ def test_a_text_is_kept_by_its_content_and_made_again_when_the_file_changes(
     with Documents(workspace) as found:
         assert found.read("docs/a.pdf").parts == (("page 1", "One"),)
         with monkeypatch.context() as patch:
-            patch.setattr(documents, "_Child", None)  # nothing is read again
+            patch.setattr(documents, "_start", None)  # nothing is read again
             assert Documents(workspace).read("docs/a.pdf").parts == (("page 1", "One"),)
         for kept in (workspace.cache / "documents").iterdir():
             kept.write_bytes(kept.read_bytes().replace(b"One", b"Onx"))

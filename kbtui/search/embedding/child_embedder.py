@@ -11,20 +11,18 @@ import base64
 import binascii
 import json
 import os
-import selectors
 import signal
-import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbtui.child_process import BusyError, ChildProcess, ClosedError, StuckError
 from kbtui.errors import ModelError
 from kbtui.search.embedding.embedder import PreparedEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kbtui.search.embedding.embedder import ModelIdentity, Vectors
 
@@ -65,137 +63,6 @@ class UnfitError(ModelError):
 def is_unfit(status: int | None) -> bool:
     """True if a child that ended so met an instruction that its processor doesn't know."""
     return status == -signal.SIGILL
-
-
-_POLL_SECONDS = 0.1
-_CHUNK = 1 << 16
-_MOST_OWED = 4
-
-
-class StuckError(Exception):
-    """The child has been silent for too long."""
-
-
-class BusyError(Exception):
-    """There is no answer yet, and no time to wait for it."""
-
-
-class ClosedError(Exception):
-    """Nobody waits for an answer any more."""
-
-
-class ChildProcess:
-    """One child; for one thread at a time.
-
-    Args:
-        arguments: What ``prepare_model`` is called with.
-        patience: Seconds without a byte after which a child that owes an answer is stuck.
-
-    Raises:
-        OSError: it can't be started.
-    """
-
-    def __init__(self, *arguments: str, patience: float) -> None:
-        self._patience = patience
-        self._process = subprocess.Popen(
-            command(*arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            start_new_session=True,  # Ctrl-C in the terminal is not for it
-            bufsize=0,
-        )
-        assert self._process.stdin is not None  # noqa: S101 — told to mypy
-        assert self._process.stdout is not None  # noqa: S101
-        self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._to, False)
-        os.set_blocking(self._from, False)
-        self._unsent = b""
-        self._unread = b""
-        self._owed = 0
-        self._heard = time.monotonic()
-
-    @property
-    def is_alive(self) -> bool:
-        """True while it runs."""
-        return self._process.poll() is None
-
-    def ask(self, line: bytes, seconds: float | None, closing: Callable[[], bool]) -> bytes:
-        """Send a line, and get the one that answers it.
-
-        Args:
-            line: What to send, without a line break.
-            seconds: How long there is time for it; None: as long as it isn't stuck.
-            closing: Whether to give up now.
-
-        Raises:
-            StuckError: it has been silent for too long.
-            BusyError: the time is over; the answer is passed over when it comes.
-            ClosedError: `closing` said so.
-            OSError: it has ended.
-        """
-        until = None if seconds is None else time.monotonic() + seconds
-        asked = False
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._from, selectors.EVENT_READ)
-            while True:
-                if not asked and self._owed < _MOST_OWED:
-                    self._send(line)
-                    asked = True
-                answer = self._next_answer()
-                if answer is None:
-                    self._check(until, closing)
-                    self._move(selector)
-                elif asked and not self._owed:
-                    return answer
-
-    def end(self) -> int:
-        """End it, as it has nothing to put away; tells how it ended, as `subprocess` does."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        return self._process.wait()
-
-    def _send(self, line: bytes) -> None:
-        if not self._owed:
-            self._heard = time.monotonic()
-        self._unsent += line + b"\n"
-        self._owed += 1
-
-    def _next_answer(self) -> bytes | None:
-        line, end, rest = self._unread.partition(b"\n")
-        if not end:
-            return None
-        self._unread = rest
-        self._owed -= 1
-        return line
-
-    def _check(self, until: float | None, closing: Callable[[], bool]) -> None:
-        now = time.monotonic()
-        if closing():
-            raise ClosedError
-        if now - self._heard > self._patience:
-            raise StuckError
-        if until is not None and now > until:
-            raise BusyError
-
-    def _move(self, selector: selectors.BaseSelector) -> None:
-        """Wait a moment until something can be sent or read, and do that."""
-        sending = self._to in selector.get_map()
-        if self._unsent and not sending:
-            selector.register(self._to, selectors.EVENT_WRITE)
-        elif sending and not self._unsent:
-            selector.unregister(self._to)
-        for key, _ in selector.select(_POLL_SECONDS):
-            self._heard = time.monotonic()
-            if key.fd == self._to:
-                self._unsent = self._unsent[os.write(self._to, self._unsent[:_CHUNK]) :]
-            elif data := os.read(self._from, _CHUNK):
-                self._unread += data
-            else:
-                raise BrokenPipeError("the child has ended")
 
 
 _BATCH = 16
@@ -306,7 +173,9 @@ class ChildEmbedder(PreparedEmbedder):
             if self._is_unfit:
                 raise UnfitError(self.name)
             try:
-                self._child = ChildProcess(str(self._folder), "--serve", patience=self._patience)
+                self._child = ChildProcess(
+                    command(str(self._folder), "--serve"), environment(), self._patience
+                )
             except OSError as error:
                 raise ModelError(
                     f"The process that runs {self.name} can't be started: {error.strerror}.",

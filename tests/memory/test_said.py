@@ -152,6 +152,23 @@ async def test_a_first_mention_is_a_note_of_the_day(room: Room, server: Scripted
     assert "- The laptop is at 5 percent" in room.read(DAY)
 
 
+async def test_a_note_of_the_day_can_be_read_alone(room: Room, server: ScriptedServer) -> None:
+    fact = _fact("It turns 7 on March 3rd", "topic", "the bakery", importance=2)
+    await _condense(room, server, "The bakery turns 7 on March 3rd", facts=[fact])
+    assert "- the bakery: It turns 7 on March 3rd" in room.read(DAY)
+
+
+async def test_names_alone_are_no_notes_where_a_line_says_more(
+    room: Room, server: ScriptedServer
+) -> None:
+    fact = _fact("Jonas told me that the printer is broken", "topic", "printer")
+    notes = ["Jonas", "the printer", "Lena called at noon", "Lena"]
+    said = "Jonas told me that the printer is broken. Lena called at noon."
+    await _condense(room, server, said, facts=[fact], notes=notes)
+    lines = [line for line in room.read(DAY).splitlines() if line.startswith("- ")]
+    assert lines == ["- Lena called at noon", "- Jonas told me that the printer is broken"]
+
+
 async def test_what_comes_again_in_another_session_is_written(
     room: Room, server: ScriptedServer
 ) -> None:

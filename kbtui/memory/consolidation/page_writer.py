@@ -15,7 +15,7 @@ from datetime import date, datetime
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import Fact, statements
+from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.gate import gate_of
 from kbtui.memory.consolidation.live_edits import LiveEdits, live_edits
@@ -24,7 +24,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.growing import is_said
-from kbtui.memory.edits.keeping import FactOutcome, Keeping, with_subject
+from kbtui.memory.edits.keeping import FactOutcome, Keeping
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
@@ -32,6 +32,7 @@ from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, without_stamp
 from kbtui.memory.records.ranges import holds
+from kbtui.offline.language import telling_terms
 from kbtui.settings import OFFLINE, FlushSettings
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -89,7 +90,9 @@ class MemoryWriter:
         def work(change: Change) -> Saved:
             copy, outcomes = self._keep(page, answer, live)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
-            notes = list(_grounded([*answer.notes, *_noted(outcomes)], page, copy))
+            kept = (each.fact.text for each in outcomes if each.kind != "refused")
+            notes = list(_whole([*answer.notes, *_noted(outcomes)], kept))
+            notes = list(_grounded(notes, page, copy))
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
             )
@@ -111,15 +114,24 @@ class MemoryWriter:
         author = Author(
             Actor.CONSOLIDATOR,
             said,
-            lambda fact: live.is_removed(fact, said) or is_said(fact, live.waiting),
+            lambda fact: live.is_removed(fact, said),
             ground,
         )
 
+        def lasts(fact: Fact) -> bool:
+            return not is_said(fact.text, live.waiting) and gate.lasts(fact)
+
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
-            return copy, Keeping(copy, page.day, live.files, gate.lasts).keep_all(facts)
+            return copy, Keeping(copy, page.day, live.files, lasts).keep_all(facts)
 
-        copy, outcomes = keep(answer.facts)
+        # A correction that waits already isn't made; of all else that waits the day has a note.
+        facts = [
+            each
+            for each in answer.facts
+            if not (each.replaces and is_said(each.text, live.waiting))
+        ]
+        copy, outcomes = keep(facts)
         if self.batch is None:
             return copy, outcomes
         # What was said long ago corrects nothing that was written later.
@@ -128,7 +140,7 @@ class MemoryWriter:
             for each in outcomes
             if each.kind in ("corrected", "proposed") and not self._is_older(each.path, page.day)
         ]
-        return keep(fact for fact in answer.facts if fact not in late) if late else (copy, outcomes)
+        return keep(fact for fact in facts if fact not in late) if late else (copy, outcomes)
 
     def _is_older(self, path: str, day: date) -> bool:
         """True if a file was last written before a day, as it says itself."""
@@ -209,7 +221,22 @@ def _noted(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.kind == "noted":
             for line in statements(outcome.fact.text):
-                yield with_subject(line, outcome.fact.subject)
+                subject = outcome.fact.subject
+                is_named = set(telling_terms(subject)) <= set(telling_terms(line))
+                yield line if is_named else f"{subject}: {line}"
+
+
+def _whole(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:
+    """Notes without those that are no more than a part of another, or of a fact.
+
+    Small models note what was spoken of, name by name.
+    """
+    found = list(notes)
+    lines = [normalise(each) for each in (*found, *facts)]
+    for note in found:
+        words = normalise(note)
+        if not any(f" {words} " in f" {line} " and line != words for line in lines):
+            yield note
 
 
 def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[str]:

@@ -50,6 +50,7 @@ from kbtui.models.port import (
     prompt_tokens,
 )
 from kbtui.offline.language import begins, holds, of_all
+from kbtui.sessions import MARKS
 
 if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
@@ -103,6 +104,7 @@ class Turn:
     _proposed: bool = False
     _private: dict[str, None] = field(default_factory=dict)
     _partial: list[str] = field(default_factory=list)
+    _marks: str = ""
     _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
     _work: asyncio.Task[None] | None = None
 
@@ -218,6 +220,7 @@ class Turn:
         text = reply.text.rstrip()
         told = "\n\n".join(["", *marks] if text else marks)
         self._emit(TextDelta(told))
+        self._marks = told
         return replace(reply, text=f"{text}{told}")
 
     async def _ask(self) -> Reply:
@@ -307,6 +310,8 @@ class Turn:
     def _keep_answer(self, reply: Reply) -> TurnFinished:
         citations = self.context.sources.cited_in(reply.text)
         meta = self._meta()
+        if self._marks:
+            meta[MARKS] = self._marks
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
         if reply.text.strip():

@@ -41,6 +41,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 _LONG = 4_096  # characters of a text whose words aren't kept
 _SHORT = 3
+_OF_ONE_WORD = 2  # the word, and whether a colon must follow
 _BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
 
@@ -78,6 +79,11 @@ class Phrases:
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = {(*(each.word for each in tokens(text)), text[-1:] == ":") for text in texts}
         self._longest = max(map(len, self._known), default=1) - 1
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Those of one word, folded."""
+        return frozenset(str(each[0]) for each in self._known if len(each) == _OF_ONE_WORD)
 
     def match(self, text: str, found: list[Token], at: int = 0) -> int:
         """How many words from the one `at` on are the longest phrase; 0: none is."""

@@ -7,3 +7,6 @@ shortened: a rewind, a title and what was forgotten are records of their own (`l
 
 KEEP = "keep"
 """The step by which a turn without a model keeps what was said; no model is shown such steps."""
+
+MARKS = "marks"
+"""What kbtui said below an answer of what wasn't written, as `meta` of the message has it."""

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
+from kbtui.sessions import MARKS
 from kbtui.text import shorten
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.jsonl import read_lines
@@ -71,8 +72,12 @@ class SessionMessage:
         return bool(self.meta.get("private"))
 
     def as_prompt(self) -> Message:
-        """The message as a model is told it."""
-        return Message(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)
+        """The message as a model is told it: without what kbtui said below an answer.
+
+        A model that is shown it as its own words says it again.
+        """
+        said = self.content.removesuffix(str(self.meta.get(MARKS, "")))
+        return Message(self.role, said, self.tool_calls, self.tool_call_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)

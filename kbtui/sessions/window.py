@@ -19,6 +19,7 @@ from kbtui.text import shorten
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"
 DONE = "Noted."  # which counts as a claim where a model repeats it
+UNANSWERED = "Sorry, I could not answer that."  # nor does this mislead anybody
 SUMMARY_SHARE = 10
 """The part of the room that the summary of what left may have, once something did."""
 
@@ -128,7 +129,7 @@ def _sound(turn: Sequence[SessionMessage]) -> Iterator[Message]:
     if last is not None and last.role != "assistant":
         # A turn that ended with what it wrote, or failed; roles must alternate for some providers.
         wrote = any(each.meta.get("changes") or each.meta.get("proposal") for each in turn)
-        yield Message("assistant", DONE if wrote else "[no answer: the turn was interrupted]")
+        yield Message("assistant", DONE if wrote else UNANSWERED)
 
 
 def withheld(message: SessionMessage) -> SessionMessage:

@@ -44,6 +44,16 @@ async def test_a_claim_to_have_written_what_was_not_is_marked(
     assert session.messages[-1].content.endswith(NOTHING_WRITTEN)
 
 
+async def test_a_model_is_not_told_what_stands_below_its_answer_as_its_own_words(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    await _turn(kb, session, "who is Maria?", Reply("I've saved that in people/maria."))
+    with ScriptedServer([Reply("Sorry.")]) as server:
+        await ask(kb, session, "did you?", model_at(server))
+        told = [each["content"] for each in server.prompts[0].messages]
+    assert "I've saved that in people/maria." in told
+
+
 @pytest.mark.parametrize(
     ("said", "is_marked"),
     [

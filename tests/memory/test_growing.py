@@ -82,14 +82,6 @@ def test_a_summary_that_names_the_value_is_brought_along() -> None:
     assert "blue" not in grown.split("## Evolution")[0]
 
 
-def test_a_value_is_found_in_a_sentence_as_well() -> None:
-    text = "# Favorite color\n\nMy favorite color is blue.\n"
-    grown = grown_entry(text, _fact("preference", "My favorite color is green."), DAY)
-    assert "\nMy favorite color is green.\n" in grown
-    same = grown_entry(text, _fact("preference", "Favorite color: blue"), DAY)
-    assert same == text
-
-
 def test_a_list_grows_and_forgets_nothing() -> None:
     text = "# Skills\n\nProgramming languages: Python, Go\n"
     grown = grown_entry(text, _fact("fact", "Programming languages: Rust and Go"), DAY)

@@ -10,7 +10,7 @@ from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
 from kbtui.memory.recall.provenance import Provenance
-from tests.memory.dream_room import add, archive, do, dream_room, dreams, edit
+from tests.memory.dream_room import add, archive, do, dream_room, dreams, edit, proposals
 from tests.memory.memory_room import call_slice, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
 
@@ -177,6 +177,8 @@ async def _reworded(tmp_path: Path, new: str, *, read: str) -> Why:
         await dreams(room, server, edit("MEMORY.md", PLAIN, "- Prefers tabs over the spaces"))
         archive(room, read, session=talk.id, messages=(1, 2))
         await dreams(room, server, edit("MEMORY.md", "- Prefers tabs over the spaces", new))
+        for each in proposals(room):  # more than a value would change
+            room.pipeline.inbox.accept(each.id)
     return _why(room, MEMORY, new.removeprefix("- "))
 
 

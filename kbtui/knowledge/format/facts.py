@@ -43,9 +43,6 @@ _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
 _LONG = 32_768  # characters of a text whose statements aren't kept
 _SUMMARY = "summary"
-_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
-_ANSWERS = re.compile(r"\A\W*\w+,\s")
-_DENIALS = frozenset({"not", "no", "never", "forget", "without"})
 Place = Literal["entry", "memory"]
 
 
@@ -98,20 +95,6 @@ def normalise(fact: str) -> str:
 def plain_fact(text: str) -> str:
     """A fact as one line without bullet or control characters."""
     return clean_line(_BULLET.sub("", text, count=1))
-
-
-def states(text: str, fact: str) -> bool:
-    """True if the sentences of a text that deny nothing hold all words of a fact.
-
-    One word before a comma answers what was said before: "No, I do like tea."
-    """
-    words = set(normalise(fact).split())
-    told: set[str] = set()
-    for sentence in _SENTENCE_END.split(text):
-        rest = set(normalise(_ANSWERS.sub("", sentence, count=1)).split())
-        if not (rest & _DENIALS) - words:
-            told |= set(normalise(sentence).split())
-    return words <= told
 
 
 def statements(text: str) -> list[str]:

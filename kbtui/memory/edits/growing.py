@@ -26,7 +26,7 @@ from kbtui.knowledge.entries.templates import (
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.yaml_edit import value_text
-from kbtui.offline.language import telling_terms
+from kbtui.offline.language import of_all, telling_terms
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
@@ -44,7 +44,6 @@ _LISTS = ("tags", "related", "sources")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
-_MINE = re.compile(r"^My (?P<key>\w[\w' -]{1,59}?) (?:is|are) (?P<value>\S.*?)\.?$", re.IGNORECASE)
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 # Not after an ordinal or a title, nor before a small letter: "20. March", "Dr. Roe", "incl. tax".
 _SENTENCE = re.compile(
@@ -52,7 +51,6 @@ _SENTENCE = re.compile(
 )
 _LEAST_SHARE = 0.6
 _FEW_WORDS = 3
-_NOT = frozenset({"not", "no", "never", "without"})
 # Where statements without a heading of their own belong.
 _HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": EVOLUTION}
 _FIRST_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "decision": "Decision"}
@@ -136,7 +134,8 @@ def is_said(statement: str, known: Sequence[str], likeness: float = STRICT) -> b
 def _within(words: list[str], other: list[str], likeness: float) -> bool:
     """True if `words` stand in `other` in their order, all numbers and negations included."""
     telling = {word for word in words if any(char.isdigit() for char in word)}
-    if not words or telling - set(other) or (_NOT & set(words)) != (_NOT & set(other)):
+    denials = of_all("deny").words
+    if not words or telling - set(other) or (denials & set(words)) != (denials & set(other)):
         return False
     return _common(words, other) >= likeness * len(words)
 
@@ -221,8 +220,8 @@ def _line_of(body: str, statement: str) -> int | None:
 
 
 def _key_and_value(statement: str) -> tuple[str, str]:
-    """Read ``Favorite color: blue`` or ``My favorite color is blue.``; else the value is empty."""
-    match = _KEYED.match(statement) or _MINE.match(statement)
+    """Read ``Favorite color: blue``; of what isn't written so the value is empty."""
+    match = _KEYED.match(statement)
     return (match["key"], match["value"].strip()) if match else (statement, "")
 
 

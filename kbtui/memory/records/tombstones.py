@@ -20,10 +20,11 @@ from typing import Any
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Change
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import normalise, restated, states
+from kbtui.knowledge.format.facts import normalise, restated
 from kbtui.memory.records.archive import is_record
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
+from kbtui.offline.language import language_of
 from kbtui.sessions.log_records import TITLE
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
@@ -42,6 +43,8 @@ _REMEMBERED = re.compile(
 )
 _CLOCK = re.compile(r"\A\d\d:\d\d[ \t]+(?=\S)")
 _GENERATED = "INDEX.md"
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
+_ANSWERS = re.compile(r"\A\W*\w+,\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +347,24 @@ def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
     Files have dates where people say "tomorrow".
     """
     return any(
-        states(f"{text}\n{absolute_dates(text, local(when).date())}", fact) for when, text in said
+        _states(f"{text}\n{absolute_dates(text, local(when).date())}", fact) for when, text in said
     )
+
+
+def _states(text: str, fact: str) -> bool:
+    """True if the sentences of a text that deny nothing hold all words of a fact.
+
+    One word before a comma answers what was said before: "No, I do like tea."
+    """
+    words = set(normalise(fact).split())
+    language = language_of(text)
+    denials = language.list("deny").words | language.list("forget").words
+    told: set[str] = set()
+    for sentence in _SENTENCE_END.split(text):
+        rest = set(normalise(_ANSWERS.sub("", sentence, count=1)).split())
+        if not (rest & denials) - words:
+            told |= set(normalise(sentence).split())
+    return words <= told
 
 
 def _read(data: bytes) -> dict[str, _Stone]:

@@ -121,12 +121,17 @@ class Language:
 
     def place(self, name: str, word: str) -> int | None:
         """Where a folded word, or its short form, stands in a list that has an order, from 0."""
-        words = [fold(each) for each in self.lists[name]]
+        words = _ordered(self.lists[name])
         for each in (word, word.removesuffix("s")):  # Sundays
             if each in words:
                 return words.index(each)
         short = len(word) >= _SHORT and name != "numbers" and self.has("calendar", word)
         return next((n for n, each in enumerate(words) if short and each.startswith(word)), None)
+
+
+@cache
+def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(fold, words))
 
 
 @cache
@@ -185,6 +190,11 @@ def stems_of(name: str) -> frozenset[str]:
 
 def language_of(text: str) -> Language:
     """The language whose listed words a text has most of; English where none tells."""
+    return _language_of(text) if len(text) < _LONG else _language_of.__wrapped__(text)
+
+
+@lru_cache(maxsize=512)
+def _language_of(text: str) -> Language:
     found = {token.word for token in tokens(text)}
     return max(languages(), key=lambda each: len(found & each.known))
 

@@ -410,6 +410,7 @@ def _in_list(line: str) -> bool:
 
 
 def _markdown(text: str, width: int) -> Rendered:
-    from kbtui.tui.markdown.layout import render_markdown
+    from kbtui.tui.markdown.layout import render
+    from kbtui.tui.markdown.source import Source
 
-    return render_markdown(text, width, whole=True)
+    return render(Source(text, whole=True), width)

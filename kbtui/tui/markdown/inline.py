@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
+from kbtui.presentation.notes import Named
 from kbtui.text import clean, clean_line, slugify
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, ref_of
+from kbtui.tui.widgets.kinds import KIND_STYLE
 
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
 _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
@@ -21,39 +22,20 @@ _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
-class Embed(NamedTuple):
-    """What stands in the place of an embedded file: its title, and its text where it has one."""
-
-    title: str
-    text: str = ""
-
-
-class Property(NamedTuple):
-    """A property of a note: what it is called and its values, which may be links or hold some.
-
-    Without a name the values stand for themselves, as tags do. `linked`: each names an entry.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    linked: bool = False
-
-
 @dataclass(slots=True)
 class Links:
     """The links of a document, numbered as the screen's cells refer to them.
 
-    `leads_to` gives the title of what is at a link's end, empty where it has none; a link that
-    leads nowhere (None) looks different.
+    `leads_to` names what is at a link's end; a link that leads nowhere (None) looks different.
     """
 
-    leads_to: Callable[[LinkRef], str | None]
+    leads_to: Callable[[LinkRef], Named | None]
     refs: list[LinkRef] = field(default_factory=list)
 
     def style(self, ref: LinkRef) -> tuple[str, Style]:
         """The looks of a link, and the mark by which a click finds it."""
         self.refs.append(ref)
-        found = ref.kind == "web" or self.leads_to(ref) is not None
+        found = ref.kind in {"web", "file"} or self.leads_to(ref) is not None
         mark = Style.from_meta({"link": len(self.refs) - 1})
         return (".md--link" if found else ".md--missing"), mark
 
@@ -61,8 +43,8 @@ class Links:
         """A link by the title of its note, where only the note's path or slug is written."""
         if not _is_name_of_file(ref.target, written):
             return written
-        title = self.leads_to(ref)
-        if not title:
+        named = self.leads_to(ref)
+        if named is None or not (title := clean_line(named.title)):
             return written
         return f"{title}{_INTO}{ref.heading}" if ref.heading else title
 
@@ -111,6 +93,9 @@ class InlineBuilder:
         if linked and "[[" not in text:
             target, _, heading = text.partition("#")
             ref = LinkRef("wiki", target, heading)
+            named = self._links.leads_to(ref)
+            if named is not None and named.kind is not None:
+                self.add(f"{named.kind.sign} ", f"{KIND_STYLE}{named.kind.name}")
             return self.add(self._links.shown(ref, text), *self._links.style(ref))
         for match in _LINKED.finditer(text):
             _, target, heading, alias, web = match.groups()

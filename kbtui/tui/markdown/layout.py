@@ -12,14 +12,18 @@ from textual.content import Content
 from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import Embed, InlineBuilder, Links, Property
+from kbtui.tui.markdown.inline import InlineBuilder, Links
+from kbtui.tui.markdown.source import Embed, Property, Section, Source
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
 MIN_WIDTH = 8
+MAX_MARKDOWN = 2_000_000
+"""Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
 _TASK = re.compile(r"\[([ xX])\] ")
 _CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
 _KINDS = {
@@ -75,31 +79,25 @@ class _Frame(NamedTuple):
         return self._replace(first=self.rest)
 
 
-def render_markdown(
-    text: str,
+def render(
+    source: Source,
     width: int,
-    *,
-    first_line: int = 1,
-    leads_to: Callable[[LinkRef], str | None] = lambda _ref: "",
-    properties: Sequence[Property] = (),
     folds: Mapping[int, bool] = MappingProxyType({}),
     wanted: int | None = None,
-    embeds: Mapping[LinkRef, Embed] = MappingProxyType({}),
-    whole: bool = False,
 ) -> Rendered:
-    """Lay out Markdown without frontmatter; `first_line` is the file's line of the first one.
+    """Lay out a text.
 
-    `properties` stand above it as chips. What it embeds is shown as far
-    as `embeds` has it. `folds` says which callouts are open, by the line of
-    their titles, where not as they say themselves; so is one that has the line `wanted`. With
-    `whole` nothing is left out, and nothing folded.
+    `folds` says which callouts are open, by the line of their titles, where not as they say
+    themselves; so is one that has the line `wanted`. Of a `whole` text nothing is folded.
     """
-    links = Links(leads_to)
-    layout = _Layout(links, first_line, None if whole else folds, wanted, embeds)
+    if source.raw or len(source.text) > MAX_MARKDOWN:
+        return render_plain(source.text, width, first_line=source.first_line)
     width = max(MIN_WIDTH, width)
-    layout.chips(properties, width)
-    layout.blocks(parse(clean(text), whole=whole).children, _Frame(width))
-    return Rendered(layout.lines, links.refs, layout.folds)
+    layout = _Layout(source, None if source.whole else folds, wanted)
+    layout.chips(source.properties, width)
+    layout.blocks(parse(clean(source.text), whole=source.whole).children, _Frame(width))
+    layout.sections(source.below, width)
+    return Rendered(layout.lines, layout.links.refs, layout.folds)
 
 
 def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
@@ -117,41 +115,63 @@ class _Layout:
 
     def __init__(
         self,
-        links: Links,
-        first_line: int,
-        folds: Mapping[int, bool] | None,
-        wanted: int | None,
-        embeds: Mapping[LinkRef, Embed],
+        source: Source,
+        folds: Mapping[int, bool] | None = None,
+        wanted: int | None = None,
+        links: Links | None = None,
     ) -> None:
         self.lines: list[Line] = []
         self.folds: dict[int, Fold] = {}
-        self._links = links
-        self._offset = first_line
-        self._source = first_line
+        self.links = links or Links(source.leads_to)
+        self._text = source
+        self._offset = source.first_line
+        self._source = source.first_line
         self._folds_wanted = folds
         self._wanted = wanted
-        self._embeds = embeds
 
     def chips(self, properties: Sequence[Property], width: int) -> None:
         """What the frontmatter says, on as few lines as it fits on, and a blank line."""
         row = Content()
-        for each in properties:
-            chip = self._chip(each)
+        for chip in (chip for each in properties for chip in self._chips(each, width)):
             if row and row.cell_length + 1 + chip.cell_length > width:
-                self._put(row, _Frame(width), source=1)
+                self.lines.append(Line(row, 1))
                 row = Content()
             row = row + " " + chip if row else chip
         if row:
-            self._put(row, _Frame(width), source=1)
-            self.lines.append(Line(Content(), 1))
+            self.lines += [Line(row, 1), Line(Content(), 1)]
 
-    def _chip(self, each: Property) -> Content:
-        built = InlineBuilder(self._links)
-        if each.name:
-            built.add(f"{clean_line(each.name)}: ", ".md--muted")
+    def _chips(self, each: Property, width: int) -> Iterator[Content]:
+        """A property: its name with the first value, and a chip for each of the others."""
+        ground = "" if each.quiet else ".md--chip"
         for index, value in enumerate(each.values):
-            built.add(", " if index else "", ".md--muted").value(value, linked=each.linked)
-        return Content.assemble(" ", built.content(), " ").stylize_before(".md--chip")
+            built = InlineBuilder(self.links)
+            if each.name and not index:
+                built.add(f"{clean_line(each.name)} ", ".md--muted")
+            content = built.value(value, linked=each.linked).content()
+            if each.quiet:
+                content = content.stylize(".md--muted")
+            for piece in content.wrap(max(MIN_WIDTH, width - 2)):
+                yield Content.assemble(" ", piece, " ").stylize_before(ground)
+
+    def sections(self, below: Sequence[Section], width: int) -> None:
+        """Lists of other notes, each under a rule with its title, as if below the last line."""
+        source = self._offset + self._text.text.count("\n") + 1
+        for each in below:
+            rule = f"── {each.title} "
+            rule += "─" * max(2, width - len(rule))
+            self.lines += [
+                Line(Content(), source),
+                Line(Content.styled(rule, ".md--rule").stylize(".md--muted", 3), source),
+            ]
+            last = None
+            for note, said, line in each.rows:
+                row = Content.styled(clean_line(said), ".md--muted")
+                if note is not None:
+                    _, mark = self.links.style(LinkRef("file", note.path, str(line or "")))
+                    title = signed(note) if note != last else Content("  …")
+                    row = Content("   ").join((title, row)).stylize(mark)
+                self.lines.append(Line(row.truncate(width, ellipsis=True), source))
+                last = note
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
         """Lay out blocks one below the other, with a blank line between them if `loose`."""
@@ -195,7 +215,7 @@ class _Layout:
             place += len(piece.plain)
 
     def _built(self, node: SyntaxTreeNode) -> InlineBuilder:
-        builder = InlineBuilder(self._links)
+        builder = InlineBuilder(self.links)
         for child in node.children:
             builder.walk(child.children)
         return builder
@@ -205,9 +225,10 @@ class _Layout:
 
     def paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """Running text, wrapped; or the file that it embeds."""
-        ref = embed_of(node) if self._embeds else None
-        if ref is not None and ref in self._embeds:
-            self._embed(ref, self._embeds[ref], frame)
+        embeds = self._text.embeds
+        ref = embed_of(node) if embeds else None
+        if ref is not None and ref in embeds:
+            self._embed(ref, embeds[ref], frame)
             return
         built = self._built(node)
         self._put(built.content(), frame, line_ends=built.line_ends)
@@ -219,10 +240,10 @@ class _Layout:
         """
         bar = Content.styled("│ ", ".md--rule")
         inner = frame.indented(bar, bar)
-        title = InlineBuilder(self._links).add("▣ ", ".md--muted")
-        self._put(title.add(clean_line(embed.title), *self._links.style(ref)).content(), inner)
+        title = InlineBuilder(self.links).add("▣ ", ".md--muted")
+        self._put(title.add(clean_line(embed.title), *self.links.style(ref)).content(), inner)
         if embed.text:
-            part = _Layout(self._links, 0, None, None, {})
+            part = _Layout(Source(embed.text), links=self.links)
             part.blocks(parse(embed.text).children, _Frame(inner.width))
             self.lines += [
                 Line(inner.rest + line.content, self._source, line.fill, line.joined)
@@ -295,7 +316,7 @@ class _Layout:
             is_open = is_open or self._wanted in lines[1:]
             self.folds[lines.start] = Fold(lines, is_open)
             sign = "▾ " if is_open else "▸ "
-        title = InlineBuilder(self._links).walk(callout.title).content()
+        title = InlineBuilder(self.links).walk(callout.title).content()
         title = title if title.plain.strip() else Content(clean_line(callout.kind).capitalize())
         self._put((sign + title).stylize_before(style), inner)
         if is_open:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.message import Message
 from textual.style import Style
 
+from kbtui.tui.markdown.source import Source
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import READABLE, Line, LineView
 
@@ -19,57 +19,16 @@ if TYPE_CHECKING:
     from textual import events
 
     from kbtui.history.looking.blame import LineOrigin
-    from kbtui.tui.markdown.inline import Embed, Property
     from kbtui.tui.markdown.layout import Fold, Rendered
     from kbtui.tui.markdown.syntax import LinkRef
 
-MAX_MARKDOWN = 2_000_000
-"""Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
 _HEAD = 20_000
 """Characters of a long text that are shown at once, before the rest is ready."""
 
 
-class Source(NamedTuple):
-    """A text to be shown.
-
-    `first_line` is the line of the file that the text begins with (below its frontmatter, of
-    which `properties` are made), and `leads_to` gives the title of what is at a link's end, as
-    `Links` has it. `embeds` are shown in the place of what embeds them. With `whole` nothing is
-    left out as Obsidian leaves it out.
-    """
-
-    text: str
-    first_line: int = 1
-    raw: bool = False
-    leads_to: Callable[[LinkRef], str | None] = lambda _ref: ""
-    properties: tuple[Property, ...] = ()
-    embeds: Mapping[LinkRef, Embed] = MappingProxyType({})
-    whole: bool = False
-
-
-def _render(
-    source: Source, width: int, folds: Mapping[int, bool], wanted: int | None = None
-) -> Rendered:
-    from kbtui.tui.markdown.layout import render_markdown, render_plain
-
-    if source.raw or len(source.text) > MAX_MARKDOWN:
-        return render_plain(source.text, width, first_line=source.first_line)
-    return render_markdown(
-        source.text,
-        width,
-        first_line=source.first_line,
-        leads_to=source.leads_to,
-        properties=source.properties,
-        folds=folds,
-        wanted=wanted,
-        embeds=source.embeds,
-        whole=source.whole,
-    )
-
-
 def _head_of(source: Source) -> Source:
     cut = source.text.rfind("\n\n", 0, _HEAD)
-    return source._replace(text=source.text[: cut if cut > 0 else _HEAD])
+    return source._replace(text=source.text[: cut if cut > 0 else _HEAD], below=())
 
 
 class MarkdownView(LineView):
@@ -182,16 +141,18 @@ class MarkdownView(LineView):
             run_latest(self, "layout", self._laid_out, self._source, self.text_width)
 
     async def _laid_out(self, source: Source, width: int) -> None:
+        from kbtui.tui.markdown.layout import render
+
         wanted, top = self._wanted, self._top
         kept = self.top_source if top is None else None
         pointed = self.pointed_source if top is None and self.has_cursor else None
         lit = [self.lines[at].source for at in self.flashed] if top is None else []
         if len(source.text) > 2 * _HEAD and wanted is None and top == 0:
-            head = await asyncio.to_thread(_render, _head_of(source), width, self._folded)
+            head = await asyncio.to_thread(render, _head_of(source), width, self._folded)
             self._show_rendered(head, 0)
             top = None
         line = wanted[0] if wanted is not None else None
-        rendered = await asyncio.to_thread(_render, source, width, self._folded, line)
+        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
         self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
         self._show_rendered(rendered, top)
         self._laid_out_for = width

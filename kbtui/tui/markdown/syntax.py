@@ -29,7 +29,7 @@ _ELEMENT = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
 _ANCHORED = re.compile(r"([^<]*)</a>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s(src|alt|href)=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _WEB = ("http://", "https://", "mailto:")
-LinkKind = Literal["wiki", "markdown", "web"]
+LinkKind = Literal["wiki", "markdown", "web", "file"]
 _HTML = re.compile(
     "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button"
     "|canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|div"
@@ -46,7 +46,10 @@ _BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class LinkRef:
-    """A link in the text: where it leads as it is written, and a heading there."""
+    """A link in the text: where it leads as it is written, and a heading there.
+
+    One to a ``file`` has its workspace path, and the number of a line for a heading.
+    """
 
     kind: LinkKind
     target: str

@@ -5,8 +5,10 @@ Everything here reads files, so call it in threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
@@ -16,20 +18,30 @@ from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
 from kbtui.knowledge.format.tasks import Task, task_at, ticked
+from kbtui.presentation import notes
+from kbtui.presentation.moments import day_said
+from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.text import clean, clean_line, counted, shorten
-from kbtui.workspace.layout import NAME_PREFIX, short_name
+from kbtui.tui.markdown.plain import without_markup
+from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.inline import Embed, Property
+    from kbtui.tui.markdown.source import Embed, Property, Section, Source
     from kbtui.tui.markdown.syntax import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
+_CHANGED = ("updated", "modified")
+_SAID_AS = {"aliases": "also called", "alias": "also called"}
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
+_PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
+_MOST_BACKLINKS = 200
+_LONGEST_SAID = 50
 _MOST_PROPERTIES = 40
 _MOST_VALUES = 20
 _LONGEST_VALUE = 200
@@ -60,18 +72,55 @@ class Document:
     editable: bool = False
     properties: tuple[Property, ...] = ()
 
+    @property
+    def named(self) -> Named:
+        """It as it is called, with the sign of its kind where it is an entry."""
+        is_entry = self.kind == "entry" and self.entry is not None
+        kind = notes.kind_of(self.entry.type) if is_entry and self.entry else None
+        return Named(self.path, self.title, kind)
+
+    def source(self, links: DocumentLinks | None = None) -> Source:
+        """It as it is drawn below its title, with what is known of its links."""
+        from kbtui.tui.markdown.source import Source
+
+        body = self.body if links is None else links.shown(self)
+        body, above = (body, 0) if self.raw else _without_title(body, self.title)
+        source = Source(
+            body or self.reason,
+            self.first_line + above,
+            self.raw,
+            properties=self.properties,
+            whole=self.kind != "entry",
+        )
+        if links is None:
+            return source
+        below = links.sections()
+        return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
+
+
+def _without_title(body: str, title: str) -> tuple[str, int]:
+    """A text without the heading that only repeats its title, and the lines that are left out."""
+    text = body.lstrip()
+    first, _, rest = text.partition("\n")
+    repeats = first.startswith("# ") and clean_line(first[2:]) == clean_line(title)
+    if not repeats or not rest.strip():
+        return body, 0
+    return rest, body.count("\n", 0, len(body) - len(rest))
+
 
 @dataclass(frozen=True)
 class DocumentLinks:
     """Where a document leads, and what leads to it.
 
-    `embeds` are the files that it shows inside itself, `inner` the links in these.
+    `embeds` are the files that it shows inside itself, `inner` the links in these, and `names`
+    what they all are called.
     """
 
     outgoing: tuple[ResolvedLink, ...] = ()
     backlinks: tuple[Backlink, ...] = ()
     inner: tuple[ResolvedLink, ...] = ()
     embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
 
     @cached_property
     def _links(self) -> dict[str, ResolvedLink]:
@@ -94,18 +143,61 @@ class DocumentLinks:
 
     def path_of(self, link: LinkRef) -> str | None:
         """The file that a link in the text leads to; None where it leads nowhere."""
+        if link.kind == "file":
+            return link.target
         resolved = self._links.get(_key(link.target))
         return resolved.path if resolved is not None else None
 
-    def title_of(self, link: LinkRef) -> str | None:
-        """The title of what a link leads to, empty where it has none; None where it leads nowhere.
+    def named(self, link: LinkRef) -> Named | None:
+        """What a link leads to, without a title where it is no note; None where it leads nowhere.
 
         A link without a target leads to a place in the note itself.
         """
         resolved = self._links.get(_key(link.target))
-        if not link.target or (resolved is not None and resolved.path is not None):
-            return clean_line((resolved.title if resolved is not None else "") or "")
-        return None
+        if resolved is None or resolved.path is None:
+            return None if link.target else Named("", "")
+        return self.names[resolved.path] if resolved.title else Named(resolved.path, "")
+
+    def sections(self) -> tuple[Section, ...]:
+        """What is listed below the text: the lines that link here."""
+        from kbtui.tui.markdown.source import Neighbour, Section
+
+        rows = [
+            Neighbour(self.names[back.path], _said_of(back.text, self.names), back.line)
+            for back in self.backlinks[:_MOST_BACKLINKS]
+        ]
+        if len(self.backlinks) > len(rows):
+            rows.append(Neighbour(None, f"… {len(self.backlinks) - len(rows):,} more: b lists all"))
+        return (Section("linked from", tuple(rows)),) if rows else ()
+
+    def ends(self, among: Sequence[LinkRef] = ()) -> list[tuple[str, str, LinkRef]]:
+        """Where one can go, each with what is said of it: along links, and to what links here.
+
+        `among` are the links of a line; without any, those of the whole note.
+        """
+        from kbtui.tui.markdown.syntax import LinkRef
+
+        found: list[tuple[str, str, LinkRef]] = []
+        out = [LinkRef("wiki", at.link.target, at.link.heading or "") for at in self.outgoing]
+        for ref in among or dict.fromkeys(out):
+            named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
+            title = (named and named.title) or unquote(ref.target) or ref.heading
+            there = named is not None or ref.kind in {"web", "file"}
+            found.append((f"→ {title}", ref.heading if there else "not there yet", ref))
+        for back in () if among else self.backlinks:
+            said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
+            ref = LinkRef("file", back.path, str(back.line))
+            found.append((f"← {self.names[back.path].title}", said, ref))
+        return found
+
+
+def _said_of(line: str, names: Names) -> str:
+    """A line that links here, as it reads; of a property with several values only its name."""
+    line = clean_line(line)
+    name, colon, values = line.partition(": ")
+    if colon and values.startswith("[") and not values.startswith("[["):
+        return name
+    return without_markup(_PATH_LINK.sub(lambda link: names[f"{ENTRIES}{link[1]}.md"].title, line))
 
 
 def _key(target: str) -> str:
@@ -128,7 +220,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
-    from kbtui.knowledge.entries.entry import parse_entry
+    from kbtui.knowledge.entries.entry import info_of, parse_entry
     from kbtui.knowledge.entries.templates import without_empty_sections
     from kbtui.workspace.files import decode
 
@@ -155,9 +247,14 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))
     if entry.problem:
         return replace(whole, reason=clean_line(entry.problem))
-    body = without_empty_sections(entry.body, entry.type)
-    first_line, properties = entry.body_line, properties_of(entry)
-    return replace(whole, raw=False, body=body, first_line=first_line, properties=properties)
+    return replace(
+        whole,
+        raw=False,
+        title=notes.title_of(info_of(entry, len(data), 0)),
+        body=without_empty_sections(entry.body, entry.type),
+        first_line=entry.body_line,
+        properties=properties_of(entry),
+    )
 
 
 def _converted(kb: KnowledgeBase, path: str) -> Document:
@@ -187,12 +284,14 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
     """The lines that have a name, by day."""
     name = path.removeprefix(NAME_PREFIX)
     lines = kb.names.lines(name)
-    parts, day = [f"# {name}\n"], None
+    names = names_of(kb.library, {each.path for each in lines})
+    parts: list[str] = []
+    title = None
     for each in lines:
-        title = each.when[:10] or short_name(each.path)
-        if title != day:
-            parts.append(f"\n##### {title}\n")
-            day = title
+        above = _day(each.when) or names[each.path].title
+        if above != title:
+            parts.append(f"\n##### {above}\n")
+            title = above
         time = f"{each.line.time} " if each.line.time else ""
         parts.append(f"- {time}{each.line.text}")
     body = "\n".join(parts)
@@ -204,12 +303,13 @@ def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
     """Where the lines of a name stand."""
     from kbtui.knowledge.library.reader import Backlink
 
+    lines = kb.names.lines(path.removeprefix(NAME_PREFIX))
     return DocumentLinks(
-        (),
-        tuple(
+        backlinks=tuple(
             Backlink(each.path, short_name(each.path), each.line.first, each.line.text)
-            for each in kb.names.lines(path.removeprefix(NAME_PREFIX))
+            for each in lines
         ),
+        names=names_of(kb.library, {each.path for each in lines}),
     )
 
 
@@ -242,7 +342,11 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
     if path.startswith(NAME_PREFIX):
         return _links_of_name(kb, path)
     try:
-        links = DocumentLinks(tuple(kb.library.outgoing(path)), tuple(kb.library.backlinks(path)))
+        links = DocumentLinks(
+            tuple(kb.library.outgoing(path)),
+            tuple(kb.library.backlinks(path)),
+            names=Names(kb.library.infos()),
+        )
     except KbtuiError:
         links = DocumentLinks()
     kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
@@ -250,19 +354,36 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
 
 
 def properties_of(entry: Entry) -> tuple[Property, ...]:
-    """An entry's frontmatter in the order in which it is written, its type and tags first."""
-    from kbtui.tui.markdown.inline import Property
+    """An entry's frontmatter as people read it: its type, what it says, its tags, its last change.
+
+    The day on which it was begun is only said where nothing is said of a change since.
+    """
+    from kbtui.tui.markdown.source import Property
 
     written = entry.frontmatter
+    changed = next((key for key in (*_CHANGED, "created") if _day(written.get(key))), "")
+    elsewhere = _SHOWN_ELSEWHERE | {changed} | ({"created"} if changed else set())
     found = [Property("", (kind,))] if (kind := frontmatter.word(written, "type")) else []
-    found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
     if entry.private:
         found.append(Property("private", ("local models only",)))
     for key, value in written.items():
-        values = tuple(_values(value))
-        if values and key not in _SHOWN_ELSEWHERE:
-            found.append(Property(key, values[:_MOST_VALUES], linked=key == "related"))
+        values = tuple(_day(each) or each for each in _values(value))
+        if values and key not in elsewhere:
+            name = _SAID_AS.get(key, key)
+            found.append(Property(name, values[:_MOST_VALUES], linked=key == "related"))
+    found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
+    if changed:
+        found.append(Property("", (_day(written[changed]),), quiet=True))
     return tuple(found[:_MOST_PROPERTIES])
+
+
+def _day(value: object) -> str:
+    """A day, or a time on one, as people say it; empty for what is none."""
+    try:
+        found = _DAY.match(value) if isinstance(value, str) else None
+        return day_said(date.fromisoformat(found[0])) if found else ""
+    except ValueError:
+        return ""
 
 
 def _values(value: object) -> Iterator[str]:

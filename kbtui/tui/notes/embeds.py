@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.outline import part_named
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import Embed
+from kbtui.tui.markdown.source import Embed
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
 from kbtui.tui.notes.documents import Document, DocumentLinks, load_document, readable_size
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from textual import events, on
-from textual.binding import Binding, BindingType
+from textual import on
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.tasks import Task, task_at
-from kbtui.text import clean_line
-from kbtui.tui.markdown.markdown_view import MarkdownView, Source
-from kbtui.tui.markdown.plain import without_markup
+from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.pane import Pane
-from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -44,95 +40,15 @@ class _Place(NamedTuple):
     top: int | None = 0
 
 
-class LinksList(RowList):
-    """Outgoing links, then backlinks with the line that they stand in."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close", show=False)]
-
-    class Closed(Message):
-        """The person is done with the list."""
-
-    class Chosen(Message):
-        """A link was chosen; `path` is None where its `target` doesn't exist yet."""
-
-        def __init__(self, path: str | None, line: int | None, target: str) -> None:
-            super().__init__()
-            self.path = path
-            self.line = line
-            self.target = target
-
-    def __init__(self, *, id: str | None = None) -> None:
-        self._items: list[_Item] = []
-        super().__init__(id=id)
-
-    def show_links(self, links: DocumentLinks) -> None:
-        """Show the links of an entry, each once."""
-        items: dict[tuple[object, ...], _Item] = {}
-        for resolved in links.outgoing:
-            title = clean_line(resolved.title or resolved.link.target)
-            detail = clean_line(resolved.link.heading or "") if resolved.path else "not there yet"
-            key = ("→", resolved.path or title)
-            items.setdefault(
-                key, _Item("→", title, detail, resolved.path, None, resolved.link.target)
-            )
-        for back in links.backlinks:
-            item = _Item("←", clean_line(back.title), _said_of(back.text), back.path, back.line, "")
-            items.setdefault(("←", back.path, back.line), item)
-        self._items = list(items.values())
-        self.rows_changed(0)
-
-    @property
-    def row_count(self) -> int:
-        """How many links there are."""
-        return len(self._items)
-
-    def empty_text(self) -> Content:
-        """Say that there are none."""
-        return Content.styled(" No links. [[name]] in the text makes one.", ".rows--muted")
-
-    def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw one link."""
-        item = self._items[index]
-        title_style = "" if item.path else ".rows--bad"
-        line = Content.assemble(
-            (f" {item.arrow} ", ".rows--accent"),
-            (item.title, title_style),
-            (f"  {item.detail}" if item.detail else "", ".rows--muted"),
-        )
-        return [line.truncate(width, ellipsis=True)]
-
-    def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Follow the link."""
-        event.stop()
-        item = self._items[event.index]
-        self.post_message(self.Chosen(item.path, item.line, item.target))
-
-    def action_close(self) -> None:
-        """Fold the list away."""
-        self.post_message(self.Closed())
-
-
-def _said_of(line: str) -> str:
-    """A line that links here, as it reads; of a property with several values only its name."""
-    line = clean_line(line)
-    name, colon, values = line.partition(": ")
-    is_list = colon and values.startswith("[") and not values.startswith("[[")
-    return name if is_list else without_markup(line)
-
-
 class EntryView(Pane):
     """Shows one document at a time and remembers the ones before, like a browser."""
 
     DEFAULT_CSS = """
     EntryView {
         height: 1fr;
-        #entry-header { height: auto; max-height: 7; padding: 0 0 1 0; }
+        #entry-header { height: auto; max-height: 7; padding: 0 1 1 0; }
         #entry-body { height: 1fr; }
         #entry-body:focus { background-tint: $foreground 2%; }
-        #entry-links-line { height: 1; color: $text-muted; }
-        #entry-links-line:hover { color: $text; }
-        #entry-links { display: none; height: auto; max-height: 40%; }
-        &.-links #entry-links { display: block; }
     }
     """
 
@@ -178,21 +94,14 @@ class EntryView(Pane):
         return self.document.path if self.document is not None else None
 
     def compose(self) -> ComposeResult:
-        """Header, text, links."""
+        """Header and text."""
         yield Static(id="entry-header")
         yield MarkdownView(id="entry-body")
-        yield Static(id="entry-links-line")
-        yield LinksList(id="entry-links")
 
     @property
     def body(self) -> MarkdownView:
         """The rendered text."""
         return self.query_one("#entry-body", MarkdownView)
-
-    @property
-    def links_list(self) -> LinksList:
-        """The unfolded links."""
-        return self.query_one("#entry-links", LinksList)
 
     # Opening
 
@@ -298,11 +207,8 @@ class EntryView(Pane):
         if document.entry is None:
             return
         links = await asyncio.to_thread(load_links, self._kb, path)
-        self.links = links
-        self._show_links(links)
-        self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
-        if links.embeds or any(each.title != each.link.target for each in links.outgoing):
-            self.body.show(self._source(document), top=None)
+        self.links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
+        self.body.show(document.source(self.links), top=None)
 
     # Showing
 
@@ -310,50 +216,21 @@ class EntryView(Pane):
         header = self._header(document)
         self.query_one("#entry-header", Static).update(header)
         self.query_one("#entry-header").display = bool(header)
-        self.query_one("#entry-links-line", Static).update(Content())
         reveal = (line, None) if line is not None else None
-        self.body.show(self._source(document), reveal=reveal, top=top)
-
-    def _source(self, document: Document) -> Source:
-        links = self.links
-        source = Source(
-            document.body,
-            document.first_line,
-            document.raw,
-            properties=document.properties,
-            whole=document.kind != "entry",
-        )
-        if links is None:
-            return source
-        return source._replace(
-            text=links.shown(document),
-            embeds=links.embeds,
-            leads_to=links.title_of,
-        )
+        self.body.show(document.source(), reveal=reveal, top=top)
 
     def _header(self, document: Document) -> Content:
         from kbtui.tui.notes.documents import stated_summary
 
         entry = document.entry
-        title = clean_line(document.title)
-        # A text that begins with its title as a heading shows it itself.
-        begins = clean_line(document.body.lstrip().partition("\n")[0])
-        lines = [] if begins == f"# {title}" else [Content.styled(title, "bold")]
+        lines = []
         if document.kind == "entry" and entry is not None and not entry.problem:
             summary = stated_summary(entry)
             if summary:
                 lines.append(Content.styled(summary, "italic"))
-        if document.reason:
+        if document.reason and document.body:
             lines.append(Content.styled(document.reason, "$text-warning"))
         return Content("\n").join(lines)
-
-    def _show_links(self, links: DocumentLinks) -> None:
-        outgoing = len({resolved.path or resolved.link.target for resolved in links.outgoing})
-        text = f"links {outgoing} │ backlinks {len(links.backlinks)}"
-        if not outgoing and not links.backlinks:
-            text = "no links"
-        self.query_one("#entry-links-line", Static).update(Content(text))
-        self.links_list.show_links(links)
 
     # Authors
 
@@ -414,8 +291,8 @@ class EntryView(Pane):
         await self._arrived.wait()
         links = self.links
         refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
-        ends = [(links.path_of(ref) if links else None, ref.heading) for ref in refs]
-        targets = [Target(path, heading) for path, heading in ends if path is not None]
+        ends = [(links.path_of(ref) if links else None, ref) for ref in refs]
+        targets = [Target(path, ref) for path, ref in ends if path is not None]
         if targets:
             self.app.push_screen(PreviewScreen(self._kb, targets), self._go_on)
         else:
@@ -469,32 +346,44 @@ class EntryView(Pane):
 
     # Links
 
-    def toggle_links(self) -> None:
-        """Unfold the links and go there, or fold them away."""
-        self.set_class(not self.has_class("-links"), "-links")
-        (self.links_list if self.has_class("-links") else self.body).focus()
+    def follow_link(self) -> None:
+        """Go where the line under the cursor leads; else choose among all links of the note."""
+        here = self.body.links_here() if self.body.has_cursor else []
+        if len(here) == 1:
+            self._follow(here[0])
+        else:
+            run_latest(self, "open", self._choose_link, here)
 
-    @on(LinksList.Closed)
-    def _fold_links(self, event: LinksList.Closed) -> None:
-        event.stop()
-        self.remove_class("-links")
-        self.body.focus()
+    def choose_link(self) -> None:
+        """Choose where to go: what the note links to, and what links to it."""
+        run_latest(self, "open", self._choose_link)
 
-    @on(LinksList.Chosen)
-    def _follow_chosen(self, event: LinksList.Chosen) -> None:
-        event.stop()
-        if event.path is None:
-            self.post_message(self.MissingLink(event.target))
+    async def _choose_link(self, among: Sequence[LinkRef] = ()) -> None:
+        from kbtui.tui.widgets.dialogs import PickDialog
+        from kbtui.tui.widgets.row_list import Choice
+
+        await self._arrived.wait()
+        links = self.links
+        ends = links.ends(among) if links is not None else []
+        if not ends:
+            tell(self, "No links. [[name]] in the text makes one.")
             return
-        self.remove_class("-links")
-        self.body.focus()
-        self.post_message(OpenEntry(event.path, event.line))
+        choices = [
+            Choice(label, detail, str(number)) for number, (label, detail, _) in enumerate(ends)
+        ]
+        number = await self.app.push_screen_wait(PickDialog(f"Links {len(ends):,}", choices))
+        if number is not None:
+            self._follow(ends[int(number)][2])
 
     @on(MarkdownView.LinkClicked)
-    def _follow(self, event: MarkdownView.LinkClicked) -> None:
+    def _follow_clicked(self, event: MarkdownView.LinkClicked) -> None:
         event.stop()
-        link = event.link
-        if link.kind == "web":
+        self._follow(event.link)
+
+    def _follow(self, link: LinkRef) -> None:
+        if link.kind == "file":
+            self.post_message(OpenEntry(link.target, int(link.heading) if link.heading else None))
+        elif link.kind == "web":
             self.post_message(self.WebLink(link.target))
         elif not link.target:
             self._go_to_heading(link)
@@ -525,22 +414,8 @@ class EntryView(Pane):
 
         return line_named(load_document(self._kb, path).text, heading)
 
-    def on_click(self, event: events.Click) -> None:
-        """Unfold the links where their line is clicked."""
-        if event.widget is not None and event.widget.id == "entry-links-line":
-            self.toggle_links()
-
 
 def _with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
     from kbtui.tui.notes.embeds import with_embeds
 
     return links if document.raw else with_embeds(kb, document, links)
-
-
-class _Item(NamedTuple):
-    arrow: str
-    title: str
-    detail: str
-    path: str | None
-    line: int | None
-    target: str

@@ -19,7 +19,8 @@ from textual.strip import Strip
 from kbtui.presentation.notes import OTHER, Named, Names
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.markdown.markdown_view import MarkdownView
+from kbtui.tui.markdown.source import Source
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told
 from kbtui.tui.notes.map_layout import Around, Drawing, Group, Mark, Spot, lay_out, step
 from kbtui.tui.terminal.background import run_latest
@@ -277,7 +278,6 @@ class MapScreen(Screen[OpenEntry]):
 
     async def _look_at(self, item: Item) -> None:
         from kbtui.tui.notes.documents import load_document
-        from kbtui.tui.notes.preview import source_of
 
         pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
         if isinstance(item, Group):
@@ -287,7 +287,7 @@ class MapScreen(Screen[OpenEntry]):
             return
         document = await asyncio.to_thread(load_document, self._kb, item.path)
         pane.label_with(signed(item), place=short_name(item.path))
-        text.show(source_of(document))
+        text.show(document.source())
 
     # Keys
 

@@ -26,6 +26,7 @@ from kbtui.tui.notes.entry_view import EntryView
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import NAME_PREFIX, short_name
 
@@ -268,8 +269,8 @@ class NotesPane(Vertical):
         event.stop()
         path = event.document.path
         if self.view is not None:
-            place = short_name(path)
-            self.view.label_with(clean_line(event.document.title), place=clean_line(place))
+            place = "" if path.startswith(NAME_PREFIX) else short_name(path)
+            self.view.label_with(signed(event.document.named), place=clean_line(place))
         self.panel.looked_at(path)
 
     @on(TreePanel.Chosen)
@@ -391,12 +392,12 @@ class NotesPane(Vertical):
             self.knowledge_tree.action_unfold()
 
     def action_open(self) -> None:
-        """Open what the cursor is on; in the entry, its links."""
+        """Open what the cursor is on; in the entry, where the line leads."""
         widget = self._pointed_list()
         if isinstance(widget, RowList):
             widget.action_select()
-        else:
-            self.action_backlinks()
+        elif self.view is not None:
+            self.view.follow_link()
 
     def action_back(self) -> None:
         """Return to the entry before."""
@@ -444,9 +445,9 @@ class NotesPane(Vertical):
     # Asking
 
     def action_backlinks(self) -> None:
-        """Unfold where the entry leads and what leads to it."""
+        """Choose among where the entry leads and what leads to it."""
         if self.view is not None and self.view.path is not None:
-            self.view.toggle_links()
+            self.view.choose_link()
 
     def action_map(self) -> None:
         """Show what is around the entry."""

@@ -11,36 +11,25 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from kbtui.text import clean_line
-from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
-from kbtui.workspace.layout import short_name
+from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.line_view import coloured
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.documents import Document
+    from kbtui.tui.markdown.syntax import LinkRef
 
 
 class Target(NamedTuple):
-    """Where a link leads: a file, and what of it is named behind ``#``."""
+    """Where a link leads: a file, and the link, which may name a part of it."""
 
     path: str
-    heading: str
-
-
-def source_of(document: Document) -> Source:
-    """A document as it is drawn where one only looks at it."""
-    return Source(
-        document.body or document.reason,
-        document.first_line,
-        document.raw,
-        properties=document.properties,
-        whole=document.kind != "entry",
-    )
+    link: LinkRef
 
 
 class PreviewScreen(Dialog[Message]):
@@ -88,13 +77,16 @@ class PreviewScreen(Dialog[Message]):
 
         document = await asyncio.to_thread(load_document, self._kb, target.path)
         self._line = None
-        if target.heading:
-            self._line = await asyncio.to_thread(line_named, document.text, target.heading)
+        if (part := target.link.heading) and target.link.kind == "file":
+            self._line = int(part)
+        elif part:
+            self._line = await asyncio.to_thread(line_named, document.text, part)
         among = f" {self._at + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
-        place = clean_line(short_name(target.path))
-        self.query_one(Vertical).border_title = Content(f"{place}{among}")
+        self.query_one(Vertical).border_title = coloured(
+            self, signed(document.named) + Content(among)
+        )
         reveal = (self._line, None) if self._line is not None else None
-        self.query_one(MarkdownView).show(source_of(document), reveal=reveal)
+        self.query_one(MarkdownView).show(document.source(), reveal=reveal)
 
     def action_scroll(self, by: int) -> None:
         """Scroll the text."""

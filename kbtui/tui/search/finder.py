@@ -12,7 +12,8 @@ from textual.content import Content, Span
 from textual.screen import Screen
 from textual.widgets import Input
 
-from kbtui.tui.markdown.markdown_view import MarkdownView, Source
+from kbtui.tui.markdown.markdown_view import MarkdownView
+from kbtui.tui.markdown.source import Source
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList

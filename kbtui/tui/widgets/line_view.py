@@ -66,6 +66,13 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
     return parse
 
 
+def coloured(widget: Widget, content: Content) -> Content:
+    """A text with its styles as `widget` has them now, for a border, which reads none itself."""
+    parse = style_parser(widget)
+    spans = [Span(start, end, parse(style)) for start, end, style in content.spans]
+    return Content(content.plain, spans, strip_control_codes=False)
+
+
 def _component(widget: Widget, name: str) -> Style:
     """The looks of a component class; Textual leaves an opaque ground out of a partial style."""
     style = widget.get_visual_style(name, partial=True)
@@ -160,8 +167,8 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def text_width(self) -> int:
-        """The cells that a line may take; room for scrollbar and gutter is always kept."""
-        taken = self.styles.scrollbar_size_vertical + self._gutter_width
+        """The cells that a line may take; room for gutter, a blank and scrollbar is always kept."""
+        taken = self.styles.scrollbar_size_vertical + 1 + self._gutter_width
         room = max(1, self.content_region.width - taken)
         return room if self.widest is None else min(room, self.widest)
 

@@ -7,7 +7,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.style import Style
 
-from kbtui.tui.widgets.line_view import steady
+from kbtui.tui.widgets.line_view import coloured, steady
 
 _ENDS = 6
 """Cells of an edge that no label may take: corners, and a piece of line at either side."""
@@ -65,10 +65,11 @@ class Pane(Vertical):
 
     def _edge(self, room: int) -> Content:
         """Name and remark with the line of the border between them."""
+        heading = coloured(self, self._heading)
         gap = room - self._remark.cell_length - 2
-        if not self._remark or gap < min(_LEAST_NAME, self._heading.cell_length) + 1:
-            return self._heading
-        name = self._heading.truncate(gap - 1, ellipsis=True)
+        if not self._remark or gap < min(_LEAST_NAME, heading.cell_length) + 1:
+            return heading
+        name = heading.truncate(gap - 1, ellipsis=True)
         color = self.styles.border_top[1]
         line = "─" * (gap - name.cell_length)
         return Content.assemble(name, " ", (line, Style(foreground=color)), " ", self._remark)

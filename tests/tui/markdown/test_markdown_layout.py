@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 
-from kbtui.tui.markdown.inline import Embed, Property
-from kbtui.tui.markdown.layout import column_widths, render_markdown, render_plain
+from kbtui.presentation.notes import Named, kind_of
+from kbtui.tui.markdown.layout import Rendered, column_widths, render, render_plain
+from kbtui.tui.markdown.source import Embed, Property, Source
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
+
+
+def render_markdown(
+    text: str, width: int, folds=MappingProxyType({}), wanted=None, **said
+) -> Rendered:
+    return render(Source(text, **said), width, folds, wanted)
 
 
 def shown(text: str, width: int = 40) -> list[str]:
@@ -55,7 +64,7 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
     rendered = render_markdown(
         "[[a|Alias]] [[b#Part]] [c](../c.md#x) https://x.y ![i](i.png)",
         80,
-        leads_to=lambda ref: None if ref.target == "b" else "",
+        leads_to=lambda ref: None if ref.target == "b" else Named("", ""),
     )
     assert [(ref.kind, ref.target, ref.heading) for ref in rendered.links] == [
         ("wiki", "a", ""),
@@ -84,7 +93,9 @@ def test_links_of_all_kinds_are_told_apart_and_those_to_nothing_look_different()
 )
 def test_a_link_that_says_only_a_path_is_shown_by_the_title(written: str, shown_as: str) -> None:
     rendered = render_markdown(
-        written, 80, leads_to=lambda ref: None if ref.target == "nobody" else "Mira Okafor"
+        written,
+        80,
+        leads_to=lambda ref: None if ref.target == "nobody" else Named("", "Mira Okafor"),
     )
     assert rendered.lines[0].content.plain == shown_as
 
@@ -194,18 +205,19 @@ def test_a_folded_callout_is_its_title_until_it_is_opened():
 
 
 def test_properties_are_chips_with_links_on_as_many_lines_as_they_need():
-    properties = [
+    properties = (
         Property("", ("topic",)),
         Property("", ("#a/b",)),
         Property("related", ("people/bob", "[[x#y|Xavier]]"), linked=True),
         Property("source", ("see [[Book]] at https://a.b/c?d=[red] now",)),
         Property("evil", ("\x1b[31m[bold]x\n  y",)),
-    ]
+        Property("", ("24 Nov",), quiet=True),
+    )
     rendered = render_markdown("Text\n", 50, first_line=9, properties=properties)
     assert [(line.text, line.source) for line in rendered.lines] == [
-        (" topic   #a/b   related: people/bob, Xavier ", 1),
-        (" source: see Book at https://a.b/c?d=[red] now ", 1),
-        (" evil: [31m[bold]x y ", 1),
+        (" topic   #a/b   related people/bob   Xavier ", 1),
+        (" source see Book at https://a.b/c?d=[red] now ", 1),
+        (" evil [31m[bold]x y   24 Nov ", 1),
         ("", 1),
         ("Text", 9),
     ]
@@ -215,10 +227,15 @@ def test_properties_are_chips_with_links_on_as_many_lines_as_they_need():
         ("wiki", "Book", ""),
         ("web", "https://a.b/c?d=[red]", ""),
     ]
-    assert all(
-        line.content.cell_length <= 12
-        for line in render_markdown("Text", 12, properties=properties).lines
-    )
+    narrow = render_markdown("Text", 12, properties=properties).lines
+    assert all(line.content.cell_length <= 12 for line in narrow)
+
+
+def test_a_property_that_names_an_entry_has_the_sign_of_its_kind():
+    owner = (Property("owner", ("people/alice",), linked=True),)
+    alice = Named("knowledge/people/alice.md", "Alice", kind_of("person"))
+    rendered = render_markdown("Text", 40, properties=owner, leads_to=lambda _ref: alice)
+    assert rendered.lines[0].text == " owner ● Alice "
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 
+_WRITTEN = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ]\d)")
 _NOW_SECONDS = 60
 _HOUR_SECONDS = 3600
 _WEEK_DAYS = 7
@@ -34,6 +36,15 @@ def day_said(day: date, today: date | None = None) -> str:
     today = today or datetime.now().astimezone().date()
     short = f"{day.day} {day:%b}"
     return short if day.year == today.year else f"{short} {day.year}"
+
+
+def written_said(text: str) -> str:
+    """A day, or a time on one, that is written in a file, as people say it; other text as it is."""
+    try:
+        found = _WRITTEN.match(text)
+        return day_said(date.fromisoformat(found[0])) if found else text
+    except ValueError:
+        return text
 
 
 def day_heading(day: date, today: date | None = None) -> str:

@@ -33,6 +33,7 @@ _RENAME_ALIKE = 0.5  # git's threshold
 _NAMING = re.compile(
     rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
+_HEAD = re.compile(rb"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _RENAME_PAIRS = 2_500
 _EMPTY = blob_id(b"")
 
@@ -75,7 +76,10 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One file's differences; a `binary` one has no hunks where its bytes are no text."""
+    """One file's differences; a `binary` one has no hunks where its bytes are no text.
+
+    `heads` are the lines of frontmatter that it begins with, before and after.
+    """
 
     path: str
     old_path: str | None
@@ -84,6 +88,7 @@ class FileDiff:
     old_blob: str | None
     new_blob: str | None
     binary: bool = False
+    heads: tuple[int, int] = (0, 0)
 
     @property
     def added(self) -> int:
@@ -129,7 +134,14 @@ def diff_file(
         old_blob=blob_of(old),
         new_blob=blob_of(new),
         binary=any(_is_binary(data) for data in (old, new)),
+        heads=(head_lines(old), head_lines(new)),
     )
+
+
+def head_lines(data: bytes | None) -> int:
+    """How many lines of frontmatter a text begins with, those around it included."""
+    head = _HEAD.match(data or b"")
+    return head[0].count(b"\n") if head is not None else 0
 
 
 def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:

@@ -48,7 +48,7 @@ def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[Writt
         except KbtuiError:  # purged, or of a history that isn't here
             continue
         wanted = [each for each in differences if each.path in change.paths]
-        found += [_written(history, each) for each in wanted if not each.path.endswith("INDEX.md")]
+        found += [_written(each) for each in wanted if not each.path.endswith("INDEX.md")]
     return tuple(found[:MAX_CARDS])
 
 
@@ -65,30 +65,17 @@ def undone_commits(history: History, commits: Collection[str]) -> set[str]:
     return undone & set(commits)
 
 
-def _written(history: History, difference: FileDiff) -> Written:
-    heads = {
-        "+": _head_lines(history, difference.new_blob),
-        "-": _head_lines(history, difference.old_blob),
-    }
+def _written(difference: FileDiff) -> Written:
+    old, new = difference.heads
     said = [
         (line.kind, text)
         for hunk in difference.hunks
         for line in hunk.lines
-        if line.kind != " " and (text := _said(line, heads[line.kind]))
+        if line.kind != " " and (text := _said(line, new if line.kind == "+" else old))
     ]
     return Written(
         difference.path, difference.kind, tuple(said[:MAX_LINES]), max(0, len(said) - MAX_LINES)
     )
-
-
-def _head_lines(history: History, blob: str | None) -> int:
-    """How many lines of a note are front matter."""
-    from kbtui.knowledge.format import frontmatter
-
-    if blob is None:
-        return 0
-    parts = frontmatter.split(history.read_blob(blob))
-    return (parts.opening + parts.head + parts.closing).count(b"\n")
 
 
 def _said(line: DiffLine, head_lines: int) -> str:

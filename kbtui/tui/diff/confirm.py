@@ -55,7 +55,8 @@ class ConfirmScreen(Dialog[str]):
         Binding("j,down", "scroll(1)", "Down", show=False),
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("n", "hunk(1)", "Next place", show=False),
-        Binding("p", "hunk(-1)", "Place before", show=False),
+        Binding("N", "hunk(-1)", "Place before", show=False),
+        Binding("p", "raw", "As a patch", show=False),
     ]
 
     def __init__(
@@ -100,6 +101,11 @@ class ConfirmScreen(Dialog[str]):
         """Go to another changed place."""
         for view in self.query(DiffView):
             view.go_to_hunk(by)
+
+    def action_raw(self) -> None:
+        """Show the difference as the files have it, or as people read it again."""
+        for view in self.query(DiffView):
+            view.toggle_raw()
 
     def action_answer(self, key: str) -> None:
         """Take a choice."""

@@ -13,8 +13,9 @@ from textual.message import Message
 from textual.screen import Screen
 
 from kbtui.presentation.notes import Names
+from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.line_view import Line, LineView
+from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
     from textual import events
@@ -27,13 +28,15 @@ _DRAWING_SECONDS = 0.25
 """Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
 
 
-class DiffView(LineView):
-    """Unified, or side by side where there is room or somebody asks for it."""
+class DiffView(MarkdownLines):
+    """Unified, or side by side where there is room or somebody asks for it.
+
+    As people read it, or as a patch has it: with the signs of the file and the numbers of lines.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "diff--file", "diff--name", "diff--hunk", "diff--added", "diff--removed", "diff--number",
-        "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus", "diff--muted",
-        "diff--heading", "diff--key", "diff--mark", "diff--code", "diff--link", "diff--tag",
+        "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus",
     }  # fmt: skip
     DEFAULT_CSS = """
     DiffView {
@@ -47,13 +50,6 @@ class DiffView(LineView):
         & > .diff--number { color: $foreground 35%; }
         & > .diff--plus { color: $text-success; text-style: bold; }
         & > .diff--minus { color: $text-error; text-style: bold; }
-        & > .diff--muted { color: $text-muted; }
-        & > .diff--heading { text-style: bold; }
-        & > .diff--key { color: $text-primary; }
-        & > .diff--mark { color: $foreground 50%; }
-        & > .diff--code { color: $text-secondary; }
-        & > .diff--link { color: $text-accent; }
-        & > .diff--tag { color: $text-primary; }
     }
     """
 
@@ -70,6 +66,7 @@ class DiffView(LineView):
         self.names = Names()
         self._laid_out_for = (0, False)
         self._asked: bool | None = None
+        self._raw = False
 
     def show(self, diffs: Sequence[FileDiff], *, keep: bool = False, note: str = "") -> None:
         """Show differences from their beginning, or from where the view stands with `keep`."""
@@ -82,7 +79,7 @@ class DiffView(LineView):
         self._diffs = self._drawn = ()
         self._hunks = []
         self.workers.cancel_node(self)
-        self.show_lines([Line(Content.styled(f" {text}", ".diff--muted"))], top=0)
+        self.show_lines([Line(Content.styled(f" {text}", ".md--muted"))], top=0)
 
     @property
     def side_by_side(self) -> bool:
@@ -94,6 +91,11 @@ class DiffView(LineView):
     def toggle_side_by_side(self) -> None:
         """Change the way of showing, for as long as the view lives."""
         self._asked = not self.side_by_side
+        self._lay_out(keep=True)
+
+    def toggle_raw(self) -> None:
+        """Show it as the files have it, or as people read it again."""
+        self._raw = not self._raw
         self._lay_out(keep=True)
 
     def _lay_out(self, *, keep: bool) -> None:
@@ -127,13 +129,13 @@ class DiffView(LineView):
         self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
     ) -> Iterator[DiffLayout]:
         """Lay the differences out; the work is done by whoever asks for the next part."""
-        from kbtui.tui.diff.lines import lay_out, lay_out_parts
+        from kbtui.tui.diff.lines import DiffLayout, lay_out, lay_out_parts
 
-        names, note = self.names, self._note
-        if at_once:
-            yield lay_out(diffs, width, side_by_side=beside, note=note, names=names)
-        else:
-            yield from lay_out_parts(diffs, width, side_by_side=beside, note=note, names=names)
+        work = lay_out if at_once else lay_out_parts
+        found = work(
+            diffs, width, side_by_side=beside, raw=self._raw, note=self._note, names=self.names
+        )
+        yield from (found,) if isinstance(found, DiffLayout) else found
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out for the new width."""
@@ -234,6 +236,10 @@ class ListAndDiff(Screen[None]):
     def action_side_by_side(self) -> None:
         """Show before and after beside each other, or one below the other."""
         self.diff.toggle_side_by_side()
+
+    def action_raw(self) -> None:
+        """Show what changed as the files have it, or as people read it again."""
+        self.diff.toggle_raw()
 
     def action_back(self) -> None:
         """Return to the list, or close the screen."""

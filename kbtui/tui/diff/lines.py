@@ -6,7 +6,7 @@ Plain functions that run in any thread.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -14,12 +14,13 @@ from typing import NamedTuple
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
-from kbtui.presentation.notes import Names
+from kbtui.presentation.moments import written_said
+from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line
+from kbtui.tui.markdown.inline import Links, line_as_read
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
-
-_Words = Sequence[tuple[int, int]]
+from kbtui.workspace.layout import ENTRIES
 
 SIDE_BY_SIDE_COLUMNS = 120
 """Columns from which on before and after stand beside each other by themselves."""
@@ -57,12 +58,14 @@ def lay_out(
     width: int,
     *,
     side_by_side: bool,
+    raw: bool = False,
     note: str = "",
     names: Names | None = None,
 ) -> DiffLayout:
     """Lay out the differences of files, one below the other, and a note at the end."""
     layout = DiffLayout()
-    for part in lay_out_parts(diffs, width, side_by_side=side_by_side, note=note, names=names):
+    parts = lay_out_parts(diffs, width, side_by_side=side_by_side, raw=raw, note=note, names=names)
+    for part in parts:
         layout.lines += part.lines
         layout.hunks += part.hunks
     return layout
@@ -73,12 +76,15 @@ def lay_out_parts(
     width: int,
     *,
     side_by_side: bool,
+    raw: bool = False,
     note: str = "",
     names: Names | None = None,
 ) -> Iterator[DiffLayout]:
     """Do it in parts, of which the first is there soon; hunks are counted from the very top."""
     part, above, size = DiffLayout(), 0, _FIRST_LINES
-    blocks = _blocks(diffs, width, side_by_side=side_by_side, names=names or Names())
+    names = names or Names()
+    columns = two_columns if side_by_side else one_column
+    blocks = _blocks(diffs, names, lambda texts: columns(texts, width), raw=raw)
     for each in _flow(blocks, note):
         if isinstance(each, _Begin):
             part.hunks.append(HunkPlace(above + len(part.lines), each.path, each.number))
@@ -99,7 +105,7 @@ def _flow(
     for begin, lines in blocks:
         if count > MAX_LINES:
             rest = "… the rest is too long to be shown here"
-            yield Line(Content.styled(rest, ".diff--muted"))
+            yield Line(Content.styled(rest, ".md--muted"))
             break
         if begin is not None:
             yield begin
@@ -108,23 +114,27 @@ def _flow(
             yield line
     if note:
         yield Line(Content())
-        yield Line(Content.styled(f" {note}", ".diff--muted"))
+        yield Line(Content.styled(f" {note}", ".md--muted"))
 
 
 def _blocks(
-    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, names: Names
+    diffs: Sequence[FileDiff],
+    names: Names,
+    columns: Callable[[_Texts], Iterator[Line]],
+    *,
+    raw: bool,
 ) -> Iterator[tuple[_Begin | None, Iterable[Line]]]:
     """Each file's head, and each of its hunks."""
-    columns = two_columns if side_by_side else one_column
     for index, diff in enumerate(diffs):
         head = [Line(Content())] if index else []
         head.append(_file_line(diff, names))
         if not diff.hunks:
-            head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".diff--muted")))
+            head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".md--muted")))
         yield None, head
         for number, hunk in enumerate(diff.hunks):
             title = Line(Content.styled(f" {clean_line(hunk.place)}", ".diff--hunk"))
-            yield _Begin(diff.path, number), chain([title], columns(hunk, diff.path, width))
+            texts = _Texts(hunk, diff, names, raw=raw)
+            yield _Begin(diff.path, number), chain([title], columns(texts))
 
 
 def _file_line(diff: FileDiff, names: Names) -> Line:
@@ -134,7 +144,7 @@ def _file_line(diff: FileDiff, names: Names) -> Line:
     if diff.old_path and diff.old_path != diff.path:
         kind = f"was {names[diff.old_path].title}"
     if kind:
-        parts.append((f" {kind} ", ".diff--muted"))
+        parts.append((f" {kind} ", ".md--muted"))
     if diff.added:
         parts.append((f" +{diff.added}", ".diff--plus"))
     if diff.removed:
@@ -152,11 +162,12 @@ def _why_empty(diff: FileDiff) -> str:
     return "only its name changed" if diff.kind == "renamed" else "no lines"
 
 
-_SIGN_STYLES = {" ": ".diff--muted", "+": ".diff--plus", "-": ".diff--minus"}
-_FILLS = {" ": "", "+": "diff--added", "-": "diff--removed"}
-_WORDS = {"+": ".diff--added-word", "-": ".diff--removed-word"}
+_SIGN_STYLES = {" ": ".md--muted", "+": ".diff--plus", "-": ".diff--minus", "~": ".md--muted"}
+_FILLS = {" ": "", "+": "diff--added", "-": "diff--removed", "~": ""}
+_WORDS = (".diff--removed-word", ".diff--added-word")
 _HEADING = re.compile(r"#{1,6}\s.*")
 _MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?|>\s?|---+\s*$")
+_PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+")
 _KEY = re.compile(r"[^\s#\-][^:]*:(?=\s|$)")
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)|(?P<link>!?\[\[[^\]]+\]\]|\[[^\]]*\]\([^)\s]+\)|<https?://[^>\s]+>)"
@@ -164,72 +175,155 @@ _INLINE = re.compile(
 )
 
 
-def one_column(hunk: Hunk, path: str, width: int) -> Iterator[Line]:
-    """A hunk in unified form, with the numbers of both sides."""
-    texts = _Texts(hunk, path)
-    digits = _digits(hunk)
-    room = max(8, width - 2 * digits - 4)
-    for index, line in enumerate(hunk.lines):
-        numbers = f"{line.old or '':>{digits}} {line.new or '':>{digits}} "
-        parts = _wrapped(texts.content(index), room)
-        for joined, content in enumerate(_behind_gutter(numbers, line.kind, parts)):
-            yield Line(content, 0, _FILLS[line.kind], joined > 0)
+def one_column(texts: _Texts, width: int) -> Iterator[Line]:
+    """A hunk in unified form; a property that was changed is one line."""
+    digits = _digits(texts.hunk)
+    for index, line in enumerate(texts.hunk.lines):
+        kind, content = texts.merged(index)
+        if content is None:
+            continue
+        numbers = f"{line.old or '':>{digits}} {line.new or '':>{digits}} " if texts.raw else " "
+        parts = _wrapped(content, max(8, width - len(numbers) - 2))
+        for joined, part in enumerate(_behind_gutter(numbers, kind, parts)):
+            yield Line(part, 0, _FILLS[kind], joined > 0)
 
 
-def two_columns(hunk: Hunk, path: str, width: int) -> Iterator[Line]:
+def two_columns(texts: _Texts, width: int) -> Iterator[Line]:
     """A hunk with what was before on the left, and what came of it on the right."""
-    texts = _Texts(hunk, path)
+    lines = texts.hunk.lines
     half = (width - 1) // 2
-    digits = _digits(hunk)
+    digits = _digits(texts.hunk)
     blank = Content(" " * half)
 
     def column(index: int | None, number: int | None) -> list[Content]:
-        if index is None:
-            return [blank]
-        return _half(
-            texts.content(index), hunk.lines[index].kind, f"{number or '':>{digits}} ", half
-        )
+        content = None if index is None else texts.content(index)
+        if index is None or content is None:
+            return []
+        gutter = f"{number or '':>{digits}} " if texts.raw else " "
+        return _half(content, lines[index].kind, gutter, half)
 
-    for old, new in _rows(hunk.lines):
-        left = column(old, hunk.lines[old].old if old is not None else None)
-        right = column(new, hunk.lines[new].new if new is not None else None)
+    for old, new in _rows(lines):
+        left = column(old, lines[old].old if old is not None else None)
+        right = column(new, lines[new].new if new is not None else None)
         for one, other in zip_longest(left, right, fillvalue=blank):
             yield Line(_beside(one, other))
 
 
 class _Texts:
-    """The lines of a hunk with their colours, and the words marked in which two of them differ."""
+    """The lines of a hunk, and the words marked in which two of them differ.
 
-    def __init__(self, hunk: Hunk, path: str) -> None:
+    As people read them, or `raw`: as they stand in the file, with their numbers.
+    """
+
+    def __init__(self, hunk: Hunk, diff: FileDiff, names: Names, *, raw: bool) -> None:
+        self.hunk = hunk
+        self.raw = raw
         self._lines = hunk.lines
-        self._coloured = _is_markdown(path)
-        self._front = _front_lines(hunk.lines) if self._coloured else set()
+        self._coloured = _is_markdown(diff.path)
+        self._names = names
+        self._links = Links(lambda _ref: Named("", ""))
+        old, new = diff.heads if self._coloured else (0, 0)
+        self._front = {
+            index
+            for index, line in enumerate(self._lines)
+            if (line.old or old + 1) <= old or (line.new or new + 1) <= new
+        }
         self._partners: dict[int, int] = {}
-        self._words: dict[int, _Words] = {}
-        for minus, plus in _replaced(hunk.lines):
+        self._marks: dict[int, tuple[bool, tuple[tuple[int, int], ...]]] = {}
+        front = self._properties()
+        by_place = (pair for pair in _replaced(self._lines) if not self._front & {*pair})
+        for minus, plus in [*front, *by_place]:
             self._partners[minus], self._partners[plus] = plus, minus
 
-    def content(self, index: int) -> Content:
-        """One of the lines; each is asked for once."""
-        line = self._lines[index]
-        text = _plain(line)
-        spans = _colours_of(text, front=index in self._front) if self._coloured else []
-        spans += [Span(*place, _WORDS[line.kind]) for place in self._changed_words(index)]
-        content = Content(text, spans, strip_control_codes=False)
-        if not line.newline:
-            content += Content.styled("  (no line end)", ".diff--muted")
-        return content
+    def _properties(self) -> Iterator[tuple[int, int]]:
+        """The lines of a property before and after."""
+        before: dict[str, int] = {}
+        for index in sorted(self._front):
+            line = self._lines[index]
+            key = _KEY.match(line.text)
+            if key is not None and line.kind == "-":
+                before[key[0]] = index
+            elif key is not None and line.kind == "+" and key[0] in before:
+                yield before.pop(key[0]), index
 
-    def _changed_words(self, index: int) -> _Words:
-        """Where a line differs from the one that it replaces, or that replaces it."""
+    def content(self, index: int) -> Content | None:
+        """One of the lines; None for one that says nothing to people."""
         partner = self._partners.get(index)
         if partner is None:
-            return ()
-        if index not in self._words:
-            old, new = min(index, partner), max(index, partner)
-            found = emphasize(_plain(self._lines[old]), _plain(self._lines[new]))
-            self._words[old], self._words[new] = found
-        return self._words.pop(index)
+            return self._said(index)
+        if index not in self._marks:
+            self._mark(*sorted((index, partner)))
+        as_read, places = self._marks.pop(index)
+        content = self._said(index) if as_read else self._written(index)
+        style = _WORDS[index > partner]
+        return content and content.add_spans([Span(*place, style) for place in places])
+
+    def merged(self, index: int) -> tuple[str, Content | None]:
+        """A line and its sign, where both values of a property are said in one."""
+        line, partner = self._lines[index], self._partners.get(index)
+        if self.raw or partner is None or index not in self._front:
+            return line.kind, self.content(index)
+        if line.kind == "-":
+            return line.kind, None
+        key = _KEY.match(line.text)
+        name = key[0] if key is not None else ""
+        old, new = self._value(partner, len(name)), self._value(index, len(name))
+        return "~", Content.assemble(
+            (name.rstrip(": "), ".md--muted"),
+            "  ",
+            (old, ".diff--removed-word"),
+            (" → ", ".md--muted"),
+            (new, ".diff--added-word"),
+        )
+
+    def _mark(self, old: int, new: int) -> None:
+        """Find the words in which two lines differ; where only signs do, these are shown."""
+        before, after = self._said(old), self._said(new)
+        as_read = before is not None and after is not None and before.plain != after.plain
+        if before is None or after is None or not as_read:
+            before, after = self._written(old), self._written(new)
+        # Plain tuples: of a long difference thousands wait until the other side is drawn.
+        for index, places in zip((old, new), emphasize(before.plain, after.plain), strict=True):
+            self._marks[index] = as_read, tuple(places)
+
+    def _said(self, index: int) -> Content | None:
+        if self.raw or not self._coloured:
+            return self._written(index)
+        text = _plain(self._lines[index])
+        if index in self._front:
+            return self._property(index, text)
+        said = line_as_read(text, self._links)
+        return said if said.plain.strip() or not text.strip() else self._written(index)
+
+    def _property(self, index: int, text: str) -> Content | None:
+        if text.rstrip() in {"---", "...", ""}:
+            return None
+        key = _KEY.match(text)
+        if key is None:
+            return Content(f"  {self._value(index, 0)}")
+        name = key[0].rstrip(": ")
+        return Content.assemble((name, ".md--muted"), "  ", self._value(index, key.end()))
+
+    def _value(self, index: int, start: int) -> str:
+        """The value of a property as people say it, without YAML's signs; notes by their titles."""
+        text = _plain(self._lines[index])[start:].strip()
+        is_list = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
+        values = text[1:-1].split(",") if is_list else [text.removeprefix("- ")]
+        return ", ".join(self._value_said(each.strip().strip("\"'")) for each in values)
+
+    def _value_said(self, value: str) -> str:
+        path = f"{ENTRIES}{value}.md"
+        is_path = _PATH.fullmatch(value) is not None
+        return self._names[path].title if is_path else written_said(value)
+
+    def _written(self, index: int) -> Content:
+        """A line as it stands in the file."""
+        text = _plain(self._lines[index])
+        spans = _colours_of(text, front=index in self._front) if self._coloured else []
+        content = Content(text, spans, strip_control_codes=False)
+        if not self._lines[index].newline:
+            content += Content.styled("  (no line end)", ".md--muted")
+        return content
 
 
 def _plain(line: DiffLine) -> str:
@@ -316,7 +410,7 @@ def _filled(line: Content, fill: str, width: int) -> Content:
 
 def _beside(left: Content, right: Content) -> Content:
     at = len(left.plain)
-    return _shifted(f"{left.plain}│", [*left.spans, Span(at, at + 1, ".diff--muted")], right)
+    return _shifted(f"{left.plain}│", [*left.spans, Span(at, at + 1, ".md--muted")], right)
 
 
 # Markdown: a line of a difference stands alone, so only what it shows by itself is coloured.
@@ -327,33 +421,20 @@ def _is_markdown(path: str) -> bool:
     return path.lower().endswith((".md", ".markdown"))
 
 
-def _front_lines(lines: Iterable[DiffLine]) -> set[int]:
-    """The places in a file's first hunk that belong to its frontmatter."""
-    found: set[int] = set()
-    for index, line in enumerate(lines):
-        number = line.new or line.old or 0
-        if not found and (number != 1 or line.text.rstrip() != "---"):
-            return found
-        found.add(index)
-        if number > 1 and line.kind != "-" and line.text.rstrip() in {"---", "..."}:
-            return found
-    return found
-
-
 def _colours_of(text: str, *, front: bool) -> list[Span]:
     """The coloured parts of one line."""
     if front:
         match = _KEY.match(text)
-        return [Span(0, match.end(), ".diff--key")] if match else []
+        return [Span(0, match.end(), ".md--h3")] if match else []
     if _HEADING.match(text):
-        return [Span(0, len(text), ".diff--heading")]
+        return [Span(0, len(text), ".md--strong")]
     return list(_spans(text))
 
 
 def _spans(text: str) -> Iterator[Span]:
     mark = _MARK.match(text)
     if mark:
-        yield Span(0, mark.end(), ".diff--mark")
+        yield Span(0, mark.end(), ".md--muted")
     if "`" in text or "[" in text or "#" in text or "<" in text:
         for match in _INLINE.finditer(text):
-            yield Span(match.start(), match.end(), f".diff--{match.lastgroup}")
+            yield Span(match.start(), match.end(), f".md--{match.lastgroup}")

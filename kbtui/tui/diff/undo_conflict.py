@@ -161,7 +161,7 @@ class UndoConflictScreen(Dialog[Decided]):
             Content.assemble(
                 ("▸ " if here else "  ", ".diff--name"),
                 (place, ".diff--name"),
-                (f"  {_KINDS[conflict.kind]}", ".diff--muted"),
+                (f"  {_KINDS[conflict.kind]}", ".md--muted"),
             ),
             fill="diff--file",
         )
@@ -247,11 +247,11 @@ class UndoConflictScreen(Dialog[Decided]):
 
 def _side(title: str, text: str, sign: str, *, chosen: bool) -> Iterator[Line]:
     fill = "diff--added" if sign == "+" else "diff--removed"
-    mark, style = ("● ", ".diff--name") if chosen else ("○ ", ".diff--muted")
+    mark, style = ("● ", ".diff--name") if chosen else ("○ ", ".md--muted")
     yield Line(Content.styled(f"  {mark}{title}", style))
     shown = clean(text).rstrip("\n").split("\n") if text else ["(nothing)"]
     for part in shown[:_SIDE_LINES]:
         for index, piece in enumerate(Content(part.expandtabs(4)).wrap(_SIDE_COLUMNS)):
             yield Line(Content(f"  {sign if not index else ' '} ") + piece, 0, fill)
     if len(shown) > _SIDE_LINES:
-        yield Line(Content.styled(f"    … {len(shown) - _SIDE_LINES} more lines", ".diff--muted"))
+        yield Line(Content.styled(f"    … {len(shown) - _SIDE_LINES} more lines", ".md--muted"))

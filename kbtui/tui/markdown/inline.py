@@ -12,7 +12,7 @@ from textual.style import Style
 
 from kbtui.presentation.notes import Named
 from kbtui.text import clean, clean_line, slugify
-from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, ref_of
+from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
 from kbtui.tui.widgets.kinds import KIND_STYLE
 
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
@@ -20,6 +20,39 @@ _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
 
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+
+
+_BEGINS = re.compile(
+    r"(?P<indent>\s*)(?:(?P<heading>#{1,6})\s+|(?:[-*+]|(?P<number>\d{1,9}[.)]))\s+"
+    r"(?:\[(?P<task>[ xX])\]\s+)?|(?P<quote>(?:>\s?)+))"
+)
+_IS_MARKED = re.compile(r"[*_`\[<=~!\\&#]|://|www\.")
+
+
+def line_as_read(text: str, links: Links) -> Content:
+    """One line of Markdown as it reads by itself, without knowing what stands around it."""
+    if text.lstrip().startswith(("```", "~~~", "|", "    ")):
+        return Content.styled(text, ".md--muted")
+    begins = _BEGINS.match(text)
+    lead = Content()
+    if begins is not None:
+        text = text[begins.end() :]
+        indent = begins["indent"]
+        if begins["task"]:
+            done = begins["task"] != " "
+            lead = Content.styled(
+                f"{indent}{'☑' if done else '☐'} ", ".md--done" if done else ".md--bullet"
+            )
+        elif begins["quote"]:
+            lead = Content.styled(f"{indent}▌ ", ".md--quote-bar")
+        elif not begins["heading"]:
+            lead = Content.styled(f"{indent}{begins['number'] or '•'} ", ".md--bullet")
+    body = Content(text, strip_control_codes=False)
+    if _IS_MARKED.search(text):
+        body = InlineBuilder(links).walk(parse_line(text)).content()
+    if begins is not None and begins["heading"]:
+        body = body.stylize_before(f".md--h{min(4, len(begins['heading']))}")
+    return lead + body
 
 
 @dataclass(slots=True)

@@ -105,6 +105,11 @@ def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
     return SyntaxTreeNode(_parser(whole=whole).parse(text))
 
 
+def parse_line(text: str) -> list[SyntaxTreeNode]:
+    """Parse one line of running text."""
+    return SyntaxTreeNode(_parser(whole=False).parseInline(text)).children[0].children
+
+
 def without_hidden(text: str) -> str:
     """A text without its comments and block ids; each line stays where it is."""
     if not _HIDING.search(text) and "^" not in text:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
 from kbtui.knowledge.format.tasks import Task, task_at, ticked
 from kbtui.presentation import notes
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import without_markup
@@ -38,7 +37,6 @@ _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
 _CHANGED = ("updated", "modified")
 _SAID_AS = {"aliases": "also called", "alias": "also called"}
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
@@ -288,7 +286,7 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
     parts: list[str] = []
     title = None
     for each in lines:
-        above = _day(each.when) or names[each.path].title
+        above = written_said(each.when) or names[each.path].title
         if above != title:
             parts.append(f"\n##### {above}\n")
             title = above
@@ -361,29 +359,21 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
     from kbtui.tui.markdown.source import Property
 
     written = entry.frontmatter
-    changed = next((key for key in (*_CHANGED, "created") if _day(written.get(key))), "")
+    keys = (*_CHANGED, "created")
+    changed = next((key for key in keys if frontmatter.word(written, key)), "")
     elsewhere = _SHOWN_ELSEWHERE | {changed} | ({"created"} if changed else set())
     found = [Property("", (kind,))] if (kind := frontmatter.word(written, "type")) else []
     if entry.private:
         found.append(Property("private", ("local models only",)))
     for key, value in written.items():
-        values = tuple(_day(each) or each for each in _values(value))
+        values = tuple(map(written_said, _values(value)))
         if values and key not in elsewhere:
             name = _SAID_AS.get(key, key)
             found.append(Property(name, values[:_MOST_VALUES], linked=key == "related"))
     found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
     if changed:
-        found.append(Property("", (_day(written[changed]),), quiet=True))
+        found.append(Property("", (written_said(frontmatter.word(written, changed)),), quiet=True))
     return tuple(found[:_MOST_PROPERTIES])
-
-
-def _day(value: object) -> str:
-    """A day, or a time on one, as people say it; empty for what is none."""
-    try:
-        found = _DAY.match(value) if isinstance(value, str) else None
-        return day_said(date.fromisoformat(found[0])) if found else ""
-    except ValueError:
-        return ""
 
 
 def _values(value: object) -> Iterator[str]:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import gc
+from datetime import date
 
 from textual.app import App
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import diff_file
+from kbtui.presentation.moments import day_said
 from kbtui.tui.diff import lines as diff_lines
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import lay_out, lay_out_parts
@@ -21,8 +23,8 @@ def plain(layout) -> list[str]:
     return [line.content.plain.rstrip() for line in layout.lines]
 
 
-def test_a_unified_difference_has_both_line_numbers_and_signs():
-    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nc\n")], 80, side_by_side=False)
+def test_a_patch_has_both_line_numbers_and_signs():
+    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nc\n")], 80, side_by_side=False, raw=True)
     assert plain(layout) == [
         " ○ X  +1 -1",
         " line 1",
@@ -34,8 +36,79 @@ def test_a_unified_difference_has_both_line_numbers_and_signs():
     assert [line.fill for line in layout.lines[3:5]] == ["diff--removed", "diff--added"]
 
 
+NOTE = """---
+type: person
+updated: 2026-11-03
+tags: [a, "b"]
+related: [projects/kestrel]
+---
+# Alice
+
+- likes `tea` and [[people/bob|Bob]]
+- plain *words*
+"""
+
+
+def marked(layout) -> list[str]:
+    return [
+        line.text[span.start : span.end]
+        for line in layout.lines
+        for span in line.content.spans
+        if "-word" in str(span.style)
+    ]
+
+
+def test_a_difference_is_shown_as_people_read_it():
+    new = (
+        NOTE.replace("updated: 2026-11-03", "owner: Mira Okafor\nupdated: 2026-11-24")
+        .replace('"b"]', "b, c]")
+        .replace("[projects/kestrel]", "[projects/kestrel, topics/time-series]")
+        .replace("likes", "loves")
+    )
+    layout = lay_out([diff_of(NOTE, new)], 80, side_by_side=False)
+    assert plain(layout) == [
+        " ○ X  +5 -4",
+        " line 1",
+        "   type  person",
+        " + owner  Mira Okafor",
+        f" ~ updated  {day_said(date(2026, 11, 3))} → {day_said(date(2026, 11, 24))}",
+        " ~ tags  a, b → a, b, c",
+        " ~ related  Kestrel → Kestrel, Time series",
+        "   Alice",
+        "",
+        " - • likes tea and Bob",
+        " + • loves tea and Bob",
+        "   • plain words",
+    ]
+    assert marked(layout)[-2:] == ["likes", "loves"]
+
+
+def test_a_property_in_the_middle_of_long_frontmatter_is_known_as_one():
+    fields = "".join(f"field{n}: {n}\n" for n in range(30))
+    old = f"---\n{fields}---\ntext\n"
+    layout = lay_out([diff_of(old, old.replace("d20: 20", "d20: x"))], 80, side_by_side=False)
+    assert " ~ field20  20 → x" in plain(layout)
+
+
+def test_where_only_the_signs_of_markdown_differ_they_are_shown():
+    layout = lay_out([diff_of("a *b*\n", "a _b_\n")], 80, side_by_side=False)
+    assert plain(layout)[2:] == [" - a *b*", " + a _b_"]
+
+
+async def test_p_shows_the_patch_and_the_reading_again():
+    app = DiffApp()
+    async with app.run_test(size=(80, 20)) as pilot:
+        view = app.query_one(DiffView)
+        view.show([diff_of("**a**\n", "**b**\n")])
+        await until(pilot, lambda: " + b" in text_of(view))
+        view.toggle_raw()
+        await until(pilot, lambda: "1 + **b**" in text_of(view))
+        view.toggle_raw()
+        await until(pilot, lambda: "**" not in text_of(view))
+
+
 def test_beside_each_other_what_replaced_a_line_stands_in_its_row():
-    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nnew\nc\n")], 41, side_by_side=True)
+    layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nnew\nc\n")], 41, side_by_side=True, raw=True)
     assert plain(layout)[2:] == [
         "  1   a             │  1   a",
         "  2 - b             │  2 + B",
@@ -46,13 +119,7 @@ def test_beside_each_other_what_replaced_a_line_stands_in_its_row():
 
 def test_only_the_words_that_changed_are_emphasized():
     layout = lay_out([diff_of("the quick fox\n", "the slow fox\n")], 80, side_by_side=False)
-    marked = [
-        line.content.plain[span.start : span.end]
-        for line in layout.lines
-        for span in line.content.spans
-        if "word" in str(span.style)
-    ]
-    assert marked == ["quick", "slow"]
+    assert marked(layout) == ["quick", "slow"]
 
 
 def test_long_lines_are_wrapped_inside_their_column():
@@ -106,7 +173,7 @@ def test_markdown_and_frontmatter_are_coloured_and_other_files_are_not():
     new = old.replace("person", "topic").replace("text\n", "texts\n")
 
     def styled(path: str) -> dict[str, str]:
-        layout = lay_out([diff_of(old, new, path)], 80, side_by_side=False)
+        layout = lay_out([diff_of(old, new, path)], 80, side_by_side=False, raw=True)
         return {
             line.content.plain[span.start : span.end].strip(): str(span.style)
             for line in layout.lines
@@ -115,11 +182,11 @@ def test_markdown_and_frontmatter_are_coloured_and_other_files_are_not():
 
     styles = styled("knowledge/people/alice.md")
     expected = {
-        "type:": "key", "# Alice": "heading", "-": "mark", "`tea`": "code", "[[bob]]": "link",
+        "type:": "h3", "# Alice": "strong", "-": "muted", "`tea`": "code", "[[bob]]": "link",
         "#team": "tag",
     }  # fmt: skip
     for text, style in expected.items():
-        assert styles[text] in {f".diff--{style}", ".diff--minus"}, text
+        assert styles[text] in {f".md--{style}", ".diff--minus"}, text
     assert "plain:" not in styles, "a key is one only in the frontmatter"
     assert "# Alice" not in styled("notes.txt")
 
@@ -157,8 +224,8 @@ async def test_five_thousand_lines_are_scrolled_by_drawing_only_what_is_seen(mon
 async def test_the_beginning_of_a_long_difference_is_there_before_its_end(monkeypatch):
     door, one_column = Door(), diff_lines.one_column
 
-    def slow_column(hunk, path, width):
-        for number, line in enumerate(one_column(hunk, path, width)):
+    def slow_column(texts, width):
+        for number, line in enumerate(one_column(texts, width)):
             if number == 1_000:
                 door.wait()
             yield line
@@ -173,7 +240,7 @@ async def test_the_beginning_of_a_long_difference_is_there_before_its_end(monkey
         assert view.hunk_count == 1
         door.open()
         await until(pilot, lambda: view.hunk_count == 2)
-        assert view.lines[-1].text.split() == ["1", "+", "d"]
+        assert view.lines[-1].text.split() == ["+", "d"]
         view.go_to_hunk(1)
         await until(pilot, lambda: "Last" in text_of(view))
 

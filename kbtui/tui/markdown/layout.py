@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.highlight import highlight
 
@@ -37,6 +38,8 @@ _BREAKS = frozenset({"softbreak", "hardbreak"})
 _UNSEEN = _BREAKS | {"nothing"}
 _BULLETS = "•◦▪"
 MIN_COLUMN = 4
+_LONGEST_KEPT = 14
+"""Cells of a word up to which a column of a table has room for it in one piece."""
 _GAP = "  "
 MAX_COLOURED = 40_000
 """Characters of one block up to which it is coloured; Pygments takes about 1 µs for each."""
@@ -443,28 +446,52 @@ def code_lines(code: str, language: str) -> list[Content]:
     return highlight(code, language=language).split("\n", allow_blank=True)
 
 
-def column_widths(natural: Sequence[int], room: int) -> list[int]:
-    """Shrink the widest columns until all fit into `room` (gaps not counted)."""
-    widths = [max(1, width) for width in natural]
+def column_widths(natural: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
+    """Shrink the widest columns until all fit into `room` (without gaps), none below `least`."""
+    widths = [max(1, min(width, room)) for width in natural]
     while sum(widths) > room:
-        widest = max(widths)
-        if widest <= MIN_COLUMN:
+        shrinkable = [at for at, width in enumerate(widths) if width > least[at]]
+        if not shrinkable:
             break
-        at = widths.index(widest)
-        rest = [width for width in widths if width < widest]
-        step = widest - max(rest, default=MIN_COLUMN)
-        excess = -(-(sum(widths) - room) // widths.count(widest))
-        widths[at] = max(MIN_COLUMN, widest - max(1, min(step, excess)))
+        widths[max(shrinkable, key=widths.__getitem__)] -= 1
     return widths
+
+
+def _longest_word(cell: Content) -> int:
+    words = [cell_len(word) for word in cell.plain.split()]
+    return min(_LONGEST_KEPT, max(words, default=MIN_COLUMN))
+
+
+def _records(rows: Sequence[Sequence[Content]], width: int) -> Iterator[tuple[int, Content]]:
+    """Each row as lines of a column's name and the cell, empty ones left out."""
+    heads = rows[0]
+    room = min(max(head.cell_length for head in heads), width // 3)
+    indent = room + len(_GAP)
+    for number, row in enumerate(rows[1:], 1):
+        if number > 1:
+            yield number, Content.styled("─" * room, ".md--rule")
+        for head, cell in zip(heads, row, strict=True):
+            name = head.truncate(room, ellipsis=True).pad_right(max(0, room - head.cell_length))
+            pieces = cell.wrap(max(MIN_COLUMN, width - indent)) if cell.plain.strip() else []
+            for index, piece in enumerate(pieces):
+                lead = Content(" " * room) if index else name.stylize_before(".md--muted")
+                yield number, Content(_GAP).join((lead, piece))
 
 
 def table_lines(
     rows: Sequence[Sequence[Content]], aligns: Sequence[str], width: int
 ) -> Iterator[tuple[int, Content]]:
-    """Lay out rows, the first being the head; yields the row's number with each line."""
+    """Lay out rows, the first being the head; yields the row's number with each line.
+
+    Where a column would have no room for its words, each row stands below the other, as a record.
+    """
     count = len(rows[0])
+    least = [max(_longest_word(row[column]) for row in rows) for column in range(count)]
+    if sum(least) + len(_GAP) * (count - 1) > width and len(rows) > 1:
+        yield from _records(rows, width)
+        return
     natural = [max(row[column].cell_length for row in rows) for column in range(count)]
-    widths = column_widths(natural, width - len(_GAP) * (count - 1))
+    widths = column_widths(natural, width - len(_GAP) * (count - 1), least)
     for number, row in enumerate(rows):
         styled = [cell.stylize_before(".md--strong") for cell in row] if not number else row
         for line in _row_lines(styled, aligns, widths):

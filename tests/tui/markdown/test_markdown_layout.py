@@ -108,8 +108,26 @@ def test_tables_fit_their_width_and_wrap_their_cells():
         "1  several words in",
         "   here",
     ]
-    assert column_widths([30, 3, 30], 40) == [18, 3, 19]
-    assert sum(column_widths([50, 50], 20)) <= 20
+    assert column_widths([30, 3, 30], 40, [5, 3, 5]) == [18, 3, 19]
+    assert column_widths([50, 50], 20, [14, 2]) == [14, 6]
+
+
+def test_a_table_that_is_too_wide_for_its_words_stands_as_records():
+    text = (
+        "| Name | Department | Where | Since |\n|---|---|---|---|\n"
+        "| Mira Okafor | Engineering of radios | [[Kestrel]] | 2024 |\n| Jonas | | | 2023 |\n"
+    )
+    assert shown(text, 30) == [
+        "Name        Mira Okafor",
+        "Department  Engineering of",
+        "            radios",
+        "Where       Kestrel",
+        "Since       2024",
+        "──────────",
+        "Name        Jonas",
+        "Since       2023",
+    ]
+    assert shown(text, 80)[0].split() == ["Name", "Department", "Where", "Since"]
 
 
 @pytest.mark.parametrize("width", [1, 10, 33])

@@ -23,6 +23,7 @@ from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.knowledge.library.public import DiscreetReader, OwnModelsReader, PublicEntries
 from kbtui.knowledge.library.reader import Backlink, Reader, ResolvedLink
+from kbtui.knowledge.linking.mentions import with_links
 from kbtui.knowledge.linking.repair import new_name
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
@@ -286,6 +287,40 @@ class Library(Reader):
         if change.result is None and sink is None:
             raise NotFoundError(f"{info.name} is gone already.")
         return change.result
+
+    def link_mentions(
+        self, ref: str, paths: Iterable[str], *, sink: Sink | None = None
+    ) -> Commit | None:
+        """Make links of the places where some files say the names of an entry, in one change.
+
+        Returns:
+            The commit; None where there was nothing to link, or a `sink` takes the change.
+
+        Raises:
+            NotFoundError: there is no such entry.
+            UnreadableError: a file isn't UTF-8 and would lose characters.
+        """
+        info = self._entry_info(ref)
+        names, target, label_first = (
+            self.names_said(info),
+            self._link_name(info),
+            bool(self.dendron),
+        )
+        reason = f"link the mentions of {info.name}"
+        with self._history.change(Actor.YOU, reason, sink=sink) as change:
+            for path in paths:
+                old = change.read(checked_path(path))
+                text = files.text_of(old)
+                new = with_links(text, names, target, label_first=label_first)
+                if old is not None and new != text:
+                    change.put(path, _encoded_as(old, new, path), over=old)
+        return change.result
+
+    def _link_name(self, info: EntryInfo) -> str:
+        """What a wikilink calls an entry: its slug, or its path where several have that slug."""
+        slug = fold(info.slug)
+        twins = sum(fold(each.slug) == slug for each in self._entries.infos())
+        return info.slug if twins == 1 else short_name(info.path)
 
     def prompt_index(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -15,8 +15,9 @@ from kbtui.knowledge.entries.dendron import FILES, Dendron
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, info_of, parse_entry
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
+from kbtui.knowledge.linking.mentions import mentions_in, sayable
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
-from kbtui.text import clean_line
+from kbtui.text import clean_line, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 
@@ -226,6 +227,28 @@ class Reader:
             backlink = Backlink(source, info.title if info else source, link.line, text)
             if backlink not in found[-1:]:
                 found.append(backlink)
+        return found
+
+    def names_said(self, info: EntryInfo) -> list[str]:
+        """The names by which texts mention an entry: its title, the file's name, its aliases."""
+        slug = info.slug if info.slug != slugify(info.slug) else ""
+        return sayable((info.title, slug, *info.aliases))
+
+    def mentions(self, path: str, among: Iterable[str]) -> list[Backlink]:
+        """The lines of files that say the name of an entry and don't link to it there."""
+        info = self._entries.get(path)
+        names = self.names_said(info) if info is not None else []
+        found: list[Backlink] = []
+        for source in dict.fromkeys(among):
+            other = self._entries.get(source)
+            if other is None or source == path:
+                continue
+            try:
+                text = files.text_of(self._entries.read(source))
+            except KbtuiError:
+                continue
+            lines = {each.line: each.said.strip() for each in mentions_in(text, names)}
+            found += [Backlink(source, other.title, line, said) for line, said in lines.items()]
         return found
 
     def _resolved(self, source: str, link: Link, target: str | None) -> ResolvedLink:

@@ -233,6 +233,8 @@ ACTIONS: tuple[Action, ...] = (
     _notes("move", "m", "Move", "Move the entry to another category; links are repaired."),
     _notes("delete", "d", "Delete", "Delete the entry (can be undone)."),
     _notes("backlinks", "b", "Links", "Show what links here and where this links."),
+    _notes("link_mentions", "L", "Link mentions",
+           "Make links of the places where other notes say the name of this one."),
     _notes("tags", "t", "Tags", "Show all tags and how many entries have each; search for one."),
     _notes("tasks", "T", "Tasks", "Show the tasks of all notes that aren't done, and go to one."),
     _notes("map", "g", "Map", "Show what links to the entry and what it links to, and walk there.",

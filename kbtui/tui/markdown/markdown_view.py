@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 
 _HEAD = 20_000
 """Characters of a long text that are shown at once, before the rest is ready."""
+_LINES_ABOVE = 60
+"""Lines of the file that are shown at once above the one that is looked for."""
 
 
-def _head_of(source: Source) -> Source:
-    cut = source.text.rfind("\n\n", 0, _HEAD)
-    return source._replace(text=source.text[: cut if cut > 0 else _HEAD], below=())
+def _part_of(source: Source, line: int | None) -> Source:
+    """A part of a long text that fills the screen: its beginning, or what is around a line."""
+    text, above = source.text, 0
+    if line is not None and line > source.first_line + _LINES_ABOVE:
+        above = line - source.first_line - _LINES_ABOVE
+        text = text.split("\n", above)[-1]
+        source = source._replace(first_line=source.first_line + above, properties=())
+    cut = text.rfind("\n\n", 0, _HEAD)
+    return source._replace(text=text[: cut if cut > 0 else _HEAD], below=())
 
 
 class MarkdownView(MarkdownLines):
@@ -107,16 +115,18 @@ class MarkdownView(MarkdownLines):
         from kbtui.tui.markdown.layout import render
 
         wanted, top = self._wanted, self._top
+        line = wanted[0] if wanted is not None else None
+        if len(source.text) > 2 * _HEAD and (line is not None or top == 0):
+            part = await asyncio.to_thread(render, _part_of(source, line), width, self._folded)
+            self._show_rendered(part, 0)
+            if wanted is not None:
+                self.reveal_source(*wanted)
+            wanted = top = None
+        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
+        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
         kept = self.top_source if top is None else None
         pointed = self.pointed_source if top is None and self.has_cursor else None
         lit = [self.lines[at].source for at in self.flashed] if top is None else []
-        if len(source.text) > 2 * _HEAD and wanted is None and top == 0:
-            head = await asyncio.to_thread(render, _head_of(source), width, self._folded)
-            self._show_rendered(head, 0)
-            top = None
-        line = wanted[0] if wanted is not None else None
-        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
-        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
         self._show_rendered(rendered, top)
         self._laid_out_for = width
         if self.text_width != width:

@@ -40,6 +40,8 @@ _SAID_AS = {"aliases": "also called", "alias": "also called"}
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
+_MOST_NAMES = 4
+_MOST_MENTIONS = 100
 _MOST_PROPERTIES = 40
 _MOST_VALUES = 20
 _LONGEST_VALUE = 200
@@ -110,12 +112,13 @@ def _without_title(body: str, title: str) -> tuple[str, int]:
 class DocumentLinks:
     """Where a document leads, and what leads to it.
 
-    `embeds` are the files that it shows inside itself, `inner` the links in these, and `names`
-    what they all are called.
+    `mentions` are the lines that say its name and don't link. `embeds` are the files that it shows
+    inside itself, `inner` the links in these, and `names` what they all are called.
     """
 
     outgoing: tuple[ResolvedLink, ...] = ()
     backlinks: tuple[Backlink, ...] = ()
+    mentions: tuple[Backlink, ...] = ()
     inner: tuple[ResolvedLink, ...] = ()
     embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
@@ -157,16 +160,23 @@ class DocumentLinks:
         return self.names[resolved.path] if resolved.title else Named(resolved.path, "")
 
     def sections(self) -> tuple[Section, ...]:
-        """What is listed below the text: the lines that link here."""
+        """What is listed below the text: the lines that link here, those that only name it."""
         from kbtui.tui.markdown.source import Neighbour, Section
 
-        rows = [
-            Neighbour(self.names[back.path], _said_of(back.text, self.names), back.line)
-            for back in self.backlinks[:_MOST_BACKLINKS]
-        ]
-        if len(self.backlinks) > len(rows):
-            rows.append(Neighbour(None, f"… {len(self.backlinks) - len(rows):,} more: b lists all"))
-        return (Section("linked from", tuple(rows)),) if rows else ()
+        found: list[Section] = []
+        for title, lines in (
+            ("linked from", self.backlinks),
+            ("named in, without a link · L links all", self.mentions),
+        ):
+            rows = [
+                Neighbour(self.names[back.path], _said_of(back.text, self.names), back.line)
+                for back in lines[:_MOST_BACKLINKS]
+            ]
+            if len(lines) > len(rows):
+                rows.append(Neighbour(None, f"… {len(lines) - len(rows):,} more: b lists all"))
+            if rows:
+                found.append(Section(title, tuple(rows)))
+        return tuple(found)
 
     def ends(self, among: Sequence[LinkRef] = ()) -> list[tuple[str, str, LinkRef]]:
         """Where one can go, each with what is said of it: along links, and to what links here.
@@ -182,7 +192,7 @@ class DocumentLinks:
             title = (named and named.title) or unquote(ref.target) or ref.heading
             there = named is not None or ref.kind in {"web", "file"}
             found.append((f"→ {title}", ref.heading if there else "not there yet", ref))
-        for back in () if among else self.backlinks:
+        for back in () if among else (*self.backlinks, *self.mentions):
             said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
             ref = LinkRef("file", back.path, str(back.line))
             found.append((f"← {self.names[back.path].title}", said, ref))
@@ -349,6 +359,22 @@ def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
         links = DocumentLinks()
     kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
     return links
+
+
+def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
+    """The lines of other notes that say the name of one without linking to it, as search knows."""
+    info = kb.library.info(path)
+    if info is None:
+        return ()
+    found: list[str] = []
+    try:
+        for name in kb.library.names_said(info)[:_MOST_NAMES]:
+            said = '"' + name.replace('"', " ") + '"'
+            hits = kb.search.search(said, "knowledge", _MOST_MENTIONS, semantic=False).hits
+            found += [hit.path for hit in hits]
+        return tuple(kb.library.mentions(path, found))
+    except KbtuiError:
+        return ()
 
 
 def properties_of(entry: Entry) -> tuple[Property, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.notes import Names, name_of, title_of
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.messages import tell
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
@@ -141,6 +141,26 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
     now = title_of(renamed) if renamed is not None else name_of(own[-1])
     tell(node, f"It is {clean_line(now)} now, and every link to it follows.")
     return own[-1]
+
+
+async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
+    """Make links of the places where other entries say the name of one."""
+    from kbtui.tui.diff.confirm import Question, make_change
+    from kbtui.tui.notes.documents import load_mentions
+
+    mentions = await asyncio.to_thread(load_mentions, kb, path)
+    if not mentions:
+        tell(node, "No other note says its name without a link.")
+        return
+    others = {each.path for each in mentions}
+    title = clean_line(kb.library.get(path).title)
+    text = "{files} would be changed: they say the name and would link to it. u undoes it there."
+    question = Question(f"Link what names {title}", text, "links them", unasked=0)
+    commit = await make_change(
+        node, kb.history, lambda sink: kb.library.link_mentions(path, others, sink=sink), question
+    )
+    if commit is not None:
+        tell(node, f"{counted(len(commit.paths), 'note')} link to {title} now.")
 
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
@@ -189,7 +190,12 @@ class EntryView(Pane):
         run_latest(self, "look" if after else "load", self._loaded, place, after)
 
     async def _loaded(self, place: _Place, after: float) -> None:
-        from kbtui.tui.notes.documents import load_document, load_links, message_line
+        from kbtui.tui.notes.documents import (
+            load_document,
+            load_links,
+            load_mentions,
+            message_line,
+        )
 
         path, line, top = place
         if after:
@@ -209,6 +215,10 @@ class EntryView(Pane):
         links = await asyncio.to_thread(load_links, self._kb, path)
         self.links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
         self.body.show(document.source(self.links), top=None)
+        mentions = await asyncio.to_thread(load_mentions, self._kb, path)
+        if mentions:
+            self.links = replace(self.links, mentions=mentions)
+            self.body.show(document.source(self.links), top=None)
 
     # Showing
 

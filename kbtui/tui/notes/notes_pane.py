@@ -548,6 +548,11 @@ class NotesPane(Vertical):
         self.moved(path, await entry_actions.move_entry(self, kb, path) or path)
 
     @_with_entry
+    async def action_link_mentions(self, kb: KnowledgeBase, path: str) -> None:
+        """Make links of the places where other entries say the name of this one."""
+        await entry_actions.link_mentions(self, kb, path)
+
+    @_with_entry
     async def action_delete(self, kb: KnowledgeBase, path: str) -> None:
         """Delete the entry; `u` brings it back."""
         deleted = await entry_actions.delete_entry(self, kb, path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from textual.geometry import Offset
 from textual.selection import Selection
 
@@ -413,8 +414,9 @@ async def test_a_hostile_note_is_shown_in_a_small_terminal_and_steers_nothing(tm
         assert body.is_attached
 
 
-async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(
-    tmp_path, monkeypatch
+@pytest.mark.parametrize("line", [None, 4_003])
+async def test_of_a_very_long_entry_what_is_looked_at_is_shown_before_all_of_it_is_ready(
+    tmp_path, monkeypatch, line
 ):
     text = "# Long\n\n" + "\n\n".join(f"Paragraph **{n}** of many." for n in range(4_000))
     door, render = Door(), layout.render
@@ -427,11 +429,14 @@ async def test_a_very_long_entry_shows_its_beginning_before_all_of_it_is_ready(
     monkeypatch.setattr(layout, "render", render_all_behind_the_door)
     app = NotesApp(make_kb(tmp_path, {"topics/long.md": text}))
     async with app.run_test() as pilot:
-        notes = await opened(pilot, "knowledge/topics/long.md")
-        first = len(notes.view.body.lines)
-        assert 100 < first < 3_000
+        body = (await opened(pilot, "knowledge/topics/long.md", line)).view.body
+        wanted = "Paragraph 2000 of" if line else "Paragraph 0 of"
+        await until(pilot, lambda: wanted in text_of(body))
+        assert 100 < len(body.lines) < 3_000
         door.open()
-        await until(pilot, lambda: len(notes.view.body.lines) > 7_000)
+        await until(pilot, lambda: len(body.lines) > 7_000)
+        assert wanted in text_of(body)
+        assert body.pointed_source == (line or 3)
 
 
 async def test_a_conversation_can_be_read_and_opened_at_a_message(tmp_path):

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from kbtui.tui.diff.confirm import ConfirmScreen
+from tests.tui.notes_support import DEFAULT, NotesApp, arrived, hit, make_kb, opened, text_of, until
+
+MENTIONING = {
+    **DEFAULT,
+    "topics/plan.md": "# Plan\n\nAlice does it.\nNot [[alice]].\r\nAsk alice.\n",
+    "topics/other.md": "# Other\n\nWith Alice, too.\n",
+}
+ALICE = "knowledge/people/alice.md"
+
+
+def knowing(tmp_path):
+    kb = make_kb(tmp_path, MENTIONING)
+    kb.search.hits = (
+        hit("knowledge/topics/plan.md", 3, "Alice does it."),
+        hit("knowledge/topics/other.md", 3, "With Alice, too."),
+        hit(ALICE, 7, "Alice"),
+    )
+    return kb
+
+
+async def test_lines_that_say_the_name_without_a_link_stand_below_those_that_link(tmp_path):
+    app = NotesApp(knowing(tmp_path))
+    async with app.run_test(size=(100, 40)) as pilot:
+        body = (await opened(pilot, ALICE)).view.body
+        await until(pilot, lambda: "without a link" in text_of(body))
+        below = text_of(body).split("without a link")[1]
+        assert "■ Plan   Alice does it." in below
+        assert "Ask alice." in below
+        assert "■ Other   With Alice, too." in below
+        assert "Not" not in below
+
+
+async def test_one_key_makes_links_of_them_in_one_change_after_a_look(tmp_path):
+    kb = knowing(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await opened(pilot, ALICE)
+        before = len(list(kb.history.log()))
+        await pilot.press("L")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        assert len(list(kb.history.log())) == before
+        await pilot.press("y")
+        await until(pilot, lambda: "2 notes link to Alice now." in app.toasts)
+        assert len(list(kb.history.log())) == before + 1
+        plan = (kb.workspace.knowledge / "topics/plan.md").read_bytes()
+        assert plan == b"# Plan\n\n[[Alice]] does it.\nNot [[alice]].\r\nAsk [[alice]].\n"
+        other = kb.library.get("knowledge/topics/other.md").text
+        assert other == "# Other\n\nWith [[Alice]], too.\n"
+
+
+async def test_without_any_it_says_so(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test() as pilot:
+        await opened(pilot, ALICE)
+        await pilot.press("L")
+        await until(pilot, lambda: "No other note says its name" in app.toasts)

@@ -301,11 +301,8 @@ class Library(Reader):
             UnreadableError: a file isn't UTF-8 and would lose characters.
         """
         info = self._entry_info(ref)
-        names, target, label_first = (
-            self.names_said(info),
-            self._link_name(info),
-            bool(self.dendron),
-        )
+        names, target = self.names_said(info), self._link_name(info)
+        label_first = self.dendron is not None
         reason = f"link the mentions of {info.name}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
             for path in paths:

@@ -53,7 +53,9 @@ async def test_commits_are_listed_newest_first_with_their_differences(kb):
         await until(pilot, lambda: "thirty" in text_of(screen.diff))
         text = text_of(screen.diff)
         assert "■ notes" in text
-        assert any(line.split() == ["5", "-", "line", "5"] for line in text.split("\n"))
+        assert " - line 5" in text.split("\n")[3]
+        await pilot.press("p")
+        await until(pilot, lambda: "5     - line 5" in text_of(screen.diff), "as a patch")
         assert "told so" in str(screen.query_one("#history-what").render())
 
 
@@ -68,7 +70,7 @@ async def test_it_can_be_opened_for_one_entry_or_at_one_commit(kb):
         assert screen.rows.commit.id == commit.id
 
 
-async def test_n_and_p_go_through_the_changed_places_and_braces_change_the_context(kb):
+async def test_n_goes_through_the_changed_places_and_braces_change_the_context(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 30)) as pilot:
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
@@ -76,7 +78,7 @@ async def test_n_and_p_go_through_the_changed_places_and_braces_change_the_conte
         await pilot.press("n")
         assert screen.diff.hunk.number == 1
         await until(pilot, lambda: "thirty" in text_of(screen.diff))
-        await pilot.press("p")
+        await pilot.press("N")
         assert screen.diff.hunk.number == 0
         before = len(screen.diff.lines)
         await pilot.press("{")

@@ -96,7 +96,7 @@ async def test_c_compares_with_now(kb):
         await arrived(pilot, ConfirmScreen, "DiffView")
         shown = app.screen.query_one("DiffView")
         await until(pilot, lambda: "+ Knows nobody." in text_of(shown))
-        assert "- Knows [[bob]]." in text_of(shown)
+        assert "- Knows bob." in text_of(shown)
 
 
 async def test_shift_r_restores_the_entry_after_a_look_at_it(kb):

@@ -82,7 +82,7 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         await waiting(shell, screen, 2)
         assert "Dream would change" in text_of(screen.rows)
         assert "It says so now." in text_of(screen.rows)
-        assert "+ - Lives in Graz" in text_of(screen.diff)
+        assert "+ • Lives in Graz" in text_of(screen.diff)
         await shell.press("n", "a")
         await waiting(shell, screen, 1)
         assert now(tmp_path) == OLD + "- Has a cat\n"
@@ -112,7 +112,7 @@ async def test_a_conflict_shows_both_sides_and_is_settled_in_place(
         screen = await opened(shell)
         await waiting(shell, screen, 2)
         assert "CONFLICT" in text_of(screen.diff)
-        assert "- - Lives in Rome" in text_of(screen.diff)
+        assert "- • Lives in Rome" in text_of(screen.diff)
         await shell.press("a")
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press("e")
@@ -174,7 +174,7 @@ async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Pat
         await shell.until(lambda: len(screen.rows.plans) == 2)
         assert screen.rows.plan.proposal.id == first.id
         await shell.press("j")
-        await shell.until(lambda: "# You" in text_of(screen.diff))
+        await shell.until(lambda: "+ You" in text_of(screen.diff))
         await shell.press("X")
         await shell.until(lambda: len(screen.rows.plans) == 1)
         assert screen.rows.plan.proposal.id == first.id

@@ -33,7 +33,6 @@ _RENAME_ALIKE = 0.5  # git's threshold
 _NAMING = re.compile(
     rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
-_HEAD = re.compile(rb"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _RENAME_PAIRS = 2_500
 _EMPTY = blob_id(b"")
 
@@ -123,8 +122,10 @@ def diff_file(
     `context` lines that didn't change stand around each changed place.
     """
     hunks: tuple[Hunk, ...] = ()
+    heads = 0, 0
     if not any(_is_opaque(data) for data in (old, new)):
         a, b = split_lines(text_of(old)), split_lines(text_of(new))
+        heads = head_length(a), head_length(b)
         hunks = tuple(hunk_of(a, b, group) for group in grouped(opcodes(a, b), context))
     return FileDiff(
         path=path,
@@ -134,14 +135,8 @@ def diff_file(
         old_blob=blob_of(old),
         new_blob=blob_of(new),
         binary=any(_is_binary(data) for data in (old, new)),
-        heads=(head_lines(old), head_lines(new)),
+        heads=heads,
     )
-
-
-def head_lines(data: bytes | None) -> int:
-    """How many lines of frontmatter a text begins with, those around it included."""
-    head = _HEAD.match(data or b"")
-    return head[0].count(b"\n") if head is not None else 0
 
 
 def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:
@@ -473,13 +468,13 @@ def statement_of(line: str) -> str:
 
 
 def _statements(path: str, lines: Sequence[str], wanted: Sequence[bool]) -> Iterator[_Line]:
-    start = _front_length(lines)
+    start = head_length(lines)
     for number, line in enumerate(lines[start:], start + 1):
         if wanted[number - 1] and (key := statement_of(line)):
             yield _Line(path, number, key)
 
 
-def _front_length(lines: Sequence[str]) -> int:
+def head_length(lines: Sequence[str]) -> int:
     """How many lines the frontmatter takes."""
     if not lines or lines[0].rstrip() != "---":
         return 0

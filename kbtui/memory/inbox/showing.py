@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.diff import CONTEXT, FileDiff, Hunk, head_lines, hunk_of, split_lines
+from kbtui.history.looking.diff import CONTEXT, FileDiff, Hunk, head_length, hunk_of, split_lines
 from kbtui.history.looking.matching import Opcode, keys_of, opcodes
 from kbtui.history.places import FilePlan, Place, Plan, put
 from kbtui.workspace import files
@@ -105,16 +105,15 @@ def plan_diff(plan: Plan) -> tuple[FileDiff, ...]:
 
 
 def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
-    head = head_lines(file.now)
-    in_head = (place for place in file.places if place.first < head)
+    now = split_lines(file.text)
     return FileDiff(
         path=file.path,
         old_path=file.old_path,
         kind=file.kind,
-        hunks=tuple(_hunks(file.places, split_lines(file.text), number, total)),
+        hunks=tuple(_hunks(file.places, now, number, total)),
         old_blob=files.blob_of(file.now),
         new_blob=None,
-        heads=(head, head + sum(len(each.theirs) - len(each.ours) for each in in_head)),
+        heads=(head_length(now), head_length(split_lines(put(now, file.places)))),
     )
 
 

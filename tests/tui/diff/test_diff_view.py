@@ -26,7 +26,7 @@ def plain(layout) -> list[str]:
 def test_a_patch_has_both_line_numbers_and_signs():
     layout = lay_out([diff_of("a\nb\nc\n", "a\nB\nc\n")], 80, side_by_side=False, raw=True)
     assert plain(layout) == [
-        " ○ X  +1 -1",
+        " ■ X  +1 -1",
         " line 1",
         "  1   1   a",
         "  2     - b",
@@ -67,7 +67,7 @@ def test_a_difference_is_shown_as_people_read_it():
     )
     layout = lay_out([diff_of(NOTE, new)], 80, side_by_side=False)
     assert plain(layout) == [
-        " ○ X  +5 -4",
+        " ■ X  +5 -4",
         " line 1",
         "   type  person",
         " + owner  Mira Okafor",

@@ -84,8 +84,10 @@ def _keys_that_matter() -> str:
 def _commands() -> str:
     from kbtui.cli.help import command_rows
     from kbtui.cli.root import cli
+    from kbtui.search.results import QUERY_LANGUAGE
     from kbtui.tui.actions.registry import slash_commands
 
+    queries = [(f"`{form}`", meaning) for form, meaning in QUERY_LANGUAGE]
     shell = [(f"`{usage}`", text) for usage, text in command_rows(cli)]
     slash = [
         (f"`{name} {action.usage}".rstrip() + "`", action.help)
@@ -94,7 +96,8 @@ def _commands() -> str:
     return (
         f"# Commands\n\n## In a shell\n\n{fill(f'{STREAMS} Exit codes: {EXIT_CODES}', 98)}\n\n"
         f"{_table(('Command', 'What it does'), *shell)}\n## In the app's prompt\n\n"
-        f"{_table(('Command', 'What it does'), *slash)}"
+        f"{_table(('Command', 'What it does'), *slash)}\n## In a search\n\n"
+        f"{_table(('Query', 'What it finds'), *queries)}"
     )
 
 

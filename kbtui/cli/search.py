@@ -21,6 +21,7 @@ from kbtui.cli.output import (
     say_styled,
 )
 from kbtui.errors import UsageError
+from kbtui.search.results import QUERY_LANGUAGE
 from kbtui.text import clean, counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 
-@click.command()
+class _Search(click.Command):
+    """Says in its help what a query may hold."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of the query language."""
+        with formatter.section("A query may hold"):
+            formatter.write_dl(QUERY_LANGUAGE, col_max=38)
+
+
+@click.command(cls=_Search)
 @click.argument("query", required=False)
 @click.option("-n", "limit", metavar="N", type=click.IntRange(1, 1000), default=10, help="Hits.")
 @click.option(

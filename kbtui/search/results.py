@@ -11,6 +11,23 @@ from typing import Literal
 RELEVANT = 0.5
 MOST_COUNTED = 100
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
+QUERY_LANGUAGE = (
+    ("tax letter", "Any of the words; what holds more of them, or rarer ones, comes first."),
+    ('"tax letter"', "These words, side by side."),
+    ("+letter", "Must be there."),
+    ('-letter  -"tax letter"  NOT letter', "Must not be there."),
+    ("lett*", "Words that begin so."),
+    ("type:decision", "Entries of a type."),
+    ("tag:auth  #auth", "With a tag."),
+    ("path:projects/  in:projects/", "Where the path holds this."),
+    ("title:tax  heading:tax", "Where the title, or a heading, holds the words."),
+    ("by:user  by:assistant", "Who said it, of conversations."),
+    ("updated:week", "Changed lately: today, yesterday, week, month, year."),
+    ("created:2026-03  updated:>2026-03-01", "Made or changed then; also <, <= and >=."),
+    ("created:2026-01..2026-03", "Made in these months; days and years are said alike."),
+    ("-type:decision  -tag:auth", "All but these: every condition may be turned round."),
+)
+"""What a search understands, as people type it, and what it means; anything else is words."""
 _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.search.query.parser import Condition, days, parse
+from kbtui.search.results import QUERY_LANGUAGE
 
 
 def test_filters_phrases_and_exclusions_are_told_from_words() -> None:
@@ -21,6 +22,14 @@ def test_filters_phrases_and_exclusions_are_told_from_words() -> None:
     assert asked.words == ("session", "store")
     assert asked.beginnings == ("archi",)
     assert asked.text == "exact phrase session store archi"
+
+
+FORMS = [form for row, _ in QUERY_LANGUAGE[1:] for form in row.split("  ")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_help_says_that_a_query_may_hold_is_more_than_words(form: str) -> None:
+    assert not parse(form).words
 
 
 @pytest.mark.parametrize("text", ["-tag:old", "NOT tag:old"])

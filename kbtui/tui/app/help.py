@@ -15,6 +15,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from kbtui.search.results import QUERY_LANGUAGE
 from kbtui.text import fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS, Action, key_names, keys_of
 from kbtui.tui.app.main import MainScreen
@@ -100,6 +101,14 @@ def help_table(
         ]
         if rows:
             lines += [Content.styled(CONTEXT_TITLES[context], "bold $primary"), *rows, Content()]
+    queries = [
+        row
+        for form, meaning in QUERY_LANGUAGE
+        if all(part in fold(f"search query {form} {meaning}") for part in wanted.split())
+        for row in _row(form, "", meaning)
+    ]
+    if queries and contexts is CONTEXTS:
+        lines += [Content.styled("In a search", "bold $primary"), *queries, Content()]
     if not lines:
         lines = [Content.styled("Nothing fits that.", "$text-muted")]
     if whole:
@@ -119,15 +128,16 @@ def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Co
     searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")
     if wanted and not all(part in searched for part in wanted.split()):
         return
-    left = "  ".join(filter(None, (keys, command)))
-    first, *rest = wrap(action.help, _HELP_WIDTH)
-    yield Content.assemble(
-        ("  " + left.ljust(_KEYS_WIDTH), "$accent"),
-        action.title.ljust(_LABEL_WIDTH),
-        (first, "$text-muted"),
-    )
+    yield from _row("  ".join(filter(None, (keys, command))), action.title, action.help)
+
+
+def _row(left: str, title: str, text: str) -> Iterator[Content]:
+    first, *rest = wrap(text, _HELP_WIDTH)
+    left, width = left.ljust(_KEYS_WIDTH), _KEYS_WIDTH + _LABEL_WIDTH
+    named = title.ljust(width - len(left))
+    yield Content.assemble(("  " + left, "$accent"), named, (first, "$text-muted"))
     for line in rest:
-        yield Content.styled(" " * (2 + _KEYS_WIDTH + _LABEL_WIDTH) + line, "$text-muted")
+        yield Content.styled(" " * (2 + width) + line, "$text-muted")
 
 
 _HIDDEN = frozenset({"global.palette", "global.interrupt", "global.escape"})

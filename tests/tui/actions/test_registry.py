@@ -133,6 +133,11 @@ def test_help_shows_only_what_fits_a_word() -> None:
     assert help_table("xyzzy", {}).plain == "Nothing fits that."
 
 
+def test_help_says_what_a_search_may_hold() -> None:
+    for table in (help_table("", {}).plain, help_table("updated", {}).plain):
+        assert "updated:week" in table
+
+
 def test_help_shows_the_keys_that_a_person_has_chosen() -> None:
     assert "F12" in help_table("Edit the entry here", {"notes.edit": "f12"}).plain
 

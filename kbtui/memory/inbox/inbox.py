@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
-from kbtui.history.change import Actor, Change, Commit, Origin
+from kbtui.history.change import UNCHECKED, Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, in_form_of
 from kbtui.knowledge.format.facts import statements
@@ -32,6 +33,7 @@ from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}
+Expected = Mapping[str, "str | None"]
 _BRIEFLY = 0.5  # seconds that a start waits for another writer
 
 
@@ -64,16 +66,19 @@ class Inbox:
         *,
         origin: Origin | None = None,
         bases: Mapping[str, bytes | None] | None = None,
+        expected: Expected = MappingProxyType({}),
     ) -> Proposal:
         """Propose a change to the files as they are now; secrets are redacted.
 
         The same change proposed again by the same actor is the same proposal. What the user has
         rejected of it before is left out, if anybody else than the agent proposes it unasked. See
         `was_rejected` before asking a second time. An edit of None deletes the file; `bases` is
-        what the files held when the texts were made, None: what they hold now.
+        what the files held when the texts were made, None: what they hold now; `expected` the blob
+        id of what the text of a path was made from, None: there was nothing.
 
         Raises:
             UsageError: It changes nothing, or a path that the history doesn't keep.
+            ConflictError: What it was made from is something else by now.
             WorkspaceBusyError: Somebody else is writing.
             StorageError: The file system refused.
         """
@@ -85,7 +90,8 @@ class Inbox:
             same = self._same(actor, proposed, known)
             if same is not None:
                 return same
-            found = self._propose(actor, reason, proposed, origin or Origin())
+            origin = origin or Origin()
+            found = self._propose(actor, reason, proposed, origin, bases=bases, expected=expected)
         self._listeners.tell()
         return found
 
@@ -112,12 +118,12 @@ class Inbox:
         built_on: str = "",
         *,
         actor: Actor = Actor.AGENT,
-        expected: Mapping[str, str | None] | None = None,
+        expected: Expected = MappingProxyType({}),
     ) -> Proposal:
         """Propose what an agent wants to do, together with what else it wants to do in its turn.
 
-        `built_on` is the path whose text was made from the one that is proposed already, `expected`
-        the blob id of what the text of a path was made from; None: there was nothing.
+        `built_on` is the path whose text was made from the one that is proposed already; `expected`
+        as in `add`.
 
         Raises:
             ConflictError: What it was made from is something else by now: a person has edited the
@@ -126,15 +132,20 @@ class Inbox:
         with self._history.alone():
             known = self._open_for(actor, origin, built_on)
             waits = _texts(known.edits) if known else {}
-            fresh = self._edits(edits, None)
-            for edit in fresh:
-                of = waits if edit.path == built_on else {}
-                _check_base(edit, of, expected or {})
+            if edits.get(built_on) is not None and waits.get(built_on, "") is None:
+                raise ConflictError(
+                    f"{short_name(built_on)} is to go: that it is renamed or deleted waits in the"
+                    " inbox.",
+                    "Edit it under its new name, or let the user decide first.",
+                    paths=(built_on,),
+                )
             if known is None or any(path in waits and path != built_on for path in edits):
-                return self.add(actor, reason, edits, origin=origin)
+                return self.add(actor, reason, edits, origin=origin, expected=expected)
+            fresh = self._edits(edits, None)
             reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
             grown = _grown(known.origin, origin)
-            found = self._propose(actor, "; ".join(reasons), fresh, grown, known.id)
+            told = "; ".join(reasons)
+            found = self._propose(actor, told, fresh, grown, known.id, expected=expected)
         self._listeners.tell()
         return found
 
@@ -299,20 +310,21 @@ class Inbox:
         origin: Origin,
         name: str | None = None,
         when: datetime | None = None,
+        bases: Mapping[str, bytes | None] | None = None,
+        expected: Expected = MappingProxyType({}),
     ) -> Proposal:
         found: list[Proposal] = []
-        bases: dict[str, bytes | None] = {}
 
         def propose(change: Change) -> None:
             found.append(self._history.proposals.add(change, id=name, bases=bases, when=when))
 
         with self._history.change(actor, reason, origin, propose) as change:
             for edit in edits:
-                bases[edit.path] = edit.base
+                expecting = expected.get(edit.path, UNCHECKED)
                 if edit.wanted is None:
-                    change.delete(edit.path)
+                    change.delete(edit.path, expecting=expecting)
                 else:
-                    change.write(edit.path, edit.wanted)
+                    change.write(edit.path, edit.wanted, expecting=expecting)
         if not found:
             raise UsageError("A proposal needs at least one file that it changes.")
         return found[0]
@@ -376,7 +388,7 @@ class Inbox:
         if not edits or any(each.id == name for each in self.list()):
             return
         reason = str(value["reason"])
-        proposal = self._propose(actor, reason, edits, Origin(**origin), name, created)
+        proposal = self._propose(actor, reason, edits, Origin(**origin), name, created, bases)
         was = [each for each in value.get("was", ()) if isinstance(each, str)]
         if was:
             self._rejections.reword(proposal, was, self._clock())
@@ -398,27 +410,6 @@ def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:
             texts[edit.old_path] = None
         texts[edit.path] = None if edit.wanted is None else files.text_of(edit.wanted)
     return texts
-
-
-def _check_base(
-    edit: ProposedEdit, waits: Mapping[str, str | None], expected: Mapping[str, str | None]
-) -> None:
-    """Check that an edit was made from what it takes the place of: what waits, else the file."""
-    name, path = short_name(edit.path), edit.path
-    if path in waits and waits[path] is None and edit.wanted is not None:
-        raise ConflictError(
-            f"{name} is to go: that it is renamed or deleted waits in the inbox.",
-            "Edit it under its new name, or let the user decide first.",
-            paths=(path,),
-        )
-    text = waits.get(path)
-    data = edit.base if text is None else text.encode("utf-8", "replace")
-    if path in expected and expected[path] != files.blob_of(data):
-        raise ConflictError(
-            f"{name}, or what waits in the inbox for it, was changed meanwhile.",
-            "Nothing was proposed. Read it again, and propose what is still needed.",
-            paths=(path,),
-        )
 
 
 def _grown(one: Origin, other: Origin) -> Origin:

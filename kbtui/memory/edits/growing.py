@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from kbtui.errors import UnreadableError, UsageError
@@ -40,6 +42,7 @@ _EVOLVED = re.compile(rf"^#{{1,6}}[ \t]+{EVOLUTION}[ \t]*$", re.IGNORECASE)
 _OURS = frozenset(
     {"type", "created", "updated", "title", "summary", "description", "aliases", "alias"}
 )
+_NOTHING: tuple[Any, ...] = (None, "", [])
 _LISTS = ("tags", "related", "sources")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -251,30 +254,38 @@ def _below_lead(body: str, line: str) -> str:
 
 def _items(body: str) -> Iterator[Item]:
     heading = ""
-    paragraph: list[str] = []
-    block: list[str] = []
-    fence = ""
-    for line in [*body.splitlines(), ""]:
+    for (kind, _), group in groupby(_kinds(body.splitlines()), itemgetter(0)):
+        lines = [line for _, line in group]
+        if kind == "heading":
+            title = _HEADING.match(lines[-1])
+            heading = title[2].strip() if title and len(title[1]) > 1 else ""
+        elif kind == "block":
+            yield Item(heading, "\n".join(lines), is_block=True)
+        elif kind == "text":
+            yield Item(heading, clean_line(" ".join(map(str.strip, lines))))
+        elif kind == "item":
+            yield from (Item(heading, plain_fact(line)) for line in lines)
+
+
+def _kinds(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
+    """What each line is, and the number of its paragraph: lines of one kind belong together."""
+    fence, paragraph = "", 0
+    for line in lines:
         mark = _FENCE.match(line)
-        in_block = bool(fence) or bool(mark) or line.lstrip().startswith("|")
-        if paragraph and (in_block or not line.strip() or _BULLET.match(line) or line[0] == "#"):
-            yield Item(heading, clean_line(" ".join(paragraph)))
-            paragraph = []
-        if in_block:
-            block.append(line)
-            fence = (mark[1] if not fence else "" if mark[1] == fence else fence) if mark else fence
-            continue
-        if block:
-            yield Item(heading, "\n".join(block), is_block=True)
-            block = []
-        if title := _HEADING.match(line):
-            heading = title[2].strip() if len(title[1]) > 1 else ""
+        kind = "text"
+        if fence or mark or line.lstrip().startswith("|"):
+            kind = "block"
+            if mark and fence in ("", mark[1]):
+                fence = "" if fence else mark[1]
+        elif not line.strip():
+            kind = "blank"
+        elif _HEADING.match(line):
+            kind = "heading"
         elif _BULLET.match(line):
-            yield Item(heading, plain_fact(line))
-        elif line.strip():
-            paragraph.append(line.strip())
-    if block:
-        yield Item(heading, "\n".join(block), is_block=True)
+            kind = "item"
+        elif line[0] == "#":
+            paragraph += 1
+        yield (kind, paragraph), line
 
 
 def _by_heading(body: str) -> dict[str, str]:
@@ -346,22 +357,14 @@ def merged_head(entry: Entry, target: Entry) -> str:
     changes: dict[str, Any] = {}
     for key, value in entry.frontmatter.items():
         known = target.frontmatter.get(key)
-        if key in _OURS or value == known or value in (None, "", []):
+        if key in _OURS or value == known or value in _NOTHING:
             continue
-        listed = "tags" if key == "tag" else key
-        place, held = frontmatter.items(target.frontmatter, listed)
-        is_there = place in target.frontmatter
-        if listed in _LISTS and is_there and _is_list(value) and _is_list(known):
-            joined = {item.lstrip("#"): item for item in held}
-            for item in frontmatter.items({key: value}, listed)[1]:
-                joined.setdefault(item.lstrip("#"), item)
-            names = {target.path, short_name(target.path), target.slug}
-            kept = [i for i in joined.values() if key != "related" or i.strip("[]") not in names]
-            if kept != held:
-                changes[place] = frontmatter.with_items(target.frontmatter, place, kept)
+        joined = _joined(key, value, target)
+        if joined is not None:
+            changes |= joined
         elif key not in target.frontmatter:
             lines += units.get(key, (f"{key}: {value_text(value)}\n",))
-        elif known in (None, "", []):
+        elif known in _NOTHING:
             changes[key] = value
         else:
             both = f"{short_name(entry.path)} and {short_name(target.path)}"
@@ -376,6 +379,22 @@ def merged_head(entry: Entry, target: Entry) -> str:
     text = frontmatter.set_keys(target.text, changes) if changes else target.text
     parts = frontmatter.split(text.encode())
     return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
+
+
+def _joined(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
+    """The change that adds the items of a list to those of `target`; None: one is no list."""
+    listed = "tags" if key == "tag" else key
+    place, held = frontmatter.items(target.frontmatter, listed)
+    lists = _is_list(value) and _is_list(target.frontmatter.get(key))
+    if listed not in _LISTS or place not in target.frontmatter or not lists:
+        return None
+    others = frontmatter.items({key: value}, listed)[1]
+    names = {target.path, short_name(target.path), target.slug} if key == "related" else set()
+    joined = {item.lstrip("#"): item for item in held}
+    for item in others:
+        joined.setdefault(item.lstrip("#"), item)
+    kept = [item for item in joined.values() if item.strip("[]") not in names]
+    return {} if kept == held else {place: frontmatter.with_items(target.frontmatter, place, kept)}
 
 
 def merged_body(text: str, other: str, target: Entry, day: date) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change
@@ -127,13 +126,6 @@ class Wish:
     before: Mapping[str, bytes | None]
 
 
-class _MadeUp(NamedTuple):
-    """A line that can't come from what was said, and why."""
-
-    line: str
-    why: str
-
-
 class WorkingCopy:
     """The files of one run with the edits so far, and the `operations` done or `proposed`.
 
@@ -179,25 +171,11 @@ class WorkingCopy:
         edits = self._work(operation)
         if not edits or (operation.optional and any(map(self.is_of_people, edits))):
             return Done()
-        author = self.author
-        guards.check(self.files, edits, self.must_not, by_tool=author.by_tool)
+        guards.check(self.files, edits, self.must_not, by_tool=self.author.by_tool)
         self._check_subjects(edits)
-        made_up = next(self._made_up(edits), None)
-        if made_up is not None and not author.by_tool:
-            self.leave_out(made_up.line)
-            raise UsageError(
-                f"{made_up.why}: {shorten(made_up.line, _SHOWN)!r}.",
-                "Write only what was said, with its names, numbers and dates.",
-            )
+        why = self._reason_to_ask(operation, edits, self._check_said(edits))
         made = tuple(path for path in edits if not self.files.exists(path))
-        why = None
-        if author.asked is not None:
-            why = guards.reason_to_ask_of_tool(self.files, edits, self.authors, author.asked)
-            why = why or (made_up.why if made_up is not None else None)
-        elif not author.by_tool:
-            asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
-            why = asks or operation.ask or None
-        if why is None:
+        if not why:
             self.files.apply(edits)
             self._told |= edits.keys() - self.files.repaired
         elif operation.optional:
@@ -205,7 +183,17 @@ class WorkingCopy:
         else:
             self._propose(operation, why, edits)
         self.operations.append(operation)
-        return Done(tuple(sorted(edits)), why or "", made)
+        return Done(tuple(sorted(edits)), why, made)
+
+    def _reason_to_ask(self, operation: Operation, edits: Edits, unsaid: str) -> str:
+        """Say why a person must decide on edits; empty: they may be made."""
+        if not self.author.by_tool:
+            asks = guards.reason_to_ask(self.files, edits, self.authors, careful=self.careful)
+            return asks or operation.ask
+        if self.author.asked is None:
+            return ""
+        asks = guards.reason_to_ask_of_tool(self.files, edits, self.authors, self.author.asked)
+        return asks or unsaid
 
     def again(self, *, careful: bool = False) -> WorkingCopy:
         """Do everything again on the files as they are now; what can't be done any more isn't."""
@@ -290,39 +278,50 @@ class WorkingCopy:
     def _check_subjects(self, edits: Edits) -> None:
         """Refuse a new entry about nobody but the user, whom MEMORY.md is about."""
         for path, data in edits.items():
-            is_new = data is not None and is_entry(path) and not self.files.exists(path)
-            if is_new and path not in self.files.moved:
+            if self._is_new(path, data) and path not in self.files.moved:
                 entry = parse_entry(path, data or b"")
                 if entry.type in _OF_SOMEBODY and is_user(entry.title, self.user_names()):
                     raise UsageError(
                         f"{entry.title!r} is the user.", "Lines about them go into MEMORY.md."
                     )
 
-    def _made_up(self, edits: Edits) -> Iterator[_MadeUp]:
-        """The lines of edits that nobody has said, and titles of new entries but a tool's.
+    def _check_said(self, edits: Edits) -> str:
+        """Say what of edits nobody has said; what isn't asked for by a tool is refused for it."""
+        for line, about in self._fresh(edits) if self.author.ground is not None else ():
+            lacking = self.lacks(line, about)
+            if not lacking:
+                continue
+            why = f"nobody has said {shorten(lacking, _SHOWN)!r}"
+            if self.author.by_tool:
+                return why
+            self.leave_out(line)
+            raise UsageError(
+                f"{why}: {shorten(line, _SHOWN)!r}.",
+                "Write only what was said, with its names, numbers and dates.",
+            )
+        return ""
+
+    def _fresh(self, edits: Edits) -> Iterator[tuple[str, str]]:
+        """The lines that edits bring, and titles of new entries but a tool's: each with its about.
 
         What stands in a file already was let in before; a line that takes the place of another may
         say what that said.
         """
-        if self.author.ground is None:
-            return
-        texts = [
-            shown_text(data) for data in (*self.files.before.values(), *self.files.edits.values())
-        ]
-        known = {fact for text in texts for fact in statements(text)}
+        there = (*self.files.before.values(), *self.files.edits.values())
+        known = {fact for data in there for fact in statements(shown_text(data))}
         memory = shown_text(self._there(MEMORY))
         for path, data in edits.items():
             before, after = statements(shown_text(self._there(path))), statements(shown_text(data))
             entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
             names = " ".join((entry.title, entry.slug, *entry.aliases)) if entry else ""
+            if entry and not self.author.by_tool and self._is_new(path, data):
+                yield entry.title, f"{memory} {' '.join(after)}"
             gone = " ".join(each for each in before if each not in set(after))
-            is_new = entry and data is not None and is_entry(path) and not self.files.exists(path)
-            titled = [entry.title] if entry and is_new and not self.author.by_tool else []
-            lines = [(each, f"{memory} {' '.join(after)}") for each in titled]
-            lines += [(each, f"{names} {gone}") for each in after if each not in known]
-            for line, about in lines:
-                if lacking := self.lacks(line, about):
-                    yield _MadeUp(line, f"nobody has said {shorten(lacking, _SHOWN)!r}")
+            yield from ((each, f"{names} {gone}") for each in after if each not in known)
+
+    def _is_new(self, path: str, data: bytes | None) -> bool:
+        """True for an entry that edits make."""
+        return data is not None and is_entry(path) and not self.files.exists(path)
 
     def is_of_people(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""

@@ -45,6 +45,7 @@ class Line:
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 TIMED_ITEM = re.compile(r"[-*+•][ \t]+(?:\[[^\]\n]\][ \t]+)?(?P<time>\d\d:\d\d)[ \t]")
+_TIMED = re.compile(r"[-*+][ \t]+(?:\[[^\]\n]\][ \t]+)?(?=(?:~~)?\d\d:\d\d[ \t])")
 # No comment goes on over the beginning of what was said at another time, or of another comment.
 _COMMENT = re.compile(
     rf"(?<!\w)%%(?:(?!\n{TIMED_ITEM.pattern}).)*?%%"
@@ -141,26 +142,24 @@ def _blocks(text: str) -> Iterator[_Block]:
     found = _parser().parse(text)
     done = 0
     for n, token in enumerate(found):
-        if token.type != "inline" or not token.content or not token.map or token.map[0] < done:
+        if not token.map or token.map[0] < done:
             continue
         first, last = token.map
-        begun = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
-        start = max(begun, starts[first])
-        end = starts[last] - 1
-        leads = n + 2 < len(found) and found[n + 2].type in _LISTS
-        if found[n - 1].type == "heading_open":
-            yield _Block("heading", start, start + len(token.content), first, leads)
-            continue
-        lead = _LEAD.match(text, start, end)
-        start = lead.end() if lead else start
-        around = found[n - 2] if n > 1 else token
-        if around.type != "list_item_open" or not around.map:
-            yield _Block("paragraph", start, end, first, leads)
-            continue
-        if around.level == 1 and _CLOCK.match(text, start):
-            done = around.map[1]
-            end = starts[done] - 1
-        yield _Block("item", start, end, first, leads)
+        if token.type == "list_item_open" and token.level == 1:
+            if timed := _TIMED.match(text, starts[first]):
+                done = last
+                yield _Block("item", timed.end(), starts[last] - 1, first, leads=False)
+        elif token.type == "inline" and token.content:
+            begun = text.rfind(token.content.split("\n")[0], starts[first], starts[first + 1])
+            start, end = max(begun, starts[first]), starts[last] - 1
+            leads = n + 2 < len(found) and found[n + 2].type in _LISTS
+            if found[n - 1].type == "heading_open":
+                yield _Block("heading", start, start + len(token.content), first, leads)
+                continue
+            lead = _LEAD.match(text, start, end)
+            item = n > 1 and found[n - 2].type == "list_item_open"
+            kind: Literal["item", "paragraph"] = "item" if item else "paragraph"
+            yield _Block(kind, lead.end() if lead else start, end, first, leads)
 
 
 def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

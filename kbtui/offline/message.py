@@ -83,16 +83,19 @@ def read_message(text: str) -> Reading:
 
 def _telling(text: str) -> Reading:
     """A message that neither ends with a question mark nor begins with an order."""
-    language = language_of(text)
-    if begins(text, language.list("work")) is not None:
+    if begins(text, language_of(text).list("work")) is not None:
         return Reading("work", text)
-    asked = _without_lead(text)
-    if not text.endswith(_ENDS) and begins(asked, language.list("question")) is not None:
-        _, *more = _CLAUSE.split(asked)
-        if any(map(_says_much, more)):  # "Who cares about the budget, I spent 300 on shoes"
-            return Reading("statement", text, question=text)
-        return Reading("question", text, question=text, surely=False)
-    return Reading("statement", text)
+    if text.endswith(_ENDS) or not all(asks(each) or _leads(each) for each in sentences(text)):
+        return Reading("statement", text)
+    if any(map(_says_much, _CLAUSE.split(_without_lead(text))[1:])):
+        # "Who cares about the budget, I spent 300 on shoes"
+        return Reading("statement", text, question=text)
+    return Reading("question", text, question=text, surely=False)
+
+
+def _leads(text: str) -> bool:
+    """True if a text begins as questions do."""
+    return begins(_without_lead(text), language_of(text).list("question")) is not None
 
 
 def asks(text: str) -> bool:
@@ -167,11 +170,16 @@ def _order(text: str) -> Reading | None:
 def _asking(text: str) -> Reading:
     """A message that ends with a question; what is stated before that counts as well."""
     *before, last = sentences(text)
-    stated = [part for part in before if not asks(part) and _says_much(part)]
-    if not stated and begins(_without_lead(last), language_of(text).list("question")) is None:
-        *clauses, _ = _CLAUSE.split(last)  # "I moved to Berlin last week, who do I tell?"
-        stated = [part for part in clauses if _says_much(part)]
-    return Reading("statement" if stated else "question", text, question=last if before else text)
+    is_stated = any(_says_much(part) for each in (*before, last) for part in _stated(each))
+    kind: Kind = "statement" if is_stated else "question"
+    return Reading(kind, text, question=last if before else text)
+
+
+def _stated(sentence: str) -> list[str]:
+    """What of a sentence states something: "I moved to Berlin last week, who do I tell?"."""
+    if not asks(sentence):
+        return [sentence]
+    return [] if _leads(sentence) else _CLAUSE.split(sentence)[:-1]
 
 
 def _says_much(text: str) -> bool:

@@ -49,6 +49,9 @@ def read(kb: KnowledgeBase, path: str) -> str:
         "word " * 700,
         "- a dash",
         "1. a number",
+        "---\ntitle: x\n---\nbody",
+        "said:\n```\n- 10:00 code\n```\n> and quoted",
+        "a\n===\n- 10:00 b",
     ],
 )
 def test_every_word_stands_there_as_it_was_typed(

@@ -126,6 +126,7 @@ def test_a_long_decision_is_cut_between_words_and_shows_it() -> None:
             "I moved to Berlin last week, who do I tell?",
         ),
         ("The rent is 1,100 now. What was it before?", "What was it before?"),
+        ("The rent is 1,150 now, or was it 1,100? What was it before?", "What was it before?"),
     ],
 )
 def test_what_is_stated_beside_a_question_counts_as_well(text: str, question: str) -> None:
@@ -134,8 +135,10 @@ def test_what_is_stated_beside_a_question_counts_as_well(text: str, question: st
 
 
 def test_an_answer_to_ones_own_question_in_one_message_is_a_statement() -> None:
-    found = read_message("What's my favorite color? It's blue.")
-    assert (found.kind, found.question) == ("statement", "")
+    for text in ("What's my favorite color? It's blue.", "¿Cuándo viene? Creo que el jueves"):
+        found = read_message(text)
+        assert (found.kind, found.question) == ("statement", "")
+    assert read_message("how do I bleed it? which key fits").kind == "question"
 
 
 def test_a_question_told_by_its_first_words_alone_is_not_sure() -> None:

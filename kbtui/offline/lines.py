@@ -115,7 +115,7 @@ def lines_of(
             [(block.start, block.end)] if whole else _pieces(text, block.start, block.end)
         ):
             raw = text[start:stop].rstrip()
-            said = _plain(text[clock.end() : stop] if clock else raw)
+            said = clean_line(text[clock.end() : stop]) if clock else _plain(raw)
             said = f"~~{said}" if clock and clock["struck"] else said
             is_empty = _SAYS_NOTHING.match(said) or (_FIELD.match(said) and not block.leads)
             if any(map(str.isalnum, said)) and (clock or not is_empty):

@@ -95,6 +95,7 @@ class KnowledgeBase:
     @cached_property
     def search(self) -> SearchIndex:
         """Search over entries, memory, documents and sessions."""
+        from kbtui.search.query.withheld import Withheld
         from kbtui.search.search_index import SearchIndex
 
         search = SearchIndex(
@@ -103,8 +104,11 @@ class KnowledgeBase:
             self.settings.search,
             self.settings.models.embed,
             tree_at=self._texts_at,
-            is_private=self.library.is_private,
-            drew_on_private=lambda session: bool(self.memory.pending.conversation(session).private),
+            withheld=Withheld(
+                self.workspace,
+                self.library.is_private,
+                lambda session: bool(self.memory.pending.conversation(session).private),
+            ),
             apart=self.apart.begin,
         )
         self.history.subscribe(lambda changed: search.refresh(changed.all_paths))

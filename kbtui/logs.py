@@ -42,7 +42,7 @@ def start_logging(level: str = "info") -> None:
 
 def _file_handler(file: Path) -> logging.Handler:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = _PrivateFileHandler(
+    handler = _OwnersFileHandler(
         file, maxBytes=2_000_000, backupCount=3, encoding="utf-8", delay=True
     )
     handler.setFormatter(
@@ -58,7 +58,7 @@ class _RedactingFormatter(logging.Formatter):
         return redact(super().format(record)).text
 
 
-class _PrivateFileHandler(RotatingFileHandler):
+class _OwnersFileHandler(RotatingFileHandler):
     """Creates its file readable by its owner only, and never raises into the program."""
 
     def _open(self) -> TextIOWrapper:

@@ -7,7 +7,10 @@ that nobody who works with one has to know what is private.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
@@ -23,15 +26,18 @@ from kbtui.knowledge.library.reader import Reader
 from kbtui.models.port import ChatModel
 from kbtui.search.results import Hit, Place, SearchResult
 from kbtui.search.search_index import SearchIndex
+from kbtui.sessions import DREW_ON
 from kbtui.sessions.store import SessionMessage, SessionStore
-from kbtui.sessions.window import withheld
 from kbtui.settings import Settings
-from kbtui.workspace.files import READ_LIMIT, text_of
+from kbtui.workspace.files import READ_LIMIT, read_pieces, text_of
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import Scanner
 
 _SPARE = 8  # hits that are looked for beyond what is wanted, as some may have to be left out
 _LONGEST_PATH = 1_000
+WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
+_MARKED = rf'"{DREW_ON}": ?(?!false|null|\[\])'  # as a key: in a text its quotes are escaped
+_LONGEST_NAME = 10_000  # bytes
 
 
 class Audience(Enum):
@@ -99,7 +105,7 @@ class View:
     @cached_property
     def sessions(self) -> SessionView:
         """The conversations."""
-        return SessionView(self._rooms.sessions, sees_all=self._sees_all)
+        return SessionView(self._rooms, sees_all=self._sees_all)
 
     @cached_property
     def unasked(self) -> View:
@@ -237,17 +243,40 @@ class SearchView:
 class SessionView:
     """The conversations as an audience sees them."""
 
-    def __init__(self, sessions: SessionStore, *, sees_all: bool) -> None:
-        self._sessions = sessions
+    def __init__(self, rooms: Rooms, *, sees_all: bool) -> None:
+        self._rooms = rooms
         self._sees_all = sees_all
 
     def messages(self, ref: str) -> tuple[SessionMessage, ...]:
         """The messages of a conversation, raises as `SessionStore.read`."""
-        return self.shown(self._sessions.read(ref))
+        return self.shown(self._rooms.sessions.read(ref))
 
     def shown(self, messages: Iterable[SessionMessage]) -> tuple[SessionMessage, ...]:
         """Messages, of those that drew on something private only that they were."""
-        return tuple(messages) if self._sees_all else tuple(map(withheld, messages))
+        return tuple(messages) if self._sees_all else tuple(map(_withheld, messages))
+
+    def withholds(self, message: SessionMessage) -> bool:
+        """True if of this message only that it was said is shown."""
+        return not self._sees_all and message.drew_on_private
+
+    def hidden_logs(self, logs: Iterable[str], hidden: Iterable[str]) -> set[str]:
+        """The logs, by path, that hold something private, or name a `hidden` file.
+
+        What the user took back stands in them as well.
+        """
+        if self._sees_all:
+            return set()
+        names = {form for path in hidden for form in (path, json.dumps(path)[1:-1])}
+        told = re.compile("|".join([_MARKED, *map(re.escape, sorted(names))]).encode())
+        found = set()
+        for path in logs:
+            last = b""
+            with suppress(KbtuiError):  # whoever reads it says so
+                for piece in read_pieces(self._rooms.workspace, path):
+                    if told.search(last + piece):
+                        found.add(path)
+                    last = piece[-_LONGEST_NAME:]
+        return found
 
     def hides(self, session: str | None, messages: tuple[int, int] | None) -> bool:
         """True if something private was drawn on between two messages of a conversation."""
@@ -263,10 +292,18 @@ class SessionView:
             return False
         first, last = messages
         try:
-            found = self._sessions.read(session)
+            found = self._rooms.sessions.read(session)
         except NotFoundError:
             return False
         return any(first <= each.id <= last and each.drew_on_private for each in found)
+
+
+def _withheld(message: SessionMessage) -> SessionMessage:
+    """A message as other models than those on this machine are told it."""
+    if not message.drew_on_private:
+        return message
+    calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
+    return replace(message, content=WITHHELD, tool_calls=calls)
 
 
 def _paths(shown: Any) -> Iterator[str]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import checked_area
-from kbtui.errors import KbtuiError
-from kbtui.knowledge.library.public import PrivateError
+from kbtui.errors import KbtuiError, UsageError
 from kbtui.knowledge.linking import resolve
 from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
@@ -36,7 +35,6 @@ _BEGINNINGS = {
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
-_PRIVATE = "private: only local models may read it"
 _BLIND = (
     "it is a picture, and this model is not known to take any (if it does:"
     " kbtui config set models.chat.vision true)"
@@ -57,7 +55,9 @@ class Attachment:
         """A sentence for the user where nothing of the file is shown to the model; else empty."""
         if self.text or self.picture is not None or not self.note:
             return ""
-        return f"{clean_line(self.path)} isn't shown to the model: {self.note.rstrip('.')}."
+        said = self.note.rstrip(".")
+        named = clean_line(self.path)
+        return f"{said}." if named in said else f"{named} isn't shown to the model: {said}."
 
     def as_prompt(self) -> str:
         """The file as the model is shown it."""
@@ -87,8 +87,8 @@ def attachments_of(
     for name in references(text):
         try:
             path = _path_of(name, view, layout, roots)
-        except PrivateError:  # its path may say more of it than its name
-            found[name] = Attachment(name, "", _PRIVATE)
+        except UsageError as error:  # its path may say more of it than its name
+            found[name] = Attachment(name, "", clean_line(error.message))
             continue
         page = f"{NAME_PREFIX}{name.removeprefix(NAME_PREFIX)}"
         if path is not None:
@@ -113,7 +113,7 @@ def _path_of(name: str, view: View, layout: Layout, roots: Sequence[str]) -> str
     """The path of what a name means, if anything.
 
     Raises:
-        PrivateError: the model must not see what is called so.
+        UsageError: the model must not see what is called so.
     """
     if not name:
         return None
@@ -140,8 +140,6 @@ def _attached(path: str, view: View, sees: Callable[[], bool]) -> Attachment:
             whole, note = made.whole, made.problem
         else:
             whole = view.text(path, _MOST_FILE)
-    except PrivateError:
-        return Attachment(path, "", _PRIVATE)
     except KbtuiError as error:
         return Attachment(path, "", clean_line(error.message))
     if "\x00" in whole:

@@ -94,12 +94,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A whole prompt. `private` names private entries whose text is in it."""
+    """A whole prompt. `drew_on` names what is in it that only models here may see."""
 
     messages: tuple[Message, ...]
     parts: tuple[Part, ...]
     attachments: tuple[Attachment, ...] = ()
-    private: tuple[str, ...] = ()
+    drew_on: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> int:

@@ -122,8 +122,8 @@ class OfflineTurn(Turn):
             summary = shorten(error.message, _SUMMARY_WIDTH)
             self._keep_step(call, Outcome(False, f"Error: {error}", summary))
             return f"I couldn't keep that. {error}"
-        private = self.context.view.to_mark([kept.path])
-        self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, private))
+        drew_on = self.context.view.to_mark([kept.path])
+        self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, drew_on))
         if near is not None and kept.noted is not None and kept.changes:
             newer = (kept.noted.path, kept.noted.line, kept.noted.time)
             self.earlier = Earlier(near.path, near.number, near.text, near.when, *newer)
@@ -144,10 +144,10 @@ class OfflineTurn(Turn):
             self._keep_step(call, Outcome(False, f"Error: {error}", error.message))
             raise
         lines = found.answer.lines
-        private = self.context.view.to_mark([line.path for line in lines])
+        drew_on = self.context.view.to_mark([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
         told = "\n".join(f"{line.title}: {line.text}" for line in lines) or "Nothing found."
-        self._keep_step(call, Outcome(True, told, count, private=private))
+        self._keep_step(call, Outcome(True, told, count, drew_on=drew_on))
         return found
 
     def _quoted(self, line: Candidate) -> str:

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Outcome, Toolbox
-    from kbtui.sessions.store import Session, SessionMessage
+from kbtui.sessions import DREW_ON
+from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
 _ELIDED = "[left out to save space: call the tool again if you need it]"
@@ -102,7 +103,7 @@ class Turn:
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
-    _private: dict[str, None] = field(default_factory=dict)
+    _drew_on: dict[str, None] = field(default_factory=dict)
     _partial: list[str] = field(default_factory=list)
     _marks: str = ""
     _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
@@ -130,7 +131,7 @@ class Turn:
             self._work.cancel()
 
     async def _whole_turn(self) -> None:
-        self._private.update(dict.fromkeys(self.prompt.private))
+        self._drew_on.update(dict.fromkeys(self.prompt.drew_on))
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
         for attached in self.prompt.attachments:
@@ -284,16 +285,16 @@ class Turn:
 
     def _keep_result(self, call: ToolCall, outcome: Outcome) -> None:
         self._changes += outcome.changes
-        self._private.update(dict.fromkeys(outcome.private))
+        self._drew_on.update(dict.fromkeys(outcome.drew_on))
         meta: dict[str, Any] = {"ok": outcome.ok, "summary": outcome.summary}
         if outcome.changes:
             meta["changes"] = [asdict(change) for change in outcome.changes]
         if outcome.proposal:
             self._proposed = True
             meta["proposal"] = outcome.proposal
-        if self._private:
+        if self._drew_on:
             # A result repeats what the call said, which may come from what was read before.
-            meta["private"] = list(self._private)
+            meta[DREW_ON] = list(self._drew_on)
         self.session.append(
             "tool", outcome.output, tool_call_id=call.id, name=call.name, turn=self.id, meta=meta
         )
@@ -301,7 +302,7 @@ class Turn:
 
     def _keep_step(self, call: ToolCall, outcome: Outcome) -> None:
         """Store a step that no model asked for as a call and its result, and tell it."""
-        self._private.update(dict.fromkeys(outcome.private))
+        self._drew_on.update(dict.fromkeys(outcome.drew_on))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
         self._keep_result(call, outcome)
         told = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)
@@ -340,8 +341,8 @@ class Turn:
 
     def _meta(self) -> dict[str, Any]:
         meta: dict[str, Any] = {"model": self.model.name}
-        if self._private:
-            meta["private"] = list(self._private)
+        if self._drew_on:
+            meta[DREW_ON] = list(self._drew_on)
         return meta
 
     def _failed(self, error: KbtuiError) -> TurnFailed:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.export import Tree
     from kbtui.sessions.log_records import SessionInfo, SessionLog, SessionMessage
+    from kbtui.views import View
 
 _FORMAT = 1
 _SHOWN = 5
@@ -78,13 +80,16 @@ def export(
     file = Path(target or "-").expanduser()
     is_partial = False
     with place.opened() as kb:
+        from kbtui.views import Audience
+
+        view = kb.seen_by(Audience.OWN_MODEL if private else Audience.OTHER_AGENT)
         if ref:
-            count, kept = _session(kb, ref, file, form, private=private, overwrite=overwrite)
+            count, kept = _session(kb, view, ref, file, form, overwrite=overwrite)
             told = counted(count, "message")
         else:
             from kbtui.maintenance.export import tree_of
 
-            tree = tree_of(kb.workspace, kb.library, kb.sessions, private=private)
+            tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
             _tree(kb, tree, file, form, overwrite=overwrite)
             count, kept = sum(path not in tree.left_out for path in tree.paths), tree.kept_back
             told = counted(count, "file")
@@ -117,7 +122,7 @@ def _usual(ref: str | None, target: str | None) -> str:
 
 
 def _session(
-    kb: KnowledgeBase, ref: str, file: Path, form: str, *, private: bool, overwrite: bool
+    kb: KnowledgeBase, view: View, ref: str, file: Path, form: str, *, overwrite: bool
 ) -> tuple[int, int]:
     """Write a conversation; how many messages, and how many stayed here."""
     from kbtui.maintenance.export import session_markdown
@@ -134,20 +139,20 @@ def _session(
         raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
     session = found[0].id if found else name
     log = kb.sessions.read_log(session)
+    title = session if view.sessions.hides_any(session) else log.shown_title
     said = [each for each in log.messages if each.role in ("user", "assistant")]
     said = [each for each in said if each.content.strip()]
-    shown = [each for each in said if private or not _is_private(each)]
+    shown = [each for each in said if not view.sessions.withholds(each)]
     with _opened(file, overwrite=overwrite) as stream:
         if form == "md":
-            stream.write("\n".join(session_markdown(session, log.shown_title, shown)).encode())
+            stream.write("\n".join(session_markdown(session, title, shown)).encode())
         else:
-            shape = {"format": _FORMAT, **_conversation_shape(found[0], shown)}
+            shape = {
+                "format": _FORMAT,
+                **_conversation_shape(replace(found[0], title=title), shown),
+            }
             stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
     return len(shown), len(said) - len(shown)
-
-
-def _is_private(message: SessionMessage) -> bool:
-    return bool(message.meta.get("private"))
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bool) -> None:

@@ -172,9 +172,9 @@ def fetch(address: str) -> tuple[str, str, bytes]:
     """
     until = time.monotonic() + _SECONDS
     parts = given = _parsed(address)
-    own = given.hostname if _is_private(given) else None
+    own = given.hostname if _is_local(given) else None
     for _ in range(_MOST_REDIRECTS + 1):
-        status, headers, data = _get(parts, until, may_be_private=parts.hostname == own)
+        status, headers, data = _get(parts, until, may_be_local=parts.hostname == own)
         if status in _REDIRECTS and headers.get("location"):
             parts = _parsed(urljoin(parts.geturl(), headers["location"]))
             continue
@@ -202,7 +202,7 @@ def _parsed(address: str) -> SplitResult:
 
 
 def _get(
-    parts: SplitResult, until: float, *, may_be_private: bool
+    parts: SplitResult, until: float, *, may_be_local: bool
 ) -> tuple[int, Mapping[str, str], bytes]:
     host, is_safe = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if is_safe else 80)
@@ -212,7 +212,7 @@ def _get(
     timer.daemon = True
     try:
         # Connected here: what was looked at is what is spoken to.
-        place = _place(host, port, may_be_private=may_be_private)
+        place = _place(host, port, may_be_local=may_be_local)
         connection.sock = socket.create_connection(place, _PAUSE_SECONDS)
         timer.start()
         if is_safe:
@@ -241,10 +241,10 @@ def _hang_up(connection: http.client.HTTPConnection) -> None:
         connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def _is_private(parts: SplitResult) -> bool:
+def _is_local(parts: SplitResult) -> bool:
     """True if an address is on this machine or network, as the person must know who gave it."""
     try:
-        _place(parts.hostname or "", 80, may_be_private=False)
+        _place(parts.hostname or "", 80, may_be_local=False)
     except RemoteError:
         return True
     except (OSError, UnicodeError):
@@ -257,11 +257,11 @@ def _is_public(address: str) -> bool:
     return (getattr(place, "ipv4_mapped", None) or place).is_global
 
 
-def _place(host: str, port: int, *, may_be_private: bool) -> tuple[str, int]:
-    """The address of a host; of one that may not be private, none that is."""
+def _place(host: str, port: int, *, may_be_local: bool) -> tuple[str, int]:
+    """The address of a host; of one that may not be local, none that is."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     places = [str(each[4][0]) for each in found]
-    if not may_be_private and not all(map(_is_public, places)):
+    if not may_be_local and not all(map(_is_public, places)):
         raise RemoteError(f"It leads to {host}, which is on this machine or network: not followed.")
     return places[0], port
 

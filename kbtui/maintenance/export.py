@@ -7,10 +7,7 @@ the machines' records, which may quote them.
 from __future__ import annotations
 
 import base64
-import contextlib
-import json
 import os
-import re
 import shutil
 import tempfile
 import zipfile
@@ -29,6 +26,7 @@ from kbtui.sessions.imported import is_imported
 from kbtui.sessions.log_records import SessionMessage
 from kbtui.sessions.store import SessionStore
 from kbtui.text import clean, clean_line, moment
+from kbtui.views import View
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, Workspace
@@ -36,8 +34,6 @@ from kbtui.workspace.scan import Scanner, attachments_in
 
 _SIGN = f"{MACHINE}/format"  # by which a folder of notes in place is known
 CONVERSATIONS = "sessions/"
-_PRIVATE = r'"private": ?(?!false|null|\[\])'  # as a key: in a text its quotes are escaped
-_LONGEST = 10_000  # bytes of a name that is looked for
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)  # a zip knows none before
 
 
@@ -80,10 +76,11 @@ class Tree:
         return self.workspace.file(path)
 
 
-def tree_of(
-    workspace: Workspace, library: Library, sessions: SessionStore, *, private: bool = False
-) -> Tree:
-    """See which files leave: notes, memory, how-tos, documents, what lies beside, conversations."""
+def tree_of(workspace: Workspace, library: Library, sessions: SessionStore, view: View) -> Tree:
+    """See which files leave: notes, memory, how-tos, documents, what lies beside, conversations.
+
+    They are those that `view` doesn't hide.
+    """
     scanner = Scanner(workspace)
     found = {*scanner.scan()}
     left_out = scanner.left_out()
@@ -97,32 +94,15 @@ def tree_of(
         found.add(_SIGN)
     logs = {f"{CONVERSATIONS}{info.id}.jsonl" for info in sessions.list()}
     left_out |= sessions.unreadable
-    hidden = {path for path in found if library.is_private(path)}
-    if private:
-        return Tree(workspace, library, tuple(sorted(found | logs)), left_out=left_out)
-    of_private = _of_private(workspace, logs, hidden)
+    hidden = {path for path in found if view.hides(path)}
+    hidden_logs = view.sessions.hidden_logs(logs, hidden)
     if not hidden:
-        paths = tuple(sorted(found | logs - of_private))
-        return Tree(workspace, library, paths, len(of_private), left_out)
-    hidden |= _shown_by_private_alone(workspace, found, hidden)
+        paths = tuple(sorted(found | logs - hidden_logs))
+        return Tree(workspace, library, paths, len(hidden_logs), left_out)
+    hidden |= _shown_by_hidden_alone(workspace, found, hidden)
     records = {path for path in found - hidden if _is_record(path)}
-    paths = tuple(sorted((found - hidden - records) | (logs - of_private)))
-    return Tree(workspace, library, paths, len(hidden | of_private), left_out)
-
-
-def _of_private(workspace: Workspace, logs: Iterable[str], hidden: Iterable[str]) -> set[str]:
-    """The conversations that used what is private, or name such a note, taken back or not."""
-    names = {form for path in hidden for form in (path, json.dumps(path)[1:-1])}
-    told = re.compile("|".join([_PRIVATE, *map(re.escape, sorted(names))]).encode())
-    found = set()
-    for path in logs:
-        last = b""
-        with contextlib.suppress(KbtuiError):  # it doesn't leave, which is said when it is read
-            for piece in files.read_pieces(workspace, path):
-                if told.search(last + piece):
-                    found.add(path)
-                last = piece[-_LONGEST:]
-    return found
+    paths = tuple(sorted((found - hidden - records) | (logs - hidden_logs)))
+    return Tree(workspace, library, paths, len(hidden | hidden_logs), left_out)
 
 
 def _trouble(workspace: Workspace, path: str) -> str:
@@ -139,8 +119,8 @@ def _is_record(path: str) -> bool:
     return name != path and (not name.endswith(".md") or name.startswith("HISTORY"))
 
 
-def _shown_by_private_alone(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
-    """The pictures and papers that private entries name, and no other does."""
+def _shown_by_hidden_alone(workspace: Workspace, found: set[str], hidden: set[str]) -> set[str]:
+    """The pictures and papers that hidden notes name, and no other does."""
     said: dict[bool, list[str]] = {True: [], False: []}
     for path in found:
         if path.endswith(".md"):
@@ -151,10 +131,10 @@ def _shown_by_private_alone(workspace: Workspace, found: set[str], hidden: set[s
                     return {each for each in found - hidden if not each.endswith(".md")}
                 continue
             said[path in hidden].append(text)
-    private, public = ("\n".join(said[is_hidden]) for is_hidden in (True, False))
+    secret, shown = ("\n".join(said[is_hidden]) for is_hidden in (True, False))
     names = {path: path.rpartition("/")[2] for path in found - hidden if not path.endswith(".md")}
     return {
-        path for path, name in names.items() if _names(private, name) and not _names(public, name)
+        path for path, name in names.items() if _names(secret, name) and not _names(shown, name)
     }
 
 

@@ -12,7 +12,6 @@ import logging
 import math
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,11 +32,12 @@ if TYPE_CHECKING:
     from kbtui.search.index.bm25f import Corpus, Mask
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generation import Generations
-    from kbtui.search.index.rows import ChunkRow, TreeReader
+    from kbtui.search.index.rows import TreeReader
     from kbtui.search.query.fusion import Meaning
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.semantic import Semantic
+    from kbtui.search.query.withheld import Withheld
     from kbtui.search.results import Hit, Preparation
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
@@ -80,8 +80,7 @@ class SearchIndex:
         embed: RoleSettings,
         *,
         tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
-        is_private: Callable[[str], bool] = lambda _path: False,
-        drew_on_private: Callable[[str], bool] = lambda _session: False,
+        withheld: Withheld | None = None,
         model: EmbeddingModel | None = None,
         apart: Callable[[], Preparation] | None = None,
     ) -> None:
@@ -93,9 +92,7 @@ class SearchIndex:
             settings: Chunk sizes, weights, folders.
             embed: The embedding model.
             tree_at: Gives the files of a revision, for searches `at` one.
-            is_private: Which paths a remote embedding model must not see, beside the entries
-                that say ``private: true``.
-            drew_on_private: Which sessions it must not see either.
+            withheld: What a remote embedding model must not see; None: nothing is kept from it.
             model: The embedding model, if it is not the one that `embed` names.
             apart: Has another process do what a search has no time for, where nothing is done in
                 the background of this one; tells how far it is.
@@ -109,9 +106,7 @@ class SearchIndex:
         self._model = model
         self._apart = apart
         self._tree_at = tree_at
-        self._is_private = is_private
-        self._drew_on_private = drew_on_private
-        self._drew: dict[str, tuple[int, bool]] = {}  # by session: the size of its log, the answer
+        self._withheld = withheld
         self._lock = threading.RLock()  # held for moments only; the others while files are opened
         self._opening = threading.RLock()
         self._opened: Generations | None = None
@@ -390,8 +385,13 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
+                withheld = self._withheld
                 self._meaning = Semantic(
-                    folder, model, self._is_withheld, lambda: self._first, self._apart
+                    folder,
+                    model,
+                    withheld.is_withheld if withheld is not None else lambda _row: False,
+                    lambda: self._first,
+                    self._apart,
                 )
             return self._meaning
 
@@ -401,17 +401,6 @@ class SearchIndex:
         from kbtui.search.embedding.prepared import is_local
 
         return self._model is not None or is_local(self._embed)
-
-    def _is_withheld(self, row: ChunkRow) -> bool:
-        """True if a model elsewhere must not see a passage."""
-        if row.session is not None:
-            with suppress(OSError):
-                size = self._workspace.place(f"sessions/{row.session}.jsonl").stat().st_size
-                known = self._drew.get(row.session)
-                if known is None or known[0] != size:
-                    known = self._drew[row.session] = (size, self._drew_on_private(row.session))
-                return known[1]
-        return row.private or self._is_private(row.path)
 
     # Searching
 
@@ -557,7 +546,7 @@ class SearchIndex:
             request.asked,
             ranking,
             request.limit,
-            is_private=self._is_private,
+            withheld=self._withheld,
             by_chance=request.by_chance,
         )
 

@@ -10,3 +10,5 @@ KEEP = "keep"
 
 MARKS = "marks"
 """What kbtui said below an answer of what wasn't written, as `meta` of the message has it."""
+DREW_ON = "private"
+"""In a message's `meta`: the paths shown before it was said that only models here may read."""

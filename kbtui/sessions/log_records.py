@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
-from kbtui.sessions import MARKS
+from kbtui.sessions import DREW_ON, MARKS
 from kbtui.text import shorten
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.jsonl import read_lines
@@ -69,7 +69,7 @@ class SessionMessage:
     @property
     def drew_on_private(self) -> bool:
         """True if what only models on this machine may read was shown before it was said."""
-        return bool(self.meta.get("private"))
+        return bool(self.meta.get(DREW_ON))
 
     def as_prompt(self) -> Message:
         """The message as a model is told it: without what kbtui said below an answer.

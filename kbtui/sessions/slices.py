@@ -102,7 +102,7 @@ def pages(
     units: Iterable[Unit],
     limit: int,
     cost: Callable[[Unit], int],
-    is_private: Callable[[Unit], bool] = lambda _unit: False,
+    kept_apart: Callable[[Unit], bool] = lambda _unit: False,
 ) -> list[list[Unit]]:
     """Cut units into pages of at most `limit` tokens; one that is longer has a page of its own.
 
@@ -110,7 +110,7 @@ def pages(
     what is private and what isn't.
     """
     found: list[list[Unit]] = []
-    for _, group in groupby((unit for unit in units if not unit.open), is_private):
+    for _, group in groupby((unit for unit in units if not unit.open), kept_apart):
         found += _pages_of(list(group), limit, cost)
     return found
 

@@ -16,7 +16,6 @@ from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
 
-WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 UNFINISHED = "[no result: the turn was interrupted]"
 DONE = "Noted."  # which counts as a claim where a model repeats it
 UNANSWERED = "Sorry, I could not answer that."  # nor does this mislead anybody
@@ -130,11 +129,3 @@ def _sound(turn: Sequence[SessionMessage]) -> Iterator[Message]:
         # A turn that ended with what it wrote, or failed; roles must alternate for some providers.
         wrote = any(each.meta.get("changes") or each.meta.get("proposal") for each in turn)
         yield Message("assistant", DONE if wrote else UNANSWERED)
-
-
-def withheld(message: SessionMessage) -> SessionMessage:
-    """A message as other models than those on this machine are told it."""
-    if not message.drew_on_private:
-        return message
-    calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
-    return replace(message, content=WITHHELD, tool_calls=calls)

@@ -168,7 +168,7 @@ def test_an_answer_that_never_ends_is_given_up(
 def test_a_public_address_never_leads_to_this_machine(
     workspace: Workspace, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "_is_private", lambda _: False)  # as its name said at first
+    monkeypatch.setattr(keeping, "_is_local", lambda _: False)  # as its name said at first
     with pytest.raises(RemoteError, match="on this machine or network"):
         keep_document(workspace, f"{site}/kestrels")
 

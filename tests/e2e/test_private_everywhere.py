@@ -156,7 +156,7 @@ class World:
 
     def _talk(self) -> Session:
         """A conversation that drew on a private note, and an entry that was made in it."""
-        talk = self.kb.sessions.create("test")
+        talk = self.kb.sessions.create("test", title="Of the walrus15")
         drew = {"private": [f"{BOX}/hiddenname01.md"]} if self.private else {}
         talk.append("user", "When does it sleep?", turn="t1")
         talk.append("assistant", "The walrus15 sleeps as the sealion15 does.", turn="t1", meta=drew)
@@ -209,6 +209,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 Rows = tuple[dict[str, Any], ...]
 _SEARCHES: Rows = (
     {"query": "WORD"},
+    {"query": "seallion01"},
     {"query": "sleeps", "type": "topic", "limit": 20},
     {"query": "sleeps", "tag": "hiddenname02"},
     {"query": "sleeps", "since": "2001", "until": "2099"},
@@ -406,7 +407,7 @@ def test_what_a_tool_tells_a_model_here_of_private_notes_is_marked(tmp_path: Pat
         for arguments in _calls(world, AGENT[name]):
             done = toolbox.run(ToolCall("c", name, json.dumps(arguments)), context)
             if MARKS.search(_without(done.output, arguments)) and done.ok:
-                (marked.add(name) if done.private else unmarked.append((name, arguments)))
+                (marked.add(name) if done.drew_on else unmarked.append((name, arguments)))
     world.kb.close()
     assert unmarked == []
     assert marked >= {"search", "list_entries", "read", "grep"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
+from kbtui.search.query.withheld import Withheld
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment
@@ -100,7 +101,10 @@ def test_private_entries_stay_on_this_machine(desk: Desk) -> None:
     desk.write("knowledge/people/lee.md", "secretword two\n")
     desk.write("knowledge/people/ann.md", "secretword three\n")
     remote = WordEmbedder(is_local=False)
-    index = desk.index(model=ReadyModel(remote), is_private=lambda path: path.endswith("lee.md"))
+    withheld = Withheld(
+        desk.workspace, lambda path: path.endswith("lee.md"), lambda _session: False
+    )
+    index = desk.index(model=ReadyModel(remote), withheld=withheld)
     found = paths(index.search("secretword", wait=True))
     assert len(found) == 3
     assert [text for text in remote.seen if "secretword" in text] == ["ann\nsecretword three"]

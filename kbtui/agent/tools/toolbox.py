@@ -79,7 +79,7 @@ TOOLS: tuple[Tool, ...] = (
 class Outcome:
     """How a tool call ended; `output` is what the model is told.
 
-    `private` names what was shown or written that only models on this machine may see, `proposal`
+    `drew_on` names what was shown or written that only models on this machine may see, `proposal`
     what waits in the inbox instead of being written, by its id; `data` is the output for a program
     to read.
     """
@@ -88,7 +88,7 @@ class Outcome:
     output: str
     summary: str
     changes: tuple[TurnChange, ...] = ()
-    private: tuple[str, ...] = ()
+    drew_on: tuple[str, ...] = ()
     proposal: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
@@ -127,7 +127,7 @@ class Toolbox:
             output=result.output,
             summary=result.summary,
             changes=() if result.commit is None else (_shown(result.commit, context),),
-            private=context.view.to_mark(
+            drew_on=context.view.to_mark(
                 [result.data, result.about, cited, _touched(result.commit)]
             ),
             proposal=result.proposal,

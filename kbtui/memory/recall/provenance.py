@@ -37,7 +37,7 @@ _SHORTEST_WORD = 3
 _MOST_REWORDINGS = 8
 _NEARLY = 0.6  # of what the best one has in common with the line
 _SPEAKERS = frozenset({"user", "assistant"})
-_WAS_PRIVATE = "The entry was private when it was written, so no more is told of it."
+_NO_MORE = "The entry was private when it was written, so no more is told of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class ShownProvenance:
         if why.text.strip() not in map(str.strip, view.text(path).split("\n")):
             raise NotFoundError(f"{short_name(path)} has no line {line}.")
         if not all(map(view.history.may_tell_of, (why.origin, *why.before))):
-            return replace(why, commit=None, title="", messages=(), archives=(), note=_WAS_PRIVATE)
+            return replace(why, commit=None, title="", messages=(), archives=(), note=_NO_MORE)
         if sessions.hides_any(why.session):
             why = replace(why, title="")
         if sessions.shown(why.messages) != why.messages:

@@ -180,7 +180,7 @@ def _private(messages: Sequence[SessionMessage], paths: Sequence[str]) -> Iterab
 
 
 def _names(message: SessionMessage, names: Sequence[str]) -> bool:
-    if message.meta.get("private"):
+    if message.drew_on_private:
         return True
     if message.role == "user":
         return False

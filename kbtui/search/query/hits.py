@@ -17,6 +17,7 @@ from kbtui.search.index.chunker import is_question
 from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
+from kbtui.search.query.withheld import Withheld
 from kbtui.search.results import Explain, Hit, Place
 from kbtui.text import clean_line
 
@@ -64,13 +65,14 @@ def best_hits(
     ranking: Ranking,
     limit: int,
     *,
-    is_private: Callable[[str], bool] = lambda _path: False,
+    withheld: Withheld | None = None,
     by_chance: bool = False,
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit.
 
-    Those that say the same are one hit, unless only one of them `is_private`. Where nothing is
-    nearer by meaning than `by_chance`, only what holds a word of the query is shown.
+    Those that say the same are one hit, unless only one of them is `withheld` from models
+    elsewhere. Where nothing is nearer by meaning than `by_chance`, only what holds a word of the
+    query is shown.
     """
     rows = _Fetched(rows)
     ranking = _with_pairs(corpus, rows, asked, ranking)
@@ -90,7 +92,7 @@ def best_hits(
         said = _Said(number, row, ranking.terms)
         taken += 1
         for group in groups if taken <= _COMPARED else ():
-            may_join = all(_may_join(row, other.row, is_private) for other in group)
+            may_join = all(_may_join(row, other.row, withheld) for other in group)
             if may_join and _same(group[0].statement[0], said.statement[0]):
                 group.append(said)
                 break
@@ -145,11 +147,12 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     return replace(hit, score=score, also=tuple(also))
 
 
-def _may_join(one: ChunkRow, other: ChunkRow, is_private: Callable[[str], bool]) -> bool:
-    """True unless both are entries or documents, or one is private and the other isn't."""
+def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld | None) -> bool:
+    """True unless both are entries or documents, or one is withheld and the other isn't."""
     if not _standing(one) and not _standing(other):
         return False
-    return (one.private or is_private(one.path)) == (other.private or is_private(other.path))
+    hides = withheld.hides_file if withheld is not None else lambda _row: False
+    return hides(one) == hides(other)
 
 
 def _standing(row: ChunkRow) -> int:

@@ -437,8 +437,8 @@ class Semantic:
         """Passages without a vector; the newest come last."""
         found: dict[bytes, Passage] = {}
         is_local = reader.embedder.is_local
-        for chunk, keys, private in store.passage_keys():
-            for n, key in enumerate(_split(keys) if is_local or not private else ()):
+        for chunk, keys, hidden in store.passage_keys():
+            for n, key in enumerate(_split(keys) if is_local or not hidden else ()):
                 if key not in reader.vectors:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())

@@ -220,6 +220,19 @@ async def test_a_correction_changes_the_value_and_keeps_the_rest_of_the_line(
     assert "- The kitchen budget is 720 euros, paid in May\n" in room.read(MEMORY)
 
 
+async def test_a_correction_without_a_subject_finds_the_entry_that_says_so(
+    room: Room, server: ScriptedServer
+) -> None:
+    pool = "---\ntype: fact\n---\n# Big pool\n\nThe set point is 28 degrees\n"
+    ann = "---\ntype: person\n---\n# Ann\n\nThe set point is 28 degrees\n"
+    machine(room, facts__big_pool=pool, people__ann=ann)
+    wish = _correction("The set point is 28 degrees", "The set point is 27 degrees")
+    await _condense(room, server, "The set point is 27 degrees now", corrections=[wish])
+    text = room.read("knowledge/facts/big_pool.md")
+    assert "The set point is 27 degrees\n" in text.partition("## Evolution")[0]
+    assert "The set point is 28 degrees\n" in room.read("knowledge/people/ann.md")
+
+
 async def test_a_slip_in_a_corrected_value_changes_nothing(
     room: Room, server: ScriptedServer
 ) -> None:

@@ -318,8 +318,11 @@ class Keeping:
         """Where the old statement may stand, the likeliest first."""
         own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        near = [] if fact.place == "memory" else self.copy.rooms.subjects.near(fact.replaces)
-        places = [MEMORY] if fact.place == "memory" else [own or "", MEMORY, *changed, *near]
+        others = [*changed, *self.copy.rooms.subjects.near(fact.replaces)]
+        places = [own or "", MEMORY, *others]
+        if fact.place == "memory":  # what a person's entry says may be the same of somebody else
+            others = [each for each in others if not each.startswith(_FIRST[0])]
+            places = [MEMORY, own or "", *others]
         return [each for each in dict.fromkeys(places) if each and self._data(each)]
 
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:

@@ -158,6 +158,18 @@ async def test_a_note_of_the_day_can_be_read_alone(room: Room, server: ScriptedS
     assert "- the bakery: It turns 7 on March 3rd" in room.read(DAY)
 
 
+async def test_what_was_corrected_in_the_same_conversation_is_no_note(
+    room: Room, server: ScriptedServer
+) -> None:
+    fact = _fact("The van is booked for April 12", "topic", "van", importance=2)
+    wish = _correction("The van is booked for April 12", "The van is booked for April 13")
+    said = "The van is booked for April 12. No, for April 13!"
+    notes = ["Van booked for April 12"]
+    await _condense(room, server, said, facts=[fact], corrections=[wish], notes=notes)
+    lines = [line for line in room.read(DAY).splitlines() if line.startswith("- ")]
+    assert lines == ["- The van is booked for April 13"]
+
+
 async def test_names_alone_are_no_notes_where_a_line_says_more(
     room: Room, server: ScriptedServer
 ) -> None:

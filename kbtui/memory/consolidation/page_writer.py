@@ -23,7 +23,7 @@ from kbtui.memory.consolidation.notes import RAW, stage_day_notes, stage_raw_not
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import ground_of, nearest
-from kbtui.memory.edits.growing import is_said
+from kbtui.memory.edits.growing import find_statement, is_said
 from kbtui.memory.edits.keeping import FactOutcome, Keeping
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
@@ -91,8 +91,8 @@ class MemoryWriter:
             copy, outcomes = self._keep(page, answer, live)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
             kept = (each.fact.text for each in outcomes if each.kind != "refused")
-            notes = list(_whole([*answer.notes, *_noted(outcomes)], kept))
-            notes = list(_grounded(notes, page, copy))
+            notes = _current([*answer.notes, *_noted(outcomes)], answer.facts)
+            notes = list(_grounded(_whole(notes, kept), page, copy))
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
             )
@@ -224,6 +224,18 @@ def _noted(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
                 subject = outcome.fact.subject
                 is_named = set(telling_terms(subject)) <= set(telling_terms(line))
                 yield line if is_named else f"{subject}: {line}"
+
+
+def _current(notes: Iterable[str], facts: Iterable[Fact]) -> list[str]:
+    """Notes without what was corrected in the same conversation."""
+    found = list(notes)
+    for fact in (each for each in facts if each.replaces):
+        found = [
+            each
+            for each in found
+            if is_said(fact.text, [each]) or find_statement(fact.replaces, [each]) is None
+        ]
+    return found
 
 
 def _whole(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:

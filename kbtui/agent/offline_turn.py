@@ -146,20 +146,20 @@ class OfflineTurn(Turn):
         lines = found.answer.lines
         drew_on = self.context.view.to_mark([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
-        told = "\n".join(f"{line.title}: {line.text}" for line in lines) or "Nothing found."
+        told = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."
         self._keep_step(call, Outcome(True, told, count, drew_on=drew_on))
         return found
 
     def _quoted(self, line: Candidate) -> str:
         places = ((line.number, line.place),) if line.place else ()
         source = self.context.sources.add(
-            line.path, max(1, line.number), line.text, line.title, places
+            line.path, max(1, line.number), line.shown, line.title, places
         )
         named = _SPOKEN.get(line.told, "" if line.time else line.title)  # a day says it all
         place = line.place.partition(" > ")[0]
         said = _said_on(line, self.context.now().date())
         where = " · ".join(filter(None, (named, place, said)))
-        return f"> {line.text} [{source.n}]" + (f" · *{where}*" if where else "")
+        return f"> {line.shown} [{source.n}]" + (f" · *{where}*" if where else "")
 
 
 def _open_question(before: Sequence[SessionMessage]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ _HITS = 20
 _NEAREST_HITS = 8
 _LONGEST_QUERY = 500
 _LONGEST_LINE = 700
+_LONGEST_PARAGRAPH = 320
 _MOST_LED_TO = 4
 # What memory says a second time: the archive of conversations, and the notes of sessions.
 _SECOND_HAND = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
@@ -145,6 +147,9 @@ class Quoting:
         day = day_of(hit.path)
         said = lines_of(hit.text, hit.lines[0], headings=is_made)
         lines = [piece for each in said for piece in _pieces(each)]
+        paragraphs: defaultdict[int, list[str]] = defaultdict(list)
+        for line in lines:
+            paragraphs[line.block].append(line.text)
         for number, line in enumerate(lines):
             yield replace(
                 _candidate(hit, line.text, line.first),
@@ -153,6 +158,7 @@ class Quoting:
                 when=f"{day or hit.updated or ''} {line.time}".strip(),
                 place=hit.heading if is_made else "",
                 time=line.time,
+                whole=_paragraph(paragraphs[line.block]) if leading else "",
             )
 
     def _spoken(self, hit: Hit) -> Iterator[Candidate]:
@@ -190,6 +196,12 @@ def _pieces(line: Line) -> Iterator[Line]:
         return
     for sentence in lines_of(line.text):
         yield replace(line, text=shorten(sentence.text, _LONGEST_LINE))
+
+
+def _paragraph(sentences: Sequence[str]) -> str:
+    """Several sentences as one text, unless that is long."""
+    whole = " ".join(sentences)
+    return whole if len(sentences) > 1 and len(whole) <= _LONGEST_PARAGRAPH else ""
 
 
 def _with_what_follows(line: Line, after: Sequence[Line]) -> str:

@@ -37,6 +37,7 @@ class Candidate:
         told: Who told it, of a conversation: ``user`` or ``assistant``; empty elsewhere.
         place: The page or sheet that it stands on.
         time: Its time, of a line of the journal.
+        whole: The paragraph that it stands in, where that is short; empty elsewhere.
     """
 
     path: str
@@ -50,6 +51,12 @@ class Candidate:
     told: str = ""
     place: str = ""
     time: str = ""
+    whole: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What is quoted: a sentence with its paragraph, where a reason may stand beside it."""
+        return self.whole or self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,8 @@ def _distinct(lines: Sequence[Candidate], *, first: bool) -> list[Candidate]:
     """
     kept: list[Candidate] = []
     for line in lines:
+        if line.whole and any((line.path, line.whole) == (each.path, each.whole) for each in kept):
+            continue
         same = next(
             (n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS), None
         )

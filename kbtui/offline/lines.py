@@ -31,6 +31,7 @@ class Line:
         heading: The heading that it stands under.
         time: The time of a line of the journal, ``09:14``; empty elsewhere.
         item: True for an item of a list.
+        block: Where its paragraph, item or row begins in the text, in characters.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Line:
     heading: str = ""
     time: str = ""
     item: bool = False
+    block: int = 0
 
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -123,7 +125,8 @@ def lines_of(
                 last, end = line + raw.count("\n"), start + len(raw)
                 time = clock["time"] if clock else ""
                 item = block.kind == "item"
-                yield Line(said, line, last, start, end, heading, time, item=item)
+                own = start if _ROW.match(raw) else block.start
+                yield Line(said, line, last, start, end, heading, time, item, own)
 
 
 class _Block(NamedTuple):

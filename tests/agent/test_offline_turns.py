@@ -177,7 +177,7 @@ async def test_documents_are_quoted_with_their_place(kb: KnowledgeBase, session:
     (kb.workspace.docs / "api/auth.md").write_text(text)
     kb.search.sync()
     told = await ask(kb, session, "When do tokens expire?")
-    assert "> Tokens expire after one hour. [1]" in told.finished.text
+    assert "> Tokens expire after one hour. Keys never do. [1]" in told.finished.text
     (cited, *_) = told.finished.citations
     assert (cited.path, cited.first) == ("docs/api/auth.md", 3)
 
@@ -307,6 +307,18 @@ async def test_what_an_imported_assistant_told_is_quoted_as_told_and_its_source_
     (cited, *_) = told.finished.citations
     assert cited.path == f"sessions/{came.session}.jsonl"
     assert cited.first == 2
+
+
+async def test_a_sentence_is_quoted_with_the_short_paragraph_that_says_why(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    said = (
+        "All readings go into one SQLite file. It needs no server.\n\n| file | size |\n| a | 2 |\n"
+    )
+    kb.library.create("topic", "Storage", body=said)
+    told = await ask(kb, session, "why do all readings go into SQLite?")
+    assert "> All readings go into one SQLite file. It needs no server. [1]" in told.finished.text
+    assert told.finished.text.count("SQLite file") == 1
 
 
 async def test_the_answer_comes_in_pieces(kb: KnowledgeBase, session: Session) -> None:

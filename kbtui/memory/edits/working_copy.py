@@ -229,8 +229,7 @@ class WorkingCopy:
         """Store what a person must decide on and hasn't rejected, each with its id."""
         found = []
         for wish in self.wishes():
-            names = ", ".join(short_name(path) for path in sorted(wish.texts))
-            reason = f"An update of {names} waits for you: {wish.why}."
+            reason = f"{wish.why[:1].upper()}{wish.why[1:]}."
             proposal = wish.texts and inbox.add_unless_rejected(
                 self.author.actor, reason, wish.texts, origin=origin, bases=wish.before
             )

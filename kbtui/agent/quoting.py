@@ -137,9 +137,13 @@ class Quoting:
                 continue
             for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
                 found.setdefault((each.path, each.number, each.text), each)
-        # What was kept stands in the conversation as well.
+        # What was kept stands in the conversation as well, perhaps behind an order to keep it.
         kept = {fold(each.text) for each in found.values() if not each.told}
-        return [each for each in found.values() if not each.told or fold(each.text) not in kept]
+        return [
+            each
+            for each in found.values()
+            if not each.told or not any(fold(each.text).endswith(line) for line in kept)
+        ]
 
     def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
         """The lines of a note or a document."""
@@ -214,5 +218,7 @@ def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
 
 def _title(hit: Hit, line: Line) -> str:
     heading = line.heading or hit.heading
-    is_part = heading and heading != hit.title and day_of(hit.path) is None and hit.path != MEMORY
+    if hit.path == MEMORY:
+        return "MEMORY.md"
+    is_part = heading and heading != hit.title and day_of(hit.path) is None
     return f"{hit.title}: {shorten(heading, 80)}" if is_part else hit.title

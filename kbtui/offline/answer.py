@@ -93,8 +93,9 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
         near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
     if not near:
         return Answer("none")
-    named = begins(question, of_all("who")) or ""
-    shown = _distinct(near, first=named[:1].isupper())
+    shown = _distinct(near)
+    if (begins(question, of_all("who")) or "")[:1].isupper():  # what was said first tells who it is
+        shown.sort(key=_age)
     held = max(map(asked.held, shown))
     answered = max(each.relevance for each in shown)
     nearest = max(each.cosine for each in shown)
@@ -129,25 +130,20 @@ class _Asked:
         return own + _MEANING * max(0.0, line.cosine)
 
 
-def _distinct(lines: Sequence[Candidate], *, first: bool) -> list[Candidate]:
-    """The first lines without repetitions; of those about one thing the newest first.
-
-    Who somebody is, what was said `first` tells.
-    """
+def _distinct(lines: Sequence[Candidate]) -> list[Candidate]:
+    """The first lines without repetitions; of those about one thing the newest first."""
     kept: list[Candidate] = []
     for line in lines:
         if line.whole and any((line.path, line.whole) == (each.path, each.whole) for each in kept):
             continue
-        same = next(
-            (n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS), None
-        )
-        if same is None:
-            kept.append(line)
+        same = [n for n, each in enumerate(kept) if _shared(line, each, max) >= _SAME_WORDS]
+        if same:
+            kept[same[0]] = max(kept[same[0]], line, key=_age)
         else:
-            kept[same] = max(kept[same], line, key=_age)
+            kept.append(line)
     ordered: list[Candidate] = []
     for line in kept[:MOST_SHOWN]:
-        older = (n for n, each in enumerate(ordered) if (_age(line) > _age(each)) != first)
+        older = (n for n, each in enumerate(ordered) if _age(line) > _age(each))
         alike = (n for n in older if _shared(line, ordered[n], min) >= _SAME_THING)
         ordered.insert(next(alike, len(ordered)), line)
     return ordered

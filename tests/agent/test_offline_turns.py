@@ -134,6 +134,8 @@ async def test_remember_writes_into_memory_and_nothing_else_does(
     assert told.finished.changes[0].paths == ("memory/MEMORY.md",)
     assert "- my dentist is Dr. Fang." in memory(kb)
     assert journal(kb) == ""
+    told = await ask(kb, session, "who is my dentist?")
+    assert "> my dentist is Dr. Fang. [1] · *MEMORY.md" in told.finished.text
 
 
 async def test_a_decision_is_an_entry_titled_by_what_was_decided(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from kbtui.memory.records.usable_answers import (
     without_thoughts,
 )
 from kbtui.models.port import ToolSpec
+from kbtui.models.schema import ArgumentError, check_arguments
 from kbtui.text import clean_line
 
 _MAX_ARGUMENTS = 1_000_000
@@ -112,6 +113,33 @@ SAVE_MEMORY = ToolSpec(
 )
 
 
+_TEXT = {"type": "string"}
+_TOLD = {"type": _TEXT, "subject": _TEXT}
+# What is taken besides: kinds of one's own, numbers in any form, and a fact that is only a text.
+_TAKEN: Mapping[str, Any] = {
+    "properties": {
+        "summary": _TEXT,
+        "title": _TEXT,
+        "notes": {"type": "array", "items": _TEXT, "maxItems": _MAX_ITEMS},
+        "facts": {
+            "type": "array",
+            "items": {"properties": {"text": _TEXT, **_TOLD}},
+            "maxItems": _MAX_ITEMS,
+        },
+        "corrections": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"old": _TEXT, "new": _TEXT, **_TOLD},
+                "required": ["old", "new"],
+            },
+            "maxItems": _MAX_ITEMS,
+        },
+    },
+    "required": ["summary"],
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A whole accepted answer.
@@ -131,13 +159,16 @@ def read_answer(arguments: str) -> Answer:
     Raises:
         ModelAnswerError: it isn't usable; the message says what is wrong, for the next try.
     """
-    value = _unwrap(_load(arguments))
-    facts = [*_facts(value.get("facts")), *_corrections(value.get("corrections"))]
-    title = clean_line(_text(value.get("title"), "title"))
+    try:
+        value = check_arguments(_unwrap(_load(arguments)), _TAKEN)
+    except ArgumentError as error:
+        raise ModelAnswerError(error.message) from None
+    facts = [*_facts(value.get("facts", ())), *_corrections(value.get("corrections", ()))]
+    title = clean_line(clean_answer(value.get("title", "")))
     return Answer(
-        _summary(value.get("summary"), "summary"),
+        usable_text(value["summary"], "summary"),
         tuple(dict.fromkeys(facts)),
-        tuple(_lines(value.get("notes"), "notes")),
+        tuple(_lines(value.get("notes", ()))),
         "" if is_placeholder(title) or why_unusable(title) else title,
     )
 
@@ -155,7 +186,7 @@ def _load(text: str) -> Any:
         raise ModelAnswerError("The arguments are nested too deeply.") from None
 
 
-def _unwrap(value: Any) -> Mapping[str, Any]:
+def _unwrap(value: Any) -> Any:
     """Take the object out of the wrappings that models and servers put around it."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = _load(value)
@@ -168,21 +199,13 @@ def _unwrap(value: Any) -> Mapping[str, Any]:
                 inner = _load(inner)
             if isinstance(inner, dict) and "summary" not in value:
                 value = inner
-    if not isinstance(value, dict):
-        raise _wrong("The arguments", "a JSON object", value)
     return value
 
 
-def _summary(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise _wrong(name, "a text", value)
-    return usable_text(value, name)
-
-
-def _lines(value: Any, name: str) -> list[str]:
+def _lines(texts: Iterable[str]) -> list[str]:
     found: dict[str, str] = {}
-    for text in _texts(value, name):
-        line = plain_fact(text)
+    for text in texts:
+        line = plain_fact(clean_answer(text))
         if not is_placeholder(line):
             found.setdefault(normalise(line), _line(line))
     return list(found.values())
@@ -195,23 +218,23 @@ def _line(line: str) -> str:
     return line
 
 
-def _facts(value: Any) -> list[Fact]:
+def _facts(items: Iterable[Any]) -> list[Fact]:
     found: list[Fact] = []
-    for item in _items(value, "facts"):
+    for item in items:
         if isinstance(item, str):
             item = {"text": item, "type": USER}  # noqa: PLW2901 - what small models make of it
         if not isinstance(item, dict):
-            raise _wrong("A fact", "an object with `text`, `type` and `subject`", item)
-        text = plain_fact(_text(item.get("text"), "facts.text"))
+            raise ModelAnswerError("A fact must be an object with `text`, `type` and `subject`.")
+        text = plain_fact(clean_answer(item.get("text", "")))
         if not is_placeholder(text):
             found.append(_fact(_line(text), item))
     return found
 
 
 def _fact(text: str, item: Mapping[str, Any], replaces: str = "") -> Fact:
-    kind = _text(item.get("type"), "facts.type").strip().lower()
+    kind = clean_answer(item.get("type", "")).lower()
     kind = _FOLDERS.get(kind, kind)
-    subject = clean_line(_text(item.get("subject"), "facts.subject"))
+    subject = clean_line(clean_answer(item.get("subject", "")))
     if is_placeholder(subject) or len(subject) > _MAX_TITLE:
         subject = ""
     elif normalise(subject) in _KINDS:
@@ -237,15 +260,10 @@ def _importance(value: Any) -> int:
     return min(max(int(digits), 1), LASTING) if is_number else 1
 
 
-def _corrections(value: Any) -> list[Fact]:
+def _corrections(items: Iterable[Mapping[str, Any]]) -> list[Fact]:
     found = []
-    for item in _items(value, "corrections"):
-        if not isinstance(item, dict):
-            raise _wrong("A correction", "an object with `old` and `new`", item)
-        old, new = item.get("old"), item.get("new")
-        if not isinstance(old, str) or not isinstance(new, str):
-            raise _wrong("A correction", "an object with the texts `old` and `new`", item)
-        old, new = plain_fact(clean_answer(old)), plain_fact(clean_answer(new))
+    for item in items:
+        old, new = (plain_fact(clean_answer(item[key])) for key in ("old", "new"))
         if is_placeholder(old) or old == new:
             continue
         _honest(new, "A correction")
@@ -253,38 +271,8 @@ def _corrections(value: Any) -> list[Fact]:
     return found
 
 
-def _texts(value: Any, name: str) -> list[str]:
-    items = _items([value] if isinstance(value, str) else value, name)
-    for item in items:
-        if not isinstance(item, str):
-            raise _wrong(name, "a list of texts", item)
-    return [clean_answer(item) for item in items]
-
-
-def _text(value: Any, name: str) -> str:
-    if value is not None and not isinstance(value, str):
-        raise _wrong(name, "a text", value)
-    return clean_answer(value or "")
-
-
-def _items(value: Any, name: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise _wrong(name, "a list", value)
-    if len(value) > _MAX_ITEMS:
-        raise ModelAnswerError(f"{name} has {len(value)} items; at most {_MAX_ITEMS} make sense.")
-    return value
-
-
 def _honest(text: str, name: str) -> str:
     why = why_unusable(text)
     if why is not None:
         raise ModelAnswerError(f"{name} {why}.")
     return text
-
-
-def _wrong(name: str, wanted: str, value: Any) -> ModelAnswerError:
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a truth value"}
-    found = "missing" if value is None else f"not {kinds.get(type(value), 'a number')}"
-    return ModelAnswerError(f"{name} must be {wanted}, {'it is ' if value is None else ''}{found}.")

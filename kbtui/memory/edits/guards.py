@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from rapidfuzz import fuzz, process
+
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import parse_entry
@@ -15,11 +17,12 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import plain_fact, statements
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits.growing import evolution_of, is_said, missing
-from kbtui.memory.edits.memory_file import is_statement, review_reason, split_lines
+from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
 
+MAX_LOST = 0.25
 _LONGEST_LINE = 4_000
 _MOST_ADDED = 40_000
 _MOST_BY_TOOL = 4_000_000
@@ -250,3 +253,44 @@ def _lines(section: str | None) -> list[str]:
 def _unlinked(line: str) -> str:
     """A line without what its links lead to, which repairs may change."""
     return _LINK.sub("", line).strip()
+
+
+def lost_share(old: str, new: str) -> float:
+    """Which share of the lines of `old` has nothing like it in `new`, from 0 to 1.
+
+    A line that was reworded isn't lost. Blank lines don't count.
+    """
+    before = [key for line in split_lines(old) if (key := line_key(line))]
+    others = Counter(key for line in split_lines(new) if (key := line_key(line)))
+    missing = []
+    for key in before:
+        if others[key]:
+            others[key] -= 1
+        else:
+            missing.append(key)
+    rest = list(others.elements())
+    lost = 0
+    for key in missing:
+        like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=60.0)
+        if like is None:
+            lost += 1
+        else:
+            del rest[like[2]]
+    return lost / len(before) if before else 0.0
+
+
+def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
+    """Say why a background change must be proposed instead of made; None: it may be made.
+
+    `authors` says who wrote each line of `old`, see `History.authors`.
+    """
+    share = lost_share(old, new)
+    if share > MAX_LOST:
+        return f"it would lose {share:.0%} of the lines"
+    kept = Counter(line.rstrip() for line in split_lines(new))
+    for line, author in zip(split_lines(old), authors, strict=False):
+        if kept[line.rstrip()] > 0:
+            kept[line.rstrip()] -= 1
+        elif author is not None and author.brings_words_of_people and line.strip():
+            return f"it would change a line that you wrote: {plain_fact(line)!r}"
+    return None

@@ -1,18 +1,14 @@
 """MEMORY.md: what is in every prompt. Facts are added and corrected line by line, never rewritten.
 
-Lines that nobody asked to change stay as they are, byte for byte. A background change of any file
-may be made as long as no line of the user's changes and at most a quarter of the file is lost.
+Lines that nobody asked to change stay as they are, byte for byte.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from rapidfuzz import fuzz, process
-
-from kbtui.history.change import Actor
 from kbtui.knowledge.format.facts import normalise, plain_fact
 
 MEMORY = "memory/MEMORY.md"
@@ -144,52 +140,8 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-# Whether a change may be made ---------------------------------------------------------------------
-
-MAX_LOST = 0.25
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-def lost_share(old: str, new: str) -> float:
-    """Which share of the lines of `old` has nothing like it in `new`, from 0 to 1.
-
-    A line that was reworded isn't lost. Blank lines don't count.
-    """
-    before = [key for line in split_lines(old) if (key := line_key(line))]
-    others = Counter(key for line in split_lines(new) if (key := line_key(line)))
-    missing = []
-    for key in before:
-        if others[key]:
-            others[key] -= 1
-        else:
-            missing.append(key)
-    rest = list(others.elements())
-    lost = 0
-    for key in missing:
-        like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=60.0)
-        if like is None:
-            lost += 1
-        else:
-            del rest[like[2]]
-    return lost / len(before) if before else 0.0
-
-
-def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
-    """Say why a background change must be proposed instead of made; None: it may be made.
-
-    `authors` says who wrote each line of `old`, see `History.authors`.
-    """
-    share = lost_share(old, new)
-    if share > MAX_LOST:
-        return f"it would lose {share:.0%} of the lines"
-    kept = Counter(line.rstrip() for line in split_lines(new))
-    for line, author in zip(split_lines(old), authors, strict=False):
-        if kept[line.rstrip()] > 0:
-            kept[line.rstrip()] -= 1
-        elif author is not None and author.brings_words_of_people and line.strip():
-            return f"it would change a line that you wrote: {plain_fact(line)!r}"
-    return None
 
 
 def split_lines(text: str) -> list[str]:

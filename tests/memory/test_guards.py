@@ -1,0 +1,60 @@
+"""When a person must decide: a line of theirs would change, or too much would be lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.history.change import Actor
+from kbtui.memory.edits.guards import MAX_LOST, lost_share, review_reason
+
+SEED = """# User Preferences
+
+- Favorite color: blue
+
+# Skills
+
+- Programming languages: Python, JavaScript, Go
+"""
+
+
+memories = st.lists(
+    st.sampled_from(
+        ["# A", "## Skills", "- one", "- two", "", "prose", "* three", "# Facts", "- "]
+    ),
+    max_size=10,
+).map("\n".join)
+
+
+def test_a_reworded_line_is_not_lost() -> None:
+    new = SEED.replace("blue", "green")
+    assert lost_share(SEED, new) == 0
+    assert review_reason(SEED, new) is None
+
+
+def test_what_may_be_lost_is_a_quarter() -> None:
+    lines = [f"- the {word} one is worth keeping" for word in ("alpha", "bravo", "kilo")]
+    text = "\n".join([*lines, "- zzz 99"])
+    kept = "\n".join(lines)
+    assert lost_share(text, kept) == MAX_LOST
+    assert review_reason(text, kept) is None
+    assert review_reason(text, "\n".join(lines[:2]) + "\n- zzz 99\n") is None
+    assert lost_share("", "anything") == 0
+
+
+def test_a_line_that_the_user_wrote_is_theirs_to_change() -> None:
+    authors = [Actor.YOU, Actor.YOU, Actor.CONSOLIDATOR, None, Actor.YOU, Actor.YOU, Actor.YOU]
+    machine = SEED.replace("blue", "green")
+    assert review_reason(SEED, machine, authors) is None
+    mine = SEED.replace("Go", "Rust")
+    assert review_reason(SEED, mine, authors) == (
+        "it would change a line that you wrote: 'Programming languages: Python, JavaScript, Go'"
+    )
+    moved = "# Skills\n\n- Programming languages: Python, JavaScript, Go\n\n# User Preferences\n\n"
+    assert review_reason(SEED, moved + "- Favorite color: blue\n", authors) is None
+
+
+@given(memories, memories)
+def test_the_share_of_lost_lines_is_a_share(old: str, new: str) -> None:
+    assert 0 <= lost_share(old, new) <= 1
+    assert lost_share(old, old + "\n" + new) == 0

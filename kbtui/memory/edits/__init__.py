@@ -1,6 +1,8 @@
-"""Edits: the one engine by which facts get into files.
+"""Edits: the one engine by which anything gets into files, in two layers.
 
-`editor.Editor` is for everybody who writes memory: the Consolidator, Dream, the agent's tools,
-importers and other programs. It takes facts, works out the smallest edits, asks one chain of
-guards, and makes one commit of what may be done and proposals of what a person must decide on.
+Below, `operations` and `tool_edits` do one thing each on a `working_copy.WorkingCopy`, which asks a
+chain of `guards` about it: what was forgotten or taken out, what nobody has said, what is private,
+and whose line it would change, so that a person must decide. Above, `keeping.Keeping` puts facts
+where they belong, by operations. `editor.Editor` opens copies for whoever writes memory (the
+Consolidator, Dream, importers) and does at once what a tool asks for.
 """

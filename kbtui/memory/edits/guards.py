@@ -54,7 +54,7 @@ def check(
                 "Leave the lines between --- be.",
             )
         before, after = shown_text(files.data(path)), shown_text(data)
-        _check_said(entry.title, _added(before, after), files, must_not, by_tool=by_tool)
+        _check_said(entry.title, _added(before, data), files, must_not, by_tool=by_tool)
         if not by_tool:
             _check_kept(path, before, after)
 
@@ -65,8 +65,8 @@ def reason_to_ask(
     authors: Callable[[str], Sequence[Actor]],
     *,
     careful: bool = False,
-) -> str | None:
-    """Say why a person must decide on edits; None: they may be made.
+) -> str:
+    """Say why a person must decide on edits; empty: they may be made.
 
     What counts is the whole way from the file on disk: a line of the user's that would change, or
     more than a quarter of a file that would be lost. What is said elsewhere then isn't lost. How
@@ -74,13 +74,10 @@ def reason_to_ask(
     """
     for path, data in edits.items():
         old = shown_text(files.original(path))
-        if old:
-            why = _risk(
-                files, path, old, None if data is None else shown_text(data), edits, authors(path)
-            )
-            if why is not None:
-                return why
-    return (_lost(files, edits) if careful else None) or _guides(edits)
+        why = _risk(files, path, old, edits, authors(path)) if old else ""
+        if why:
+            return why if data is None else f"{why}, in {short_name(path)}"
+    return (_lost(files, edits) if careful else "") or _guides(edits)
 
 
 def reason_to_ask_of_tool(
@@ -88,57 +85,62 @@ def reason_to_ask_of_tool(
     edits: Edits,
     authors: Callable[[str], Sequence[Actor]],
     asked: Callable[[Sequence[str], Sequence[str]], bool],
-) -> str | None:
-    """Say to a model why a person must decide on what a tool is to do; None: it may be done.
+) -> str:
+    """Say to a model why a person must decide on what a tool is to do; empty: it may be done.
 
     It may add, and change what machines wrote. A line that the user wrote only where they asked for
     that; how the assistant is to be, and who the user is, never without their consent. `authors`
     gives who wrote each line of a file, `asked` is as in `Author`.
     """
     guiding = _guides(edits)
-    if guiding is not None:
+    if guiding:
         return guiding
     for path, data in edits.items():
-        old = shown_text(files.original(path))
+        old = files.original(path)
         if not old or path in files.repaired:
             continue
         moved = [new for other, new in edits.items() if data is None and other != path]
-        gone = _changed_lines(old, data or b"".join(filter(None, moved)), partial(authors, path))
-        entry = files.entry(path)
-        names = [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
-        came = [line for new in edits.values() for line in _added(old, shown_text(new))]
-        if gone and not asked(names, [*gone, *came]):
+        new = data or b"".join(filter(None, moved))
+        gone = _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
+        came = [line for each in edits.values() for line in _added(shown_text(old), each)]
+        if gone and not asked(_names_of(files, path), [*gone, *came]):
             return (
                 f"the user wrote {shorten(gone[0], _SHOWN)!r} in {short_name(path)}, and hasn't"
                 " asked in this turn for a change of that"
             )
-    return None
+    return ""
 
 
-def _guides(edits: Edits) -> str | None:
+def _names_of(files: Overlay, path: str) -> list[str]:
+    entry = files.entry(path)
+    return [entry.title, entry.slug, *entry.aliases] if entry else [short_name(path)]
+
+
+def _guides(edits: Edits) -> str:
     path = next((path for path in edits if path in _GUIDING), None)
-    return path and f"{path} guides every conversation, so the user decides"
+    return f"{path} guides every conversation, so the user decides" if path else ""
 
 
-def _changed_lines(
-    old: str, data: bytes | None, authors: Callable[[], Sequence[Actor]]
+def _gone_of_people(
+    old: str, new: str, authors: Callable[[], Sequence[Actor | None]], head: bytes | None = None
 ) -> list[str]:
-    """The lines of the user's that wouldn't stand in a file any more, but for those that grow."""
-    kept = Counter(line.rstrip() for line in split_lines(shown_text(data)))
-    head = len(split_lines(old)) - len(split_lines(frontmatter.split(old.encode()).body.decode()))
-    grown = _grown_keys(old.encode(), data or b"")
+    """The lines of the user's that wouldn't stand in a file any more.
+
+    Those of its frontmatter may grow into what stands in that of `head`, if any.
+    """
+    kept = Counter(line.rstrip() for line in split_lines(new))
+    data = old.encode()
+    grown = _grown_keys(data, head) if head is not None else set()
+    below = len(split_lines(old)) - len(split_lines(frontmatter.split(data).body.decode()))
     changed = []
     for number, line in enumerate(split_lines(old)):
         if kept[line.rstrip()] > 0:
             kept[line.rstrip()] -= 1
-        elif line.strip() and (number >= head or line.partition(":")[0] not in grown):
+        elif line.strip() and (number >= below or line.partition(":")[0] not in grown):
             changed.append((number, line))
     wrote = authors() if changed else ()
-    return [
-        plain_fact(line)
-        for number, line in changed
-        if any(author.brings_words_of_people for author in wrote[number : number + 1])
-    ]
+    by = [(line, wrote[number]) for number, line in changed if number < len(wrote)]
+    return [plain_fact(line) for line, author in by if author and author.brings_words_of_people]
 
 
 def _grown_keys(old: bytes, new: bytes) -> set[str]:
@@ -200,28 +202,24 @@ def _check_worth(fact: str) -> None:
         raise UsageError("A line of that length is no fact.", "Write short lines.")
 
 
-def _risk(
-    files: Overlay, path: str, old: str, new: str | None, edits: Edits, authors: Sequence[Actor]
-) -> str | None:
-    lines = split_lines(old)
+def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
-    if new is None:
+    if edits[path] is None:
         if any(author.brings_words_of_people for author in authors):
             return f"it would remove {short_name(path)}, in which you wrote"
         lost = missing(old, elsewhere)
-        return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else None
+        return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else ""
+    new = shown_text(edits[path])
     said = [fact for text in elsewhere for fact in statements(text)]
     kept = {line.rstrip() for line in split_lines(new)}
-    judged = [
-        (line, author)
-        for line, author in zip(lines, authors, strict=False)
-        if author.brings_words_of_people
-        or line.rstrip() in kept
-        or not is_statement(line)
-        or not is_said(plain_fact(line), said)
-    ]
-    why = review_reason("".join(line for line, _ in judged), new, [author for _, author in judged])
-    return why and f"{why}, in {short_name(path)}"
+
+    def counts(line: str, author: Actor) -> bool:
+        is_own = author.brings_words_of_people or line.rstrip() in kept or not is_statement(line)
+        return is_own or not is_said(plain_fact(line), said)
+
+    by = zip(split_lines(old), authors, strict=False)
+    judged = [(line, author) for line, author in by if counts(line, author)]
+    return review_reason("".join(line for line, _ in judged), new, [author for _, author in judged])
 
 
 def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
@@ -230,20 +228,20 @@ def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
     return [shown_text(data) for other, data in others.items() if other != path]
 
 
-def _lost(files: Overlay, edits: Edits) -> str | None:
+def _lost(files: Overlay, edits: Edits) -> str:
     came, went = 0, []
     for path, data in edits.items():
         before, after = shown_text(files.data(path)), shown_text(data)
-        came += len(_added(before, after))
+        came += len(_added(before, data))
         went += missing(before, [after, *_said_elsewhere(files, path, edits)])
     if len(went) <= came:
-        return None
+        return ""
     return f"it ended before it was finished, and {shorten(went[0], _SHOWN)!r} would be gone"
 
 
-def _added(before: str, after: str) -> list[str]:
+def _added(before: str, data: bytes | None) -> list[str]:
     known = set(statements(before))
-    return [fact for fact in statements(after) if fact not in known]
+    return [fact for fact in statements(shown_text(data)) if fact not in known]
 
 
 def _lines(section: str | None) -> list[str]:
@@ -279,18 +277,13 @@ def lost_share(old: str, new: str) -> float:
     return lost / len(before) if before else 0.0
 
 
-def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str | None:
-    """Say why a background change must be proposed instead of made; None: it may be made.
+def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str:
+    """Say why a background change must be proposed instead of made; empty: it may be made.
 
     `authors` says who wrote each line of `old`, see `History.authors`.
     """
     share = lost_share(old, new)
     if share > MAX_LOST:
         return f"it would lose {share:.0%} of the lines"
-    kept = Counter(line.rstrip() for line in split_lines(new))
-    for line, author in zip(split_lines(old), authors, strict=False):
-        if kept[line.rstrip()] > 0:
-            kept[line.rstrip()] -= 1
-        elif author is not None and author.brings_words_of_people and line.strip():
-            return f"it would change a line that you wrote: {plain_fact(line)!r}"
-    return None
+    gone = _gone_of_people(old, new, lambda: authors)
+    return f"it would change a line that you wrote: {gone[0]!r}" if gone else ""

@@ -27,6 +27,10 @@ class Citation:
     place: str = ""
 
 
+EARLIER = "earlier"
+"""The key of the metadata of an answer that has the place of an earlier line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Earlier:
     """An earlier line that what was just noted may be about; `Agent.mark_past` strikes it out.

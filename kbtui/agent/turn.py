@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from kbtui.agent.events import (
+    EARLIER,
     Citation,
     Earlier,
     Event,
@@ -315,6 +316,8 @@ class Turn:
             meta[MARKS] = self._marks
         if citations:
             meta["citations"] = [_stored(citation) for citation in citations]
+        if self.earlier is not None:  # where it stands, and not its words: they may be forgotten
+            meta[EARLIER] = {**asdict(self.earlier), "text": ""}
         if reply.text.strip():
             self.session.append("assistant", reply.text, turn=self.id, meta=meta)
         self._partial.clear()

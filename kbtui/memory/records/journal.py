@@ -129,6 +129,25 @@ class Journal:
             raise AssertionError("a struck line is another text")
         return commit
 
+    def line_at(self, path: str, first: int, when: str) -> Line | None:
+        """The line that was written at a time, ``2026-11-23 09:14``, past or not, where it stood.
+
+        None where another one stands there now.
+        """
+        try:
+            note = files.read_text(self.workspace, path)
+        except KbtuiError:
+            return None
+        day = day_of(path)
+        return next(
+            (
+                each
+                for each in lines_of(note, past=True)
+                if each.first == first and each.time and when == f"{day} {each.time}"
+            ),
+            None,
+        )
+
     def may_be_asked_about(self, day: date) -> bool:
         """True before the first line, where it could be kept in daily notes and nobody decided."""
         undecided = self.in_daily_notes is None and self.library.in_place and not self.days()

@@ -10,11 +10,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbtui.agent.events import (
+    EARLIER,
     Citation,
+    Earlier,
     NoticeGiven,
     RetryStarted,
     ToolFinished,
@@ -34,6 +36,7 @@ from kbtui.tui.chat.cards import (
 )
 from kbtui.tui.chat.items import (
     AnswerItem,
+    BeforeItem,
     Item,
     MoreItem,
     NoticeItem,
@@ -319,7 +322,8 @@ def _paths_of(event: Event) -> tuple[str, ...]:
 
 def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
     """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
-    items = replay(messages, Names(kb.library.infos() if kb is not None else ()))
+    before = {each.id: found for each in messages if kb and (found := _before(kb, each))}
+    items = replay(messages, Names(kb.library.infos() if kb is not None else ()), before)
     if kb is not None:
         _read_cards(kb, [item for item in items if isinstance(item, ToolItem) and item.changes])
     for item in items:
@@ -338,8 +342,32 @@ def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
         tool.undone = undone.issuperset(change.commit for change in tool.changes)
 
 
-def replay(messages: Sequence[SessionMessage], names: Names | None = None) -> list[Item]:
-    """The items of stored messages, laid out like a turn that is just over."""
+def _before(kb: KnowledgeBase, message: SessionMessage) -> BeforeItem | None:
+    """The earlier line that a kept one may be about, as it stands now; None where it is gone."""
+    stored = message.meta.get(EARLIER)
+    try:
+        earlier = Earlier(**stored) if isinstance(stored, Mapping) else None
+    except TypeError:  # of another version
+        earlier = None
+    if earlier is None or kb.library.is_private(earlier.path):
+        return None
+    line = kb.journal.line_at(earlier.path, earlier.first, earlier.when)
+    if line is None:
+        return None
+    _, *struck = line.text.split("~~")
+    text, turn = struck[0] if struck else line.text, message.turn or ""
+    return BeforeItem(earlier=replace(earlier, text=text), turn=turn, past=bool(struck))
+
+
+def replay(
+    messages: Sequence[SessionMessage],
+    names: Names | None = None,
+    before: Mapping[int, BeforeItem] | None = None,
+) -> list[Item]:
+    """The items of stored messages, laid out like a turn that is just over.
+
+    `before` are the earlier lines to show, by the message that they stand behind.
+    """
     items: list[Item] = []
     tools: dict[str, ToolItem] = {}
     known = names or Names()
@@ -349,6 +377,7 @@ def replay(messages: Sequence[SessionMessage], names: Names | None = None) -> li
             items.append(UserItem(text=message.content, turn=turn, message=message.id))
         elif message.role == "assistant":
             items += _answer(message, turn, known)
+            items += [before[message.id]] if before and message.id in before else []
             for call in message.tool_calls:
                 arguments = parsed_arguments(call.arguments)
                 tools[call.id] = ToolItem(

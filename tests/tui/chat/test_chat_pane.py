@@ -19,19 +19,20 @@ from kbtui.agent.events import (
 from kbtui.agent.keeping import Keeping
 from kbtui.errors import StorageError
 from kbtui.history.change import Actor, Origin
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.app.status_line import StatusLine
+from kbtui.tui.chat import conversation
 from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
+from tests.agent.conftest import ask
 from tests.scripted_server import Reply, ScriptedServer, call
 from tests.tui.shell import ANSWER, running, said
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from kbtui.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture
@@ -318,6 +319,24 @@ async def test_r_on_an_earlier_line_marks_it_as_past_and_elsewhere_asks_again(
         lambda: not _items(shell, BeforeItem) or mark not in _items(shell, BeforeItem)
     )
     assert len(_items(shell, UserItem)) == said
+
+
+async def test_an_earlier_line_stands_there_again_when_the_session_is_opened(tmp_path) -> None:
+    def before() -> list[tuple[str, bool]]:
+        items = conversation._laid_out(kb, session.messages, 100)
+        return [(each.earlier.text, each.past) for each in items if isinstance(each, BeforeItem)]
+
+    with KnowledgeBase.open(tmp_path / "kb", create=True) as kb:
+        session = kb.sessions.create("test")
+        await ask(kb, session, "the release meeting is on Thursday at 10")
+        told = await ask(kb, session, "no, the release meeting is on Friday")
+        assert before() == [("the release meeting is on Thursday at 10", False)]
+        kb.agent.mark_past(session, told.finished.earlier, told.events[0].message)
+        assert before() == [("the release meeting is on Thursday at 10", True)]
+        note = kb.workspace.place(told.finished.earlier.path)
+        note.write_text("# Another\n")
+        assert before() == []
+        session.close()
 
 
 async def test_o_opens_the_line_that_an_answer_cites(shell) -> None:

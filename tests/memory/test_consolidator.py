@@ -232,7 +232,7 @@ async def test_a_small_model_is_shown_of_the_answers_what_they_asked(
         (3, "assistant", "Noted. Concerts are nice."),
     ]
     session = asked.talk(said)
-    _says(server, call_slice("The concert."))
+    _says(server, call_slice("The concert.", notes=["The choir concert moved"]))
     await _run(asked, session.id)
     prompt = _prompt(server)
     assert "ASSISTANT: To which day?" in prompt

@@ -142,6 +142,43 @@ async def test_dream_writes_nothing_from_an_entry_that_it_was_not_shown(
     room.close()
 
 
+# What small models leave out ---------------------------------------------------------------------
+
+
+SMALL = {"context_window": 8_192}
+
+
+async def test_the_half_of_a_sentence_becomes_the_whole_of_it(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "small", **scripted(server, **SMALL))
+    fact = _fact("Yusuf drinks coffee", "person", "Yusuf")
+    said = "Yusuf never drinks coffee after 4 pm, he starts at 3. Lovely!"
+    await _condense(room, server, said, facts=[fact, _fact("Yusuf starts at 3", "person", "Yusuf")])
+    text = room.read("knowledge/people/yusuf.md")
+    assert text.endswith("## Notes\nYusuf never drinks coffee after 4 pm, he starts at 3.\n")
+    room.close()
+
+
+async def test_a_message_that_an_answer_passed_over_is_asked_about_once(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "small", **scripted(server, **SMALL))
+    said = ["Send the invoice to ACME before the 30th", "how are you?", "The oven is broken again"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    oven, invoice = _fact("The oven is broken again", "topic", "oven"), _fact(said[0])
+    for facts in ([oven], [invoice]):
+        server.enqueue(Reply(tool_calls=[call_slice(facts=facts)]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    first, second = (each.messages[-1]["content"] for each in server.prompts)
+    assert "The oven" in first
+    assert "The oven" not in second
+    assert "#1] USER: Send the invoice" in second
+    assert "invoice to ACME" in room.read(DAY)
+    assert "oven is broken" in room.read(DAY)
+    room.close()
+
+
 # What lasts --------------------------------------------------------------------------------------
 
 

@@ -159,11 +159,10 @@ class WriteEntry:
 
     spec = spec(
         "write_entry",
-        f"""Write a new knowledge entry: one subject each, in Markdown, with what the user stated or
-        agreed to, in their words; what they didn't waits for their decision. What a document says
-        is a reference, where they ask for it, and cites it. Search first; an entry that exists is
-        changed with edit_entry. Link others as [[category/slug]]. A decision has the
-        sections {", ".join(section_names("decision"))}; a person
+        f"""Write a new entry: one subject each, in Markdown, what the user stated or agreed to, in
+        their words. The rest waits for their decision, but for a reference they ask for, of a
+        document. Search first; what exists is changed by edit_entry. Link as [[category/slug]]. A
+        decision has the sections {", ".join(section_names("decision"))}; a person
         {", ".join(section_names("person"))}; other types can have plain text in `body`.""",
         ("kind", "title"),
         kind=text("what it is about", enum=list(ENTRY_TYPES)),
@@ -213,12 +212,11 @@ class EditEntry:
 
     spec = spec(
         "edit_entry",
-        """Change a knowledge entry with the smallest edit that does it; what you don't name stays
-        byte for byte. Also changes MEMORY.md (short facts that every conversation needs), and
-        proposes changes of USER.md and SOUL.md. Give `old` and `new` to replace a passage, `append`
-        to add text (with `section`: at the end of that heading), `body` to replace everything below
-        the frontmatter. A decision that changed keeps its text and grows under Evolution, as
-        "- YYYY-MM-DD: what changed".""",
+        """Change an entry with the smallest edit that does it; what you don't name stays. Also
+        changes MEMORY.md (short facts that every conversation needs), and proposes changes of
+        USER.md and SOUL.md. Give `old` and `new` to replace a passage, `append` to add text, `body`
+        to replace everything below the frontmatter. A decision that changed keeps its text and
+        grows under Evolution, as "- YYYY-MM-DD: what changed".""",
         ("entry",),
         entry=text("path, category/slug, slug, title or alias; or MEMORY.md, USER.md, SOUL.md"),
         old=text("the passage to replace, exactly as it stands there, once"),

@@ -24,6 +24,7 @@ from kbtui.errors import (
     ModelWindowError,
 )
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
+from kbtui.memory.consolidation.completing import in_whole_sentences, passed_over
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.keeping import Written
@@ -147,7 +148,23 @@ class Condenser:
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
-        return found[0] if len(found) == 1 else _joined(found)
+        answer = found[0] if len(found) == 1 else _joined(found)
+        return in_whole_sentences(await self._completed(answer, page), page) if brief else answer
+
+    async def _completed(self, answer: Answer, page: Page) -> Answer:
+        """An answer with that about the messages which it passed over, asked for once."""
+        left = passed_over(answer, page)
+        if not left:
+            return answer
+        text = page.numbered(brief=True, only=left)
+        prompt = consolidation_prompt(text, memory="", catalogue="", written=())
+        try:
+            more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
+        except TRANSIENT:
+            raise
+        except ModelError:
+            return answer  # it has been condensed; that it could be better is no failure
+        return _joined((answer, replace(more, summary="")))
 
     def _written(self, written: Sequence[Written]) -> Iterator[str]:
         for each in written:
@@ -191,7 +208,7 @@ def _joined(parts: Sequence[Answer]) -> Answer:
     facts = [fact for part in parts for fact in part.facts]
     return replace(
         parts[0],
-        summary="\n".join(part.summary for part in parts),
+        summary="\n".join(part.summary for part in parts if part.summary),
         facts=tuple(dict.fromkeys(facts)),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -59,13 +59,14 @@ class Page:
         """All that a model is shown of it, a line for each message."""
         return "".join(self.conversation.line(each) for each in self.messages if self.shows(each))
 
-    def numbered(self, *, brief: bool = False) -> str:
+    def numbered(self, *, brief: bool = False, only: Collection[int] | None = None) -> str:
         """The same, each message with its number, so that a model can say which one says what.
 
-        In brief there is nothing of the answers but what they asked.
+        In brief there is nothing of the answers but what they asked; `only` are some messages.
         """
         lines = []
-        for each in filter(self.shows, self.messages):
+        shown_ones = filter(self.shows, self.messages)
+        for each in (each for each in shown_ones if only is None or each.id in only):
             shown = replace(each, content=" ".join(questions_in(each.content))) if brief else each
             if each.role == "user" or shown.content:
                 line = self.conversation.line(each if each.role == "user" else shown)

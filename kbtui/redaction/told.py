@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from kbtui.redaction import table
@@ -121,7 +122,13 @@ def _password_end(text: str, place: _Place, test: str) -> int:
     if is_phrase and is_passphrase(phrase, _LEAST_WORDS[test]):
         return first + len(phrase)
     found = table.part("word_value").match(text, first)
-    secret = found[0].rstrip(".,;:?)*_|" if says else ".,;:?)*_|!") if found else ""
+    return _word_end(found, test, says=says) if found else 0
+
+
+def _word_end(found: re.Match[str], test: str, *, says: bool) -> int:
+    """Where a word ends that is a password; 0 if it is none."""
+    text, first = found.string, found.start()
+    secret = found[0].rstrip(".,;:?)*_|" if says else ".,;:?)*_|!")
     last = first + len(secret)
     goes_on = secret.isalpha() and table.part("goes_on").match(text, last)
     if goes_on or _is_variable(text, first, last):
@@ -140,7 +147,7 @@ def _places(text: str, begin: int, end: int, language: str) -> Iterator[_Place]:
     is_of = table.part("says_of").match(text, end) is not None
     for link in _links(language):
         if link.where == "clause" or (link.where == "of" and is_of):
-            for each in link.pattern.finditer(text, end, stop):
+            for each in islice(link.pattern.finditer(text, end, stop), _MOST_WORDS):
                 if text.count(" ", end, each.start()) > _MOST_WORDS:
                     break
                 yield _Place(each.end(), stop, link.says)

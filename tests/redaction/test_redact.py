@@ -283,7 +283,18 @@ def test_the_time_grows_with_the_tokens_and_not_with_their_square(kind: str) -> 
 @pytest.mark.parametrize(
     "piece",
     [
-        *("api_key", "password=", "sk-", "token: 'a", "://a:", "eyJ.", "x-", "pin 1", "code is "),
+        *(
+            "api_key",
+            "密码是",
+            "password=",
+            "sk-",
+            "token: 'a",
+            "://a:",
+            "eyJ.",
+            "x-",
+            "pin 1",
+            "code is ",
+        ),
         *(
             "the password for ",
             "curl -u ",

@@ -6,7 +6,8 @@ what the agent or the user took out since, and not what waits for the user's dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -51,57 +52,44 @@ class LiveEdits:
 
 def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
     """Look for what was done with entries and MEMORY.md while a page was said, and since."""
-    found = _Found()
+    came: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    went: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    last: dict[str, datetime | None] = {}  # when a statement went, None if it came
+    for commit, is_of_page in _commits(history, page):
+        diffs = [diff for diff in history.changes_of(commit.id) if _is_memory(diff.path)]
+        for path, statement in _stated(diffs, "+"):
+            last.setdefault(normalise(statement), None)
+            if is_of_page:
+                came[path][statement] = None
+        for path, statement in _stated(diffs, "-"):
+            key = normalise(statement)
+            if key not in last:
+                last[key] = commit.time
+                went[path][statement] = None
+    waiting = list(_proposed(inbox, page))
+    for path, statement in waiting:
+        came[path][statement] = None
+    files = tuple(
+        Written(path, tuple(came[path])[:_MOST_STATEMENTS], tuple(went[path])[:_MOST_STATEMENTS])
+        for path in sorted(came.keys() | went.keys())
+    )
+    removed = {key: time for key, time in last.items() if time is not None}
+    return LiveEdits(files, removed, tuple(dict.fromkeys(each for _, each in waiting)))
+
+
+def _commits(history: History, page: Page) -> Iterator[tuple[Commit, bool]]:
+    """What was done since a page began, the newest first: it has the last word.
+
+    True: for the page. Else it is an edit of the user's, which has only taken something out.
+    """
     others = 0
-    # Commits know whole seconds only. The newest comes first: it has the last word.
+    # Commits know whole seconds only.
     for commit in history.log(since=page.messages[0].time - timedelta(seconds=2)):
         if commit.actor in _LIVE and _overlaps(commit.origin, page):
-            found.note(commit, history.changes_of(commit.id), is_of_page=True)
+            yield commit, True
         elif commit.actor is Actor.YOU and others < _MOST_OTHERS and _is_edit(commit):
             others += 1
-            found.note(commit, history.changes_of(commit.id), is_of_page=False)
-    for path, told in _proposed(inbox, page):
-        found.came.setdefault(path, {}).update(dict.fromkeys(told))
-        found.waiting.update(dict.fromkeys(told))
-    return found.live_edits()
-
-
-@dataclass(slots=True)
-class _Found:
-    """The findings so far, by path; `last` is when a statement went, None if it came."""
-
-    came: dict[str, dict[str, None]] = field(default_factory=dict)
-    went: dict[str, dict[str, None]] = field(default_factory=dict)
-    last: dict[str, datetime | None] = field(default_factory=dict)
-    waiting: dict[str, None] = field(default_factory=dict)
-
-    def note(self, commit: Commit, diffs: Iterable[FileDiff], *, is_of_page: bool) -> None:
-        """Note what a commit did; one that isn't of the page has only taken something out."""
-        diffs = [diff for diff in diffs if _is_memory(diff.path)]
-        for diff in diffs:
-            for statement in (told := _stated(diff, "+")):
-                self.last.setdefault(normalise(statement), None)
-            if is_of_page:
-                self.came.setdefault(diff.path, {}).update(dict.fromkeys(told))
-        for diff in diffs:
-            for statement in _stated(diff, "-"):
-                key = normalise(statement)
-                if key not in self.last:
-                    self.last[key] = commit.time
-                    self.went.setdefault(diff.path, {})[statement] = None
-
-    def live_edits(self) -> LiveEdits:
-        """Sum it up."""
-        files = tuple(
-            Written(
-                path,
-                tuple(self.came.get(path, ()))[:_MOST_STATEMENTS],
-                tuple(self.went.get(path, ()))[:_MOST_STATEMENTS],
-            )
-            for path in sorted(self.came.keys() | self.went.keys())
-        )
-        removed = {key: time for key, time in self.last.items() if time is not None}
-        return LiveEdits(files, removed, tuple(self.waiting))
+            yield commit, False
 
 
 def _is_edit(commit: Commit) -> bool:
@@ -125,16 +113,16 @@ def _is_memory(path: str) -> bool:
     return path == MEMORY or (path.startswith("knowledge/") and not path.endswith("INDEX.md"))
 
 
-def _stated(diff: FileDiff, kind: str) -> list[str]:
-    """The statements of lines that a commit added (``+``) to a file, or took out of it (``-``)."""
-    if diff.binary:
-        return []
-    lines = [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind]
-    return statements(_without_frontmatter(lines))
+def _stated(diffs: Iterable[FileDiff], kind: str) -> Iterator[tuple[str, str]]:
+    """The statements of lines that a commit added (``+``) to files, or took out (``-``)."""
+    for diff in diffs:
+        if not diff.binary:
+            lines = [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind]
+            yield from ((diff.path, each) for each in statements(_without_frontmatter(lines)))
 
 
-def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
-    """The texts that the agent wants to write and nobody has decided on."""
+def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, str]]:
+    """The statements that the agent wants to write and nobody has decided on."""
     for proposal in inbox.list():
         if proposal.actor is not Actor.AGENT or not _overlaps(proposal.origin, page):
             continue
@@ -142,7 +130,7 @@ def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, Sequence[str]]]:
             if edit.wanted is not None and _is_memory(edit.path):
                 known = set(statements(files.text_of(edit.base)))
                 told = statements(files.text_of(edit.wanted))
-                yield edit.path, [each for each in told if each not in known]
+                yield from ((edit.path, each) for each in told if each not in known)
 
 
 def _without_frontmatter(lines: list[str]) -> str:

@@ -93,7 +93,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProposedPlace:
     """Lines of a file as it is now, and those that would take their place.
 
     Attributes:
@@ -124,7 +124,7 @@ class Place:
         """``conflict``: a person must say what shall stand there."""
         return "conflict" if self.why else "clean"
 
-    def becoming(self, lines: Iterable[str]) -> Place:
+    def becoming(self, lines: Iterable[str]) -> ProposedPlace:
         """The change of it into some lines."""
         return replace(self, theirs=tuple(lines))
 
@@ -148,7 +148,7 @@ class FilePlan:
     old_path: str | None
     before: Edits
     after: Edits
-    places: tuple[Place, ...]
+    places: tuple[ProposedPlace, ...]
     error: KbtuiError | None = None
 
     @property
@@ -175,16 +175,16 @@ class FilePlan:
         """The text that it would have."""
         return files.text_of(self.after.get(self.path))
 
-    def stands_at(self, place: Place) -> str:
+    def stands_at(self, place: ProposedPlace) -> str:
         """Read the lines of a place as they are; of a whole file, all."""
         return self.text if place.whole else "".join(place.ours)
 
-    def with_(self, places: Iterable[Place]) -> bytes:
+    def with_(self, places: Iterable[ProposedPlace]) -> bytes:
         """The file as it is now with some changes; every other line stays byte for byte."""
         text = put(split_lines(self.text), places)
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
-    def made(self, chosen: Collection[Place]) -> Edits:
+    def made(self, chosen: Collection[ProposedPlace]) -> Edits:
         """Work out the content of each path where some places are accepted."""
         places = [place for place in self.places if place in chosen]
         if not places:
@@ -195,9 +195,9 @@ class FilePlan:
 
     def left(
         self,
-        made: Collection[Place] = (),
-        dropped: Collection[Place] = (),
-        own: Mapping[Place, str] | None = None,
+        made: Collection[ProposedPlace] = (),
+        dropped: Collection[ProposedPlace] = (),
+        own: Mapping[ProposedPlace, str] | None = None,
     ) -> list[ProposedEdit]:
         """Keep what still waits when some places are decided, made from what the file says then.
 
@@ -253,16 +253,16 @@ class Plan:
     files: tuple[FilePlan, ...]
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ProposedPlace, ...]:
         """All that waits, as it is numbered from 1."""
         return tuple(place for file in self.files for place in file.places)
 
     @property
-    def conflicts(self) -> tuple[Place, ...]:
+    def conflicts(self) -> tuple[ProposedPlace, ...]:
         """The places that a person must settle."""
         return tuple(place for place in self.places if place.why)
 
-    def find(self, name: str) -> tuple[FilePlan, Place]:
+    def find(self, name: str) -> tuple[FilePlan, ProposedPlace]:
         """A place by its key or its number.
 
         Raises:
@@ -282,14 +282,14 @@ class Plan:
             else "Nothing of it waits.",
         )
 
-    def chosen(self, names: Collection[str] | None) -> frozenset[Place]:
+    def chosen(self, names: Collection[str] | None) -> frozenset[ProposedPlace]:
         """The places that are named by key or number; None stands for all. Raises as `find`."""
         if names is None:
             return frozenset(self.places)
         return frozenset(self.find(name)[1] for name in names)
 
     def left(
-        self, *, made: Collection[Place] = (), dropped: Collection[Place] = ()
+        self, *, made: Collection[ProposedPlace] = (), dropped: Collection[ProposedPlace] = ()
     ) -> list[ProposedEdit]:
         """Keep what still waits when some places are decided."""
         return [edit for file in self.files for edit in file.left(made, dropped)]
@@ -319,7 +319,7 @@ class Plan:
         own = {place: text}
         return [each for file in self.files for each in file.left(own=own)]
 
-    def told(self, done: str, chosen: Collection[Place]) -> str:
+    def told(self, done: str, chosen: Collection[ProposedPlace]) -> str:
         """The reason of the commit that decides on some places."""
         count = len(self.places)
         what = "a proposal"
@@ -327,7 +327,7 @@ class Plan:
             what = f"{len(chosen)} of {count} places of a proposal"
         return f"{done} {what} of {self.proposal.actor}: {self.proposal.reason}"
 
-    def check(self, chosen: Collection[Place], *, theirs: bool) -> None:
+    def check(self, chosen: Collection[ProposedPlace], *, theirs: bool) -> None:
         """Refuse to write what can't be written, or a conflict that nobody has settled.
 
         Args:
@@ -348,7 +348,7 @@ class Plan:
                 raise _conflict(file, clashing)
 
 
-def _conflict(file: FilePlan, places: Sequence[Place]) -> ConflictError:
+def _conflict(file: FilePlan, places: Sequence[ProposedPlace]) -> ConflictError:
     stands = [line.strip() for place in places for line in place.ours if line.strip()]
     there = f" There stands: {shorten(clean_line(stands[0]), 60)}." if stands else ""
     return ConflictError(
@@ -433,15 +433,19 @@ def _why(file: FilePlan, conflict: Conflict) -> str:
 
 def _whole(
     edit: ProposedEdit, why: str, first: int, ours: tuple[str, ...], theirs: tuple[str, ...]
-) -> Place:
+) -> ProposedPlace:
     key = _key((edit.path, edit.base, edit.wanted))
-    return Place(first, ours, theirs, ours, key, why, whole=True)
+    return ProposedPlace(first, ours, theirs, ours, key, why, whole=True)
 
 
-def _places(path: str, now: str, target: str, conflicts: Sequence[Conflict]) -> tuple[Place, ...]:
+def _places(
+    path: str, now: str, target: str, conflicts: Sequence[Conflict]
+) -> tuple[ProposedPlace, ...]:
     """The places of a text that stays where it is."""
     lines = split_lines(now)
-    found: list[tuple[Place, list[Conflict]]] = [(place, []) for place in places_of(now, target)]
+    found: list[tuple[ProposedPlace, list[Conflict]]] = [
+        (place, []) for place in places_of(now, target)
+    ]
     for conflict in conflicts:
         hit = [number for number, (place, _) in enumerate(found) if _is_about(conflict, place)]
         if hit:  # what can only be decided together is one place
@@ -459,7 +463,7 @@ def _places(path: str, now: str, target: str, conflicts: Sequence[Conflict]) -> 
     return tuple(places)
 
 
-def _is_about(conflict: Conflict, place: Place) -> bool:
+def _is_about(conflict: Conflict, place: ProposedPlace) -> bool:
     """True if a conflict lies in a place."""
     if conflict.line:
         first = conflict.line - 1
@@ -490,7 +494,7 @@ def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> It
 # Changes of lines ---------------------------------------------------------------------------------
 
 
-def places_of(now: str, target: str) -> list[Place]:
+def places_of(now: str, target: str) -> list[ProposedPlace]:
     """Find what makes one text say what another says, each as small as a person may decide on.
 
     List items that come or go one below the other are changes of their own, and so are keys of the
@@ -508,7 +512,7 @@ def places_of(now: str, target: str) -> list[Place]:
     return found
 
 
-def put(lines: Sequence[str], places: Iterable[Place]) -> str:
+def put(lines: Sequence[str], places: Iterable[ProposedPlace]) -> str:
     """Make some changes; only the last line may be without its end."""
     result: list[str] = []
     at = 0
@@ -520,28 +524,28 @@ def put(lines: Sequence[str], places: Iterable[Place]) -> str:
     return "".join(line if line.endswith("\n") else line + end for line in body) + last
 
 
-def _joined(lines: Sequence[str], places: Sequence[Place]) -> Place:
+def _joined(lines: Sequence[str], places: Sequence[ProposedPlace]) -> ProposedPlace:
     """One change for neighbours, with the lines between them."""
     first, last = places[0].first, places[-1].last
     theirs = list(places[0].theirs)
     for before, after in pairwise(places):
         theirs += [*lines[before.last : after.first], *after.theirs]
-    return Place(first, tuple(lines[first:last]), tuple(theirs))
+    return ProposedPlace(first, tuple(lines[first:last]), tuple(theirs))
 
 
-def _parts(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[Place]:
+def _parts(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[ProposedPlace]:
     """Split one changed block where a person would."""
     if len(old) == len(new) and all(map(_replaceable, old, new)):
         for offset, (line, other) in enumerate(zip(old, new, strict=True), first):
-            yield Place(offset, (line,), (other,))
+            yield ProposedPlace(offset, (line,), (other,))
     elif not old and _is_list(new):
         for start, end in _items(new):
-            yield Place(first, (), new[start:end])
+            yield ProposedPlace(first, (), new[start:end])
     elif not new and _is_list(old):
         for start, end in _items(old):
-            yield Place(first + start, old[start:end], ())
+            yield ProposedPlace(first + start, old[start:end], ())
     else:
-        yield Place(first, old, new)
+        yield ProposedPlace(first, old, new)
 
 
 def _replaceable(old: str, new: str) -> bool:

@@ -19,7 +19,7 @@ from kbtui.history.door import Door, Edits, redact_change
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import Actor, Commit, Origin, PathChange, read_commit
 from kbtui.history.objects.repository import Repository
-from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, Proposing, plan_file
+from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, Proposing, plan_file
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors
@@ -27,7 +27,7 @@ from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import Layout, short_name
 
 _READ = "What a proposal was made from"
-Companion = Callable[[Change, Plan, Collection[Place]], None]
+Companion = Callable[[Change, Plan, Collection[ProposedPlace]], None]
 
 
 class Proposals:

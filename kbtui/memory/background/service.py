@@ -25,7 +25,7 @@ from kbtui.memory.dream.report import DreamProgress
 from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
-from kbtui.memory.edits.working_copy import Rooms
+from kbtui.memory.edits.working_copy import Surroundings
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
 from kbtui.memory.recall.left_out import LeftOut, left_out
@@ -69,7 +69,7 @@ class Memory:
         self.lock = MemoryLock(workspace)
         self.budget = Budget(rooms.settings.budget.daily_usd)
         self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)
-        edited = Rooms(history, library, Subjects(library, rooms.search), self.tombstones)
+        edited = Surroundings(history, library, Subjects(library, rooms.search), self.tombstones)
         self.editor = Editor(workspace, edited, self.inbox)
         self._make_condensing(clock, room)
         self.dream = Dream(

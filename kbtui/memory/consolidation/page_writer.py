@@ -24,7 +24,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import ground_of, nearest
 from kbtui.memory.edits.growing import find_statement, is_said
-from kbtui.memory.edits.keeping import FactOutcome, Keeping
+from kbtui.memory.edits.keeping import FactKeeper, FactOutcome
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
@@ -123,7 +123,7 @@ class MemoryWriter:
 
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
-            return copy, Keeping(copy, page.day, live.files, lasts).keep_all(facts)
+            return copy, FactKeeper(copy, page.day, live.files, lasts).keep_all(facts)
 
         # A correction that waits already isn't made; of all else that waits the day has a note.
         facts = [

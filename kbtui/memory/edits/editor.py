@@ -8,7 +8,7 @@ from functools import partial
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Change, Commit, Origin
-from kbtui.memory.edits.working_copy import Author, Operation, Rooms, WorkingCopy
+from kbtui.memory.edits.working_copy import Author, Operation, Surroundings, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
 from kbtui.workspace.layout import Workspace
@@ -35,7 +35,7 @@ class Editor:
     """Edits entries, MEMORY.md and the day's notes; `inbox` has what waits."""
 
     workspace: Workspace
-    rooms: Rooms
+    rooms: Surroundings
     inbox: Inbox
 
     def open(self, author: Author) -> WorkingCopy:

@@ -60,7 +60,7 @@ _FIRST_HOME = {"person": "Notes", "project": "Notes", "reference": "Notes", "dec
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BodyItem:
     """One statement of a body: a bullet, a paragraph, or a block that stays as it is."""
 
     heading: str
@@ -155,7 +155,7 @@ def _common(words: list[str], other: list[str]) -> int:
     return row[-1]
 
 
-def _has(body: str, item: Item, likeness: float) -> bool:
+def _has(body: str, item: BodyItem, likeness: float) -> bool:
     if item.is_block:
         return item.text in body
     return is_said(item.text, statements(body), likeness)
@@ -228,7 +228,7 @@ def _key_and_value(statement: str) -> tuple[str, str]:
     return (match["key"], match["value"].strip()) if match else (statement, "")
 
 
-def _added(body: str, item: Item, type_: str, day: date) -> str:
+def _added(body: str, item: BodyItem, type_: str, day: date) -> str:
     """Put a statement where it belongs; what stands there already stays above it."""
     line = item.text if item.is_block else f"- {item.text}"
     heading = item.heading
@@ -252,7 +252,7 @@ def _below_lead(body: str, line: str) -> str:
     return f"{kept}{gap if kept else ''}{line}{newline}{newline if rest else ''}{rest}"
 
 
-def _items(body: str) -> Iterator[Item]:
+def _items(body: str) -> Iterator[BodyItem]:
     heading = ""
     for (kind, _), group in groupby(_kinds(body.splitlines()), itemgetter(0)):
         lines = [line for _, line in group]
@@ -260,11 +260,11 @@ def _items(body: str) -> Iterator[Item]:
             title = _HEADING.match(lines[-1])
             heading = title[2].strip() if title and len(title[1]) > 1 else ""
         elif kind == "block":
-            yield Item(heading, "\n".join(lines), is_block=True)
+            yield BodyItem(heading, "\n".join(lines), is_block=True)
         elif kind == "text":
-            yield Item(heading, clean_line(" ".join(map(str.strip, lines))))
+            yield BodyItem(heading, clean_line(" ".join(map(str.strip, lines))))
         elif kind == "item":
-            yield from (Item(heading, plain_fact(line)) for line in lines)
+            yield from (BodyItem(heading, plain_fact(line)) for line in lines)
 
 
 def _kinds(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:

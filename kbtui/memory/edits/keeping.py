@@ -80,7 +80,7 @@ class Written:
 
 
 @dataclass(eq=False)
-class Keeping:
+class FactKeeper:
     """Puts one fact after the other into a working copy; a later one knows the earlier ones.
 
     Attributes:

@@ -44,7 +44,7 @@ _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartitio
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class Surroundings:
     """What edits read from; `subjects` finds the entry about something."""
 
     history: History
@@ -136,7 +136,7 @@ class WorkingCopy:
 
     def __init__(
         self,
-        rooms: Rooms,
+        rooms: Surroundings,
         author: Author,
         *,
         careful: bool = False,

@@ -19,11 +19,11 @@ from typing import Any
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.history.change import UNCHECKED, Actor, Change, Commit, Origin
 from kbtui.history.history import History
-from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, in_form_of
+from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, in_form_of
 from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
-from kbtui.memory.inbox.rejections import FOLDER, Known, Rejections, fingerprint
-from kbtui.memory.inbox.showing import Draft, check_settled, region
+from kbtui.memory.inbox.rejections import FOLDER, PutAway, Rejections, fingerprint
+from kbtui.memory.inbox.showing import PlaceDraft, check_settled, region
 from kbtui.memory.records.ranges import read_range
 from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.redaction.redact import redact
@@ -229,7 +229,7 @@ class Inbox:
     ) -> Commit | None:
         """Make a proposed change, or `hunks` of it, as `History.accept`; it may be said."""
 
-        def remember(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
+        def remember(change: Change, plan: Plan, chosen: Collection[ProposedPlace]) -> None:
             self._tombstones.lift(change, _facts(plan, chosen))
 
         commit = self._history.proposals.accept(
@@ -243,7 +243,7 @@ class Inbox:
     ) -> Proposal:
         """Put a proposal or `hunks` of it away for good, as `History.drop`."""
 
-        def bury(change: Change, plan: Plan, chosen: Collection[Place]) -> None:
+        def bury(change: Change, plan: Plan, chosen: Collection[ProposedPlace]) -> None:
             sources = _sources_of(plan.proposal.origin)
             self._tombstones.bury(change, _facts(plan, chosen), sources, undone=True)
             self._rejections.reject(plan, chosen, self._clock())
@@ -254,7 +254,7 @@ class Inbox:
         self._listeners.tell()
         return proposal
 
-    def draft(self, ref: str, hunk: str) -> Draft:
+    def draft(self, ref: str, hunk: str) -> PlaceDraft:
         """Give a text to start from in a place: key or number, as in `accept`.
 
         Raises:
@@ -265,7 +265,7 @@ class Inbox:
     def edit(self, ref: str, hunk: str, text: str, *, seen: str | None = None) -> None:
         """Let a text of one's own take the place of what is proposed; nothing is written yet.
 
-        `seen` is `Draft.seen`, so that a change made meanwhile isn't lost. Raises as
+        `seen` is `PlaceDraft.seen`, so that a change made meanwhile isn't lost. Raises as
         `History.reword`, and UsageError: Both sides of a conflict are still marked in the text.
         """
         check_settled(text)
@@ -329,7 +329,7 @@ class Inbox:
             raise UsageError("A proposal needs at least one file that it changes.")
         return found[0]
 
-    def _same(self, actor: Actor, edits: Sequence[ProposedEdit], known: Known) -> Proposal | None:
+    def _same(self, actor: Actor, edits: Sequence[ProposedEdit], known: PutAway) -> Proposal | None:
         """The proposal that is, or was before a person reworded it, this very change."""
         wanted = fingerprint(actor, edits)
         same = (
@@ -420,7 +420,7 @@ def _grown(one: Origin, other: Origin) -> Origin:
     return replace(one, messages=(min(first), max(last)))
 
 
-def _facts(plan: Plan, chosen: Collection[Place]) -> list[str]:
+def _facts(plan: Plan, chosen: Collection[ProposedPlace]) -> list[str]:
     found: list[str] = []
     for file in plan.files:
         places = [place for place in file.places if place in chosen]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kbtui.history.change import Actor
 from kbtui.history.looking.diff import split_lines
-from kbtui.history.places import Place, Plan, Proposal, ProposedEdit, places_of, put
+from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, places_of, put
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE
@@ -25,7 +25,7 @@ _Texts = tuple[str, "str | None", "str | None"]
 
 
 @dataclass(slots=True)
-class Known:
+class PutAway:
     """Fingerprints of what was put away, and by its id of what a person `reworded`."""
 
     rejected: set[str] = field(default_factory=set)
@@ -61,9 +61,9 @@ class Rejections:
     def __init__(self, root: Path) -> None:
         self._file = root / _FILE
 
-    def read(self) -> Known:
+    def read(self) -> PutAway:
         """All that is known."""
-        known = Known()
+        known = PutAway()
         for record in read_lines(self._file).records:
             places = record.get("places")
             prints = [record.get("change"), *(places if isinstance(places, list) else ())]
@@ -75,7 +75,7 @@ class Rejections:
                 known.rejected |= found
         return known
 
-    def reject(self, plan: Plan, chosen: Collection[Place], when: datetime) -> None:
+    def reject(self, plan: Plan, chosen: Collection[ProposedPlace], when: datetime) -> None:
         """Remember places that are put away; all of them are the change."""
         actor = plan.proposal.actor
         prints: dict[str, None] = {}

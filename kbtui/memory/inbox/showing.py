@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kbtui.errors import UsageError
 from kbtui.history.looking.diff import CONTEXT, FileDiff, Hunk, head_length, hunk_of, split_lines
 from kbtui.history.looking.matching import Opcode, keys_of, opcodes
-from kbtui.history.places import FilePlan, Place, Plan, put
+from kbtui.history.places import FilePlan, Plan, ProposedPlace, put
 from kbtui.workspace import files
 
 OURS = "<<<<<<< in the file now"
@@ -23,7 +23,7 @@ _MARK = re.compile(r"^(?:<{7} in the file now|>{7} proposed)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlaceDraft:
     """A text to start from, of some lines or of the `whole` file; `seen` is handed back with it."""
 
     path: str
@@ -32,14 +32,14 @@ class Draft:
     whole: bool
 
 
-def region(file: FilePlan, place: Place) -> Draft:
+def region(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
     """Give a text to start from in a place."""
     if place.whole:
         text = _whole(file, place)
     else:
         both = _marked(place.ours, place.theirs) if place.why else _ended(place.theirs)
         text = "".join(both)
-    return Draft(file.path, text, file.stands_at(place), place.whole)
+    return PlaceDraft(file.path, text, file.stands_at(place), place.whole)
 
 
 def check_settled(text: str) -> None:
@@ -56,7 +56,7 @@ def check_settled(text: str) -> None:
         )
 
 
-def _whole(file: FilePlan, place: Place) -> str:
+def _whole(file: FilePlan, place: ProposedPlace) -> str:
     wanted = files.text_of(file.edit.wanted)
     if file.edit.wanted is None or (place.why and file.now is not None):
         ours, theirs = split_lines(file.text), split_lines(wanted)
@@ -117,7 +117,9 @@ def _file_diff(file: FilePlan, number: int, total: int) -> FileDiff:
     )
 
 
-def _hunks(places: Sequence[Place], now: Sequence[str], number: int, total: int) -> Iterator[Hunk]:
+def _hunks(
+    places: Sequence[ProposedPlace], now: Sequence[str], number: int, total: int
+) -> Iterator[Hunk]:
     """The places with what stands around them; a line between two of them is shown once."""
     target = split_lines(put(now, places))
     added = shown = 0

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.history.objects.commit import Commit
-    from kbtui.history.places import Place, Plan
+    from kbtui.history.places import Plan, ProposedPlace
     from kbtui.knowledge_base import KnowledgeBase
 
 _FRAME = 2
@@ -64,7 +64,7 @@ To see what the assistant wants to write during a conversation before it is writ
 
 
 def _decides(
-    work: Callable[[InboxScreen, Plan, Place], Coroutine[Any, Any, None]],
+    work: Callable[[InboxScreen, Plan, ProposedPlace], Coroutine[Any, Any, None]],
 ) -> Callable[[InboxScreen], None]:
     """Do it with the place that the person is at, when what was typed before is done.
 
@@ -230,7 +230,7 @@ class InboxScreen(ListAndDiff):
     async def decide(
         self,
         proposal: str,
-        work: Callable[[InboxScreen, Plan, Place], Coroutine[Any, Any, None]],
+        work: Callable[[InboxScreen, Plan, ProposedPlace], Coroutine[Any, Any, None]],
     ) -> None:
         """Do something with the place that the person is at now, if it is of that proposal."""
         plan, place = self.rows.plan, self.diff.place
@@ -240,7 +240,7 @@ class InboxScreen(ListAndDiff):
             await work(self, plan, place)
 
     @_decides
-    async def action_accept(self, plan: Plan, place: Place) -> None:
+    async def action_accept(self, plan: Plan, place: ProposedPlace) -> None:
         """Make the change in one place; a conflict is asked about."""
         if not place.why:
             await self._accept(plan, [place.key])
@@ -256,7 +256,7 @@ class InboxScreen(ListAndDiff):
             await self._reject(plan, place)
 
     @_decides
-    async def action_accept_all(self, plan: Plan, _hunk: Place) -> None:
+    async def action_accept_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
         """Make the whole change, but for what conflicts."""
         keys = [place.key for place in plan.places if not place.why]
         if not keys:
@@ -265,19 +265,19 @@ class InboxScreen(ListAndDiff):
             await self._accept(plan, keys)
 
     @_decides
-    async def action_reject(self, plan: Plan, place: Place) -> None:
+    async def action_reject(self, plan: Plan, place: ProposedPlace) -> None:
         """Put one place away."""
         await self._reject(plan, place)
 
     @_decides
-    async def action_reject_all(self, plan: Plan, _hunk: Place) -> None:
+    async def action_reject_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
         """Put the whole proposal away."""
         if await self._is_sure(plan, "Reject"):
             work = partial(self._inbox.reject, plan.proposal.id)
             await self._done(work, "The proposal is rejected; it isn't made again.")
 
     @_decides
-    async def action_edit(self, plan: Plan, place: Place) -> None:
+    async def action_edit(self, plan: Plan, place: ProposedPlace) -> None:
         """Let the person write what shall stand in a place."""
         await self._edit(plan, place)
 
@@ -311,7 +311,7 @@ class InboxScreen(ListAndDiff):
             self._say(f"{done}{rest}.")
         await self._read()
 
-    async def _reject(self, plan: Plan, place: Place) -> None:
+    async def _reject(self, plan: Plan, place: ProposedPlace) -> None:
         work = partial(self._inbox.reject, plan.proposal.id, hunks=[place.key])
         await self._done(work, "Rejected; it isn't proposed again.")
 
@@ -336,7 +336,7 @@ class InboxScreen(ListAndDiff):
 
     # Writing
 
-    async def _edit(self, plan: Plan, place: Place) -> None:
+    async def _edit(self, plan: Plan, place: ProposedPlace) -> None:
         """Open a field below the difference; the keys of the inbox rest meanwhile."""
         try:
             draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, place.key)

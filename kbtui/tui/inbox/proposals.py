@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.history.places import Place, Plan
-    from kbtui.memory.inbox.showing import Draft
+    from kbtui.history.places import Plan, ProposedPlace
+    from kbtui.memory.inbox.showing import PlaceDraft
 
 
 class ProposalList(RowList):
@@ -108,7 +108,7 @@ class PlaceView(DiffView):
         self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> ProposedPlace | None:
         """The place that the person is at."""
         hunks = self._plan.places if self._plan is not None else ()
         return hunks[self._at] if self._at < len(hunks) else None
@@ -160,7 +160,7 @@ class PlaceEditor(Vertical):
             super().__init__()
             self.unsaved = unsaved
 
-    def __init__(self, proposal: str, place: str, draft: Draft, *, conflict: bool) -> None:
+    def __init__(self, proposal: str, place: str, draft: PlaceDraft, *, conflict: bool) -> None:
         super().__init__(id="place-editor")
         self.proposal = proposal
         self.place = place

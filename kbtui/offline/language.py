@@ -20,8 +20,9 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``named``: how a line begins that says what the user is called; ``self``: what speakers are called
   where they are meant themselves; ``agree``: how an answer begins that agrees;
 - ``deny``: words that turn what follows into its opposite;
-- ``articles``: where all nouns have capitals, what stands before them and not before names. A word
-  that ends in ``~`` there has each of the ``endings``.
+- ``articles``: where all nouns have capitals, what stands before them and not before names.
+
+A ``~`` in a phrase stands for each of the language's ``endings``.
 """
 
 from __future__ import annotations
@@ -151,16 +152,17 @@ def _read(code: str, text: str) -> Language:
 
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.read_string(text)
-    lists = {
-        name: tuple(each.strip() for each in value.replace("\n", " ").split(","))
+    typed = {
+        name: [each.strip() for each in value.replace("\n", " ").split(",")]
         for name, value in parser["lists"].items()
     }
-    endings = ("", *lists.pop("endings", ()))
-    lists["articles"] = tuple(
-        word.replace("~", ending)
-        for word in lists.get("articles", ())
-        for ending in (endings if "~" in word else endings[:1])
-    )
+    endings = typed.pop("endings", [])
+    lists = {
+        name: tuple(
+            each.replace("~", end) for each in said for end in (endings if "~" in each else [""])
+        )
+        for name, said in {"articles": [], **typed}.items()
+    }
     told = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
     words = {
         name: frozenset(each.word for phrase in phrases for each in tokens(phrase))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from kbtui.offline.language import begins, language_of, left_over, of_all, tokens
 from kbtui.offline.lines import sentences
@@ -18,15 +18,10 @@ from kbtui.text import shorten
 SmallTalk = Literal["greeting", "thanks", "talk"]
 Order = Literal["remember", "forget", "decision", "task"]
 Kind = Literal["statement", "question", "work", "secret", "paste"] | SmallTalk | Order
-_SMALL_TALK: tuple[SmallTalk, ...] = ("greeting", "thanks", "talk")
-_ORDERS: tuple[Order, ...] = ("remember", "forget", "decision", "task")
-_ASKS = (
-    "?",
-    "\N{FULLWIDTH QUESTION MARK}",
-    "\N{ARABIC QUESTION MARK}",
-    "\N{GREEK QUESTION MARK}",
-)
-_ENDS = (".", "!", "\N{HORIZONTAL ELLIPSIS}", "\N{IDEOGRAPHIC FULL STOP}", "\N{DEVANAGARI DANDA}")
+_SMALL_TALK: tuple[SmallTalk, ...] = get_args(SmallTalk)
+_ORDERS: tuple[Order, ...] = get_args(Order)
+_ASKS = tuple("?\uff1f\u061f\u037e")  # of full width, Arabic, Greek
+_ENDS = tuple(".!\u2026\u3002\u0964")
 _CLAUSE = re.compile(r"[,;\u2013\u2014]\s|\s-\s")
 _END_OF_TITLE = re.compile(r"[.;:!?(\n]")
 _TITLE_WIDTH = 60
@@ -114,17 +109,10 @@ def is_pasted(text: str) -> bool:
 
 def title_of(decided: str) -> str:
     """What was decided, in its own words: up to the reason, or to the end of the sentence."""
-    end = len(decided)
-    if stop := _END_OF_TITLE.search(decided):
-        end = stop.start()
-    found = tokens(decided)
-    reasons = of_all("reason")
-    reason = next(
-        (found[n] for n in range(1, len(found)) if reasons.match(decided, found, n)), None
-    )
-    if reason is not None:
-        end = min(end, reason.start)
-    title = decided[:end].strip(" ,\t-\N{EN DASH}\N{EM DASH}")
+    found, reasons = tokens(decided), of_all("reason")
+    ends = [match.start() for match in _END_OF_TITLE.finditer(decided)]
+    ends += [found[n].start for n in range(1, len(found)) if reasons.match(decided, found, n)]
+    title = decided[: min(ends, default=None)].strip(" ,\t-\N{EN DASH}\N{EM DASH}")
     if len(title) > _TITLE_WIDTH:
         head, comma, _ = title[:_TITLE_WIDTH].rpartition(",")
         title = head if comma and len(head) >= _SHORTEST_TITLE else shorten(title, _TITLE_WIDTH)

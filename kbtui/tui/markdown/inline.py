@@ -15,6 +15,7 @@ from kbtui.text import clean, clean_line, slugify
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
 from kbtui.tui.widgets.kinds import KIND_STYLE
 
+_AS_CODE = frozenset({"code_inline", "math_inline", "math_inline_double"})
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
 _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
@@ -145,7 +146,7 @@ class InlineBuilder:
         kind = node.type
         if kind == "text":
             self.add(node.content)
-        elif kind == "code_inline":
+        elif kind in _AS_CODE:
             self.add(node.content, ".md--code")
         elif kind == "softbreak":
             self.line_ends.append(self._length)

@@ -47,7 +47,7 @@ _PLAIN = frozenset({"", "text", "txt", "plain", "none", "default"})
 
 
 class Fold(NamedTuple):
-    """A callout that can be folded: the lines of the file that it takes."""
+    """A heading or a callout that can be folded: the lines of the file that it takes."""
 
     lines: range
     is_open: bool
@@ -56,7 +56,7 @@ class Fold(NamedTuple):
 class Rendered(NamedTuple):
     """A document as lines, and the links that its cells refer to by number.
 
-    `folds` are the callouts that can be folded, by the line of the file that has their title.
+    `folds` is what can be folded, by the line of the file that has its title.
     """
 
     lines: list[Line]
@@ -90,8 +90,8 @@ def render(
 ) -> Rendered:
     """Lay out a text.
 
-    `folds` says which callouts are open, by the line of their titles, where not as they say
-    themselves; so is one that has the line `wanted`. Of a `whole` text nothing is folded.
+    `folds` says what is open, by the line of its title: a callout else is as it says itself, a
+    heading open. What has the line `wanted` is open, too. Of a `whole` text nothing is folded.
     """
     if source.raw or len(source.text) > MAX_MARKDOWN:
         return render_plain(source.text, width, first_line=source.first_line)
@@ -178,13 +178,30 @@ class _Layout:
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
         """Lay out blocks one below the other, with a blank line between them if `loose`."""
-        for index, node in enumerate(filter(_is_seen, nodes)):
+        nodes = [node for node in nodes if _is_seen(node)]
+        for index, node in enumerate(self._unfolded(nodes) if not frame.depth else nodes):
             if index and loose:
                 self.lines.append(Line(frame.rest.rstrip(), self._source))
             if node.map is not None:
                 self._source = self._offset + node.map[0]
             self._block(node, frame)
             frame = frame.continued()
+
+    def _unfolded(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode]:
+        """The blocks without those below a heading that is folded."""
+        headings = [node for node in nodes if node.type == "heading" and node.map is not None]
+        ends = dict(_section_ends(headings, self._text.text.count("\n") + 1))
+        hidden = -1
+        for node in nodes:
+            first, last = node.map or (hidden, hidden)
+            if first < hidden and node.type != "footnote_block":
+                continue
+            if self._folds_wanted is not None and ends.get(first, last) > last:
+                lines = range(self._offset + first, self._offset + ends[first])
+                is_open = self._folds_wanted.get(lines.start, True) or self._wanted in lines[1:]
+                self.folds[lines.start] = Fold(lines, is_open)
+                hidden = hidden if is_open else ends[first]
+            yield node
 
     def _block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         lay_out = _BLOCKS.get(node.type)
@@ -254,9 +271,11 @@ class _Layout:
             ]
 
     def heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """A heading; the first level has a rule below it."""
+        """A heading; the first level has a rule below it, one that is folded a sign before it."""
         level = min(int(node.tag[1:]), 4)
-        self._put(self._inline(node).stylize_before(f".md--h{level}"), frame)
+        fold = self.folds.get(self._source)
+        sign = "" if fold is None or fold.is_open else "▸ "
+        self._put((sign + self._inline(node)).stylize_before(f".md--h{level}"), frame)
         if level == 1:
             rule = Content.styled("━" * frame.width, ".md--rule")
             self.lines.append(Line(frame.rest + rule, self._source))
@@ -327,9 +346,11 @@ class _Layout:
 
     def fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """Code, coloured where its language is known."""
-        language = (node.info.split() or [""])[0] if node.type == "fence" else ""
-        first = self._source + (1 if node.type == "fence" else 0)
-        for number, line in enumerate(code_lines(node.content.rstrip("\n"), language)):
+        said = {"fence": node.info, "code_block": ""}.get(node.type, "latex")
+        language = (said.split() or [""])[0]
+        code = node.content.strip("\n") if node.type.startswith("math") else node.content
+        first = self._source + (node.type != "code_block" and node.map is not None)
+        for number, line in enumerate(code_lines(code.rstrip("\n"), language)):
             pieces = line.fold(frame.width - 1) or [line]
             for index, piece in enumerate(pieces):
                 prefix = frame.first if not (number or index) else frame.rest
@@ -370,10 +391,23 @@ _BLOCKS: Mapping[str, Callable[[_Layout, SyntaxTreeNode, _Frame], None]] = {
     "blockquote": _Layout.blockquote,
     "fence": _Layout.fence,
     "code_block": _Layout.fence,
+    "math_block": _Layout.fence,
+    "math_block_label": _Layout.fence,
     "table": _Layout.table,
     "footnote_block": _Layout.footnote_block,
 }
 """How each kind of block is laid out; of the others, what is inside."""
+
+
+def _section_ends(headings: Sequence[SyntaxTreeNode], end: int) -> Iterator[tuple[int, int]]:
+    """The line of each heading, and the one on which what is below it ends (both from 0)."""
+    above: list[tuple[int, int]] = []  # level and line of the headings that one is below
+    for each in headings:
+        level, line = int(each.tag[1:]), (each.map or (0, 0))[0]
+        while above and above[-1][0] >= level:
+            yield above.pop()[1], line
+        above.append((level, line))
+    yield from ((line, end) for _, line in above)
 
 
 def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:

@@ -202,7 +202,7 @@ class MarkdownView(MarkdownLines):
         return False if action == "leaf" else super().check_action(action, parameters)
 
     def turn_fold(self) -> bool:
-        """Open or close the callout whose title the cursor is on; False where there is none."""
+        """Fold or unfold the heading or callout that the cursor is on; False where is none."""
         line = self.pointed_source
         fold = self._folds.get(line)
         if not self.has_cursor or fold is None:

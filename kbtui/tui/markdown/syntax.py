@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from kbtui.knowledge.format.body import CodeRanges
@@ -146,6 +147,7 @@ def _parser(*, whole: bool) -> MarkdownIt:
     if not whole:
         # A block of HTML is then a paragraph, whose tags are left out.
         parser.disable("html_block")
+        parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
         parser.inline.ruler.before("html_inline", "element", _element)
     return parser
 

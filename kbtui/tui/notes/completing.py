@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.outline import headings_of
+from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.popup import Choice, Popup
@@ -29,12 +30,21 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.fuzzy import FuzzyIndex
     from kbtui.tui.notes.note_area import NoteArea
 
-Kind = Literal["note", "heading", "tag", "property", "value"]
+Kind = Literal["note", "at", "heading", "tag", "property", "value"]
+_TITLES: dict[Kind, str] = {
+    "note": "link to",
+    "at": "link to",
+    "heading": "its headings",
+    "tag": "tags",
+    "property": "properties",
+    "value": "values",
+}
 _MOST_OFFERED = 30
 _MOST_ROWS = 8
 _LONGEST_VALUE = 80
 _HEAD_BYTES = 4_096
 _LINK = re.compile(r"\[\[([^\[\]\n|]*)$")
+_AT = re.compile(r"(?:^|(?<=[\s(]))@([^\s@\[\]]*)$")
 _TAG = re.compile(r"(?:^|(?<=\s))#((?=[^\d\W]|\d+[\w/-]*[^\d\W])[\w/-]+)$")
 _NAME = re.compile(r"^([^\W\d][\w -]*)$")
 _VALUE = re.compile(r"^([^\W\d][\w -]*):[ \t]+(?:\[|.*,[ \t]*)?[\"']?([^\"'\[\],:]*)$")
@@ -46,8 +56,8 @@ _NOT_A_NAME = re.compile(r"[\[\]|#^\n]")
 class Wanted(NamedTuple):
     """What the text before the cursor asks for.
 
-    `query` is what is typed of it, from column `start` on; `of` the note whose headings are meant,
-    or the property whose values are.
+    `query` is what is typed of it, and what is chosen goes in from column `start` on: of ``@`` the
+    whole link. `of` is the note whose headings are meant, or the property whose values are.
     """
 
     kind: Kind
@@ -68,6 +78,8 @@ def wanted_at(lines: Sequence[str], row: int, column: int, area: str) -> Wanted 
         return _wanted("note", link[1], column)
     if area == "front":
         return _in_frontmatter(lines, row, before) if row else None
+    if named := _AT.search(before):
+        return Wanted("at", named[1], named.start(1) - 1)
     return _wanted("tag", tag[1], column) if (tag := _TAG.search(before)) else None
 
 
@@ -100,8 +112,8 @@ class Vocabulary:
 
     def offers(self, wanted: Wanted, text: str) -> list[Choice]:
         """What fits, best first; `text` is the note that is being written."""
-        if wanted.kind == "note":
-            return self._notes(wanted.query)
+        if wanted.kind in {"note", "at"}:
+            return self._notes(wanted.query, "[[" if wanted.kind == "at" else "")
         if wanted.kind == "heading":
             return self._headings(wanted, text)
         if wanted.kind == "tag" or wanted.of in {"tags", "tag"}:
@@ -120,7 +132,7 @@ class Vocabulary:
             Choice(value, value, f"{values[value]:,}") for value in fitting(wanted.query, values)
         ]
 
-    def _notes(self, query: str) -> list[Choice]:
+    def _notes(self, query: str, before: str) -> list[Choice]:
         from kbtui.tui.notes.fuzzy import FuzzyIndex
 
         if self._names is None:
@@ -133,7 +145,7 @@ class Vocabulary:
             else self._names.recent(_MOST_OFFERED)
         )
         return [
-            Choice(self._link(info), info.title or info.slug, short_name(info.path))
+            Choice(f"{before}{self._link(info)}", title_of(info), short_name(info.path))
             for info in found
         ]
 
@@ -238,7 +250,7 @@ class Completer:
         self._offered = wanted
         # Half of the room stays for the text, and the line that is written in it.
         self._popup.rows = max(1, min(_MOST_ROWS, self._node.size.height // 2 - 2))
-        self._popup.show_choices(wanted.kind, () if complete else choices)
+        self._popup.show_choices(_TITLES[wanted.kind], () if complete else choices)
         self._area.call_after_refresh(self._area.scroll_cursor_visible)
 
     def moved(self) -> None:

@@ -42,6 +42,7 @@ _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
 _MOST_NAMES = 4
 _MOST_MENTIONS = 100
+_BOXES = {"true": "☑", "false": "☐"}
 _MOST_PROPERTIES = 40
 _MOST_VALUES = 20
 _LONGEST_VALUE = 200
@@ -411,7 +412,7 @@ def _values(value: object) -> Iterator[str]:
         for key, each in value.items():
             yield from (f"{key}: {said}" for said in _values(each))
     elif isinstance(value, str) and value.strip():
-        yield shorten(value, _LONGEST_VALUE)
+        yield _BOXES.get(value) or shorten(value, _LONGEST_VALUE)
 
 
 def tick(kb: KnowledgeBase, path: str, task: Task) -> None:

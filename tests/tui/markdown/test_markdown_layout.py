@@ -141,7 +141,7 @@ def test_nothing_is_wider_than_it_may_be_nor_lost(width):
 
 def test_html_math_and_what_markdown_does_not_know_stay_readable():
     text = "<div onclick='x'>\nhi\n</div>\n\na <b>b</b> $x^2$ %%c%% <Widget> List<str>\n"
-    assert shown(text, 60) == ["hi", "", "a b $x^2$  <Widget> List<str>"]
+    assert shown(text, 60) == ["hi", "", "a b x^2  <Widget> List<str>"]
 
 
 def test_what_somebody_said_is_shown_whole():
@@ -220,6 +220,32 @@ def test_a_folded_callout_is_its_title_until_it_is_opened():
     closed = render_markdown(FOLDED, 40, first_line=3, folds={3: True, 5: False})
     assert closed.lines[-1].text == "▌ ▌ ▸ Open"
     assert len(render_markdown(FOLDED, 40, first_line=3, wanted=4).lines) == 5
+
+
+HEADINGS = "# One\n\na\n\n## Two\n\nb\n\n### Three\n\nc\n\n## Four\n\nd[^1]\n\n[^1]: note\n"
+
+
+def test_a_folded_heading_hides_all_below_it_up_to_the_next_of_its_level():
+    rendered = render_markdown(HEADINGS, 20, {5: False})
+    texts = [line.text for line in rendered.lines if line.text.strip("━─")]
+    assert texts == ["One", "a", "▸ Two", "Four", "d[1]", "[1] note"]
+    assert {at: list(fold.lines)[-1] for at, fold in rendered.folds.items()} == {
+        1: 18,
+        5: 12,
+        13: 18,
+    }
+
+
+def test_what_is_looked_for_below_a_folded_heading_is_shown():
+    texts = [line.text for line in render_markdown(HEADINGS, 20, {5: False}, 11).lines]
+    assert "c" in texts
+    assert "▸ Two" not in texts
+
+
+def test_formulas_stand_as_code_without_their_signs_and_prices_are_none():
+    text = "so $a_1*b_2*c$ for $5 or $6\n\n$$\nx^2\n$$\n"
+    assert shown(text, 40) == ["so a_1*b_2*c for $5 or $6", "", " x^2"]
+    assert spans_of(text, ".md--code") == ["a_1*b_2*c"]
 
 
 def test_properties_are_chips_with_links_on_as_many_lines_as_they_need():

@@ -20,6 +20,9 @@ HEAD = ["---", "type: person", "tags: [a, b", "aliases:", '  - "Bo', "st", "---"
         ("[[alice#^b", None),
         ("[[alice|Al", None),
         ("[[alice]] and", None),
+        ("see @Al", Wanted("at", "Al", 4)),
+        ("(@", Wanted("at", "", 1)),
+        ("me@example", None),
         ("a #da", Wanted("tag", "da", 3)),
         ("#a/b", Wanted("tag", "a/b", 1)),
         ("#", None),
@@ -97,6 +100,16 @@ def test_tags_properties_and_values_are_those_of_all_notes(tmp_path):
     assert set(offered(kb, Wanted("value", "", 8, "status"))) == {"in [red]", "done", "\ufffd"}
     assert offered(kb, Wanted("value", "per", 6, "type")) == ["person"]
     assert offered(kb, Wanted("value", "", 6, "nothing")) == []
+
+
+async def test_at_offers_notes_and_writes_the_whole_link(tmp_path):
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test(size=(40, 12)) as pilot:
+        _, editor = await editing(pilot)
+        await pilot.press("ctrl+end", *"Ask @post")
+        await until(pilot, lambda: editor.popup.display)
+        await pilot.press("enter")
+        assert editor.text_area.text.endswith("Ask [[postgresql]]")
 
 
 async def test_two_brackets_offer_notes_and_enter_writes_the_link(tmp_path):

@@ -209,6 +209,20 @@ async def test_a_link_to_nothing_offers_to_make_the_entry(tmp_path):
         assert app.kb.library.find("nobody").title == "nobody"
 
 
+async def test_space_folds_the_heading_under_the_cursor_and_unfolds_it(tmp_path):
+    text = "# X\n\n## One\n\nfirst\n\n## Two\n\nsecond\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/x.md": text}))
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, "knowledge/topics/x.md", 3)).view.body
+        await until(pilot, lambda: body.has_cursor)
+        await pilot.press("space")
+        await until(pilot, lambda: "▸ One" in text_of(body))
+        assert "first" not in text_of(body)
+        assert "second" in text_of(body)
+        await pilot.press("space")
+        await until(pilot, lambda: "first" in text_of(body))
+
+
 async def test_what_links_to_the_entry_stands_below_it_and_enter_goes_there(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:

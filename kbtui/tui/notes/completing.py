@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.note_area import NoteArea
 
 Kind = Literal["note", "at", "heading", "tag", "property", "value"]
-_TITLES: dict[Kind, str] = {
-    "note": "link to",
-    "at": "link to",
-    "heading": "its headings",
-    "tag": "tags",
-    "property": "properties",
-    "value": "values",
-}
 _MOST_OFFERED = 30
 _MOST_ROWS = 8
 _LONGEST_VALUE = 80
@@ -250,7 +242,7 @@ class Completer:
         self._offered = wanted
         # Half of the room stays for the text, and the line that is written in it.
         self._popup.rows = max(1, min(_MOST_ROWS, self._node.size.height // 2 - 2))
-        self._popup.show_choices(_TITLES[wanted.kind], () if complete else choices)
+        self._popup.show_choices(wanted.kind, () if complete else choices)
         self._area.call_after_refresh(self._area.scroll_cursor_visible)
 
     def moved(self) -> None:

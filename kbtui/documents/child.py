@@ -7,6 +7,7 @@ is written are limited here, time is limited by whoever waits for the answer.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
@@ -24,6 +25,9 @@ _MEMORY = 2 << 30
 _MOST_UNPACKED = 512 << 20
 _MOST_TEXT = 20_000_000  # characters
 _MOST_CELLS = 100  # in a row; of a wider one those that are filled
+_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
+_MOST_PIXELS = 64_000_000
+_SMALL = (200, 120)
 _SECONDS = 45.0  # after which what was read so far has to do
 _OLE = b"\xd0\xcf\x11\xe0"
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -135,6 +139,27 @@ def _pdf(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
                 yield f"page {number + 1}", ""
 
     return pdf.get_metadata_dict().get("Title", ""), pages()
+
+
+def _picture(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
+    """A picture made small, as base64 of its pixels; its place are its sizes before and after."""
+    from PIL import Image, ImageOps
+
+    Image.MAX_IMAGE_PIXELS = None  # asked below, where it can be said
+    try:
+        picture = Image.open(file, formats=_PICTURES)
+        width, height = picture.size
+        if width * height > _MOST_PIXELS:
+            raise RefusedError(f"{width} x {height} pixels are too many")
+        picture.draft("RGB", _SMALL)
+        shown = ImageOps.exif_transpose(picture).convert("RGBA")
+    except (OSError, SyntaxError, ValueError):
+        raise RefusedError("it is damaged, or no picture") from None
+    shown.thumbnail(_SMALL)
+    paper = Image.new("RGBA", shown.size, "white")  # what is drawn with ink shows on no other
+    small = Image.alpha_composite(paper, shown).convert("RGB")
+    sizes = f"{width} {height} {small.width} {small.height}"
+    return "", iter([(sizes, base64.b64encode(small.tobytes()).decode())])
 
 
 def _unpacked(file: IO[bytes]) -> zipfile.ZipFile:
@@ -279,6 +304,7 @@ _READERS: dict[str, Callable[[IO[bytes]], tuple[str, Iterator[Part]]]] = {
     "html": _html,
     "page": _article,
     "epub": _epub,
+    "picture": _picture,
 }
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ process that is ended when a file takes too long.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -43,6 +44,8 @@ _KINDS = {
     ".htm": "html",
     ".xhtml": "html",
 }
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+_MOST_PICTURE_BYTES = 40 << 20
 MOST_BYTES = 200 << 20
 _MOST_ANSWER = 128 << 20
 _SECONDS = 90.0
@@ -93,6 +96,17 @@ def place_at(places: Sequence[tuple[int, str]], line: int) -> str:
     return places[found - 1][1] if found else ""
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture made small: its size in pixels, that of what is left, and that in RGB, by rows."""
+
+    width: int
+    height: int
+    columns: int
+    rows: int
+    pixels: bytes
+
+
 TOO_LARGE = Text(problem=f"it is larger than {MOST_BYTES >> 20} MB")
 
 
@@ -115,6 +129,11 @@ def is_document(path: str, roots: Collection[str] = ()) -> bool:
 def is_beside_notes(name: str) -> bool:
     """True if this is, by its name, a document that people keep among their notes."""
     return kind_of(name) not in {"", "html"}
+
+
+def is_picture(path: str) -> bool:
+    """True if a file is, by its name, a picture that can be shown."""
+    return path.lower().endswith(_PICTURES)
 
 
 def can_read(kind: str) -> bool:
@@ -181,6 +200,30 @@ class Documents:
     def convert(self, file: Path, kind: str) -> Text:
         """The text of any file, which isn't kept; ``page``: a web page without its navigation."""
         return _told(self._ask(file, kind))
+
+    def picture(self, path: str) -> Picture:
+        """A picture of the workspace, made small; it isn't kept.
+
+        Raises:
+            NotFoundError: It isn't there.
+            UnsafePathError: The path leads outside, or through a link.
+            UnreadableError: It is too large, or none that can be shown.
+        """
+        file, size = _checked(self._workspace, path)
+        if size > _MOST_PICTURE_BYTES:
+            raise UnreadableError(f"larger than {_MOST_PICTURE_BYTES >> 20} MB")
+        text = self.convert(file, "picture")
+        if text.problem or not text.parts:
+            raise UnreadableError(text.problem or "no picture")
+        sizes, pixels = text.parts[0]
+        try:
+            width, height, columns, rows = map(int, sizes.split())
+            data = base64.b64decode(pixels, validate=True)
+        except (TypeError, ValueError) as error:
+            raise UnreadableError("no picture") from error
+        if min(columns, rows) < 1 or len(data) != columns * rows * 3:
+            raise UnreadableError("no picture")
+        return Picture(width, height, columns, rows, data)
 
     def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
         """Delete the texts of all but these (path, blob), such as of files that are gone."""

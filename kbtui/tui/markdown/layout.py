@@ -14,6 +14,7 @@ from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import InlineBuilder, Links
+from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Embed, Property, Section, Source
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import signed
@@ -234,24 +235,27 @@ class _Layout:
             self.lines.append(Line(prefix + piece, at, fill, index > 0))
             place += len(piece.plain)
 
-    def _built(self, node: SyntaxTreeNode) -> InlineBuilder:
+    def _inline(self, node: SyntaxTreeNode) -> Content:
         builder = InlineBuilder(self.links)
         for child in node.children:
             builder.walk(child.children)
-        return builder
-
-    def _inline(self, node: SyntaxTreeNode) -> Content:
-        return self._built(node).content()
+        return builder.content()
 
     def paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Running text, wrapped; or the file that it embeds."""
+        """Running text, wrapped, with the files that it embeds on lines of their own."""
         embeds = self._text.embeds
-        ref = embed_of(node) if embeds else None
-        if ref is not None and ref in embeds:
-            self._embed(ref, embeds[ref], frame)
-            return
-        built = self._built(node)
-        self._put(built.content(), frame, line_ends=built.line_ends)
+        for first, lines in _parts_of(node, embeds) if embeds else ((0, node.children),):
+            self._source += first
+            ref = embed_of(lines)
+            if ref is not None and ref in embeds:
+                self._embed(ref, embeds[ref], frame)
+            else:
+                built = InlineBuilder(self.links)
+                for inline in lines:
+                    built.walk(inline.children if inline.type == "inline" else [inline])
+                self._put(built.content(), frame, line_ends=built.line_ends)
+            self._source -= first
+            frame = frame.continued()
 
     def _embed(self, ref: LinkRef, embed: Embed, frame: _Frame) -> None:
         """An embedded file behind a bar: its title, which is a link, and its text.
@@ -262,6 +266,9 @@ class _Layout:
         inner = frame.indented(bar, bar)
         title = InlineBuilder(self.links).add("▣ ", ".md--muted")
         self._put(title.add(clean_line(embed.title), *self.links.style(ref)).content(), inner)
+        if embed.picture is not None:
+            for line in picture_lines(embed.picture, inner.width):
+                self.lines.append(Line(inner.rest + line, self._source))
         if embed.text:
             part = _Layout(Source(embed.text), links=self.links)
             part.blocks(parse(embed.text).children, _Frame(inner.width))
@@ -408,6 +415,29 @@ def _section_ends(headings: Sequence[SyntaxTreeNode], end: int) -> Iterator[tupl
             yield above.pop()[1], line
         above.append((level, line))
     yield from ((line, end) for _, line in above)
+
+
+def _parts_of(
+    paragraph: SyntaxTreeNode, embeds: Mapping[LinkRef, Embed]
+) -> Iterator[tuple[int, Sequence[SyntaxTreeNode]]]:
+    """A paragraph in parts, each with its line in it: what is embedded on a line stands alone."""
+    inline = [node for child in paragraph.children for node in child.children]
+    breaks = [at for at, node in enumerate(inline) if node.type in _BREAKS]
+    text: list[SyntaxTreeNode] = []
+    begun = 0
+    for number, (first, end) in enumerate(
+        zip([0, *(at + 1 for at in breaks)], [*breaks, len(inline)], strict=True)
+    ):
+        line = inline[first:end]
+        if (ref := embed_of(line)) is not None and ref in embeds:
+            if text:
+                yield begun, text
+            yield number, line
+            text, begun = [], number + 1
+        else:
+            text += [*inline[first - 1 : first], *line] if text else line
+    if text:
+        yield begun, text
 
 
 def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:

@@ -114,6 +114,9 @@ class MarkdownView(MarkdownLines):
     async def _laid_out(self, source: Source, width: int) -> None:
         from kbtui.tui.markdown.layout import render
 
+        if self.app.has_class("-few-colors"):
+            plain = {ref: embed._replace(picture=None) for ref, embed in source.embeds.items()}
+            source = source._replace(embeds=plain)
         wanted, top = self._wanted, self._top
         line = wanted[0] if wanted is not None else None
         if len(source.text) > 2 * _HEAD and (line is not None or top == 0):

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbtui.presentation.notes import Named
 
 if TYPE_CHECKING:
+    from kbtui.documents.documents import Picture
     from kbtui.tui.markdown.syntax import LinkRef
 
 
 class Embed(NamedTuple):
-    """What stands in the place of an embedded file: its title, and its text where it has one."""
+    """What stands in the place of an embedded file: its title, its text or what it looks like."""
 
     title: str
     text: str = ""
+    picture: Picture | None = None
 
 
 class Property(NamedTuple):

@@ -7,6 +7,7 @@ left out. What somebody said in a conversation is shown whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -72,12 +73,12 @@ def ref_of(node: SyntaxTreeNode) -> LinkRef:
     return link_of(str(node.attrs.get("src" if node.type == "image" else "href", "")))
 
 
-def embed_of(paragraph: SyntaxTreeNode) -> LinkRef | None:
-    """What a paragraph embeds that is nothing but an embedded file; None for any other."""
-    inline = paragraph.children[0] if paragraph.children else paragraph
-    if len(inline.children) != 1 or inline.type != "inline":
+def embed_of(line: Sequence[SyntaxTreeNode]) -> LinkRef | None:
+    """What a line of text embeds that is nothing but an embedded file; None for any other."""
+    line = [each for each in line if each.type != "text" or each.content.strip()]
+    if len(line) != 1:
         return None
-    only = inline.children[0]
+    only = line[0]
     embeds = only.type == "image" or (only.type == "wikilink" and only.meta["embed"])
     return ref_of(only) if embeds else None
 

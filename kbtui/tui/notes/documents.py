@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
-from kbtui.documents.documents import Documents, is_document, kind_of
+from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
@@ -72,6 +72,7 @@ class Document:
     entry: Entry | None = None
     editable: bool = False
     properties: tuple[Property, ...] = ()
+    picture: Embed | None = None
 
     @property
     def named(self) -> Named:
@@ -83,7 +84,11 @@ class Document:
     def source(self, links: DocumentLinks | None = None) -> Source:
         """It as it is drawn below its title, with what is known of its links."""
         from kbtui.tui.markdown.source import Source
+        from kbtui.tui.markdown.syntax import LinkRef
 
+        if self.picture is not None:
+            embeds = {LinkRef("markdown", "it"): self.picture}
+            return Source("![](it)", embeds=embeds)
         body = self.body if links is None else links.shown(self)
         body, above = (body, 0) if self.raw else _without_title(body, self.title)
         source = Source(
@@ -238,7 +243,8 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
-        return Document(path, "binary", title, reason=f"{readable_size(len(data))}, not text.")
+        reason = f"{readable_size(len(data))}, not text."
+        return Document(path, "binary", title, reason=reason, picture=_picture(kb, path))
     entry = parse_entry(path, data)
     decoded = decode(data)
     whole = Document(
@@ -264,6 +270,25 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         first_line=entry.body_line,
         properties=properties_of(entry),
     )
+
+
+def picture_embed(path: str, documents: Documents) -> Embed:
+    """A picture with its name and size, or the reason why it isn't shown."""
+    from kbtui.tui.markdown.source import Embed
+
+    name = clean_line(path.rpartition("/")[2])
+    try:
+        picture = documents.picture(path)
+    except KbtuiError as error:
+        return Embed(f"{name} · not shown: {clean_line(error.message)}")
+    return Embed(f"{name} · {picture.width:,} x {picture.height:,}", picture=picture)
+
+
+def _picture(kb: KnowledgeBase, path: str) -> Embed | None:
+    if not is_picture(path):
+        return None
+    with Documents(kb.workspace) as documents:
+        return picture_embed(path, documents)
 
 
 def _converted(kb: KnowledgeBase, path: str) -> Document:

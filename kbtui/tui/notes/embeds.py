@@ -5,15 +5,23 @@ One step only: what an embedded note embeds is a link there. Reads files, so cal
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kbtui.documents.documents import Documents, is_picture
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.outline import part_named
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.source import Embed
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
-from kbtui.tui.notes.documents import Document, DocumentLinks, load_document, readable_size
+from kbtui.tui.notes.documents import (
+    Document,
+    DocumentLinks,
+    load_document,
+    picture_embed,
+    readable_size,
+)
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -26,22 +34,23 @@ def with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> 
     """The links of a document with what it embeds, and where the links in that lead."""
     embeds: dict[LinkRef, Embed] = {}
     inner = list(links.inner)
-    for ref in embedded_in(clean(document.body))[:_MOST_EMBEDS]:
-        path = links.path_of(ref)
-        if path is None or path == document.path:
-            continue
-        embeds[ref] = _embed(kb, path, ref)
-        if embeds[ref].text:
-            try:
-                inner += kb.library.outgoing(path)
-            except KbtuiError:
+    with Documents(kb.workspace) as documents:
+        for ref in embedded_in(clean(document.body))[:_MOST_EMBEDS]:
+            path = links.path_of(ref)
+            if path is None or path == document.path:
                 continue
+            embeds[ref] = _embed(kb, path, ref, documents)
+            if embeds[ref].text:
+                with suppress(KbtuiError):
+                    inner += kb.library.outgoing(path)
     return replace(links, embeds=embeds, inner=tuple(inner)) if embeds else links
 
 
-def _embed(kb: KnowledgeBase, path: str, ref: LinkRef) -> Embed:
-    """What is shown of a file: its text or a part of it, else its name and size."""
+def _embed(kb: KnowledgeBase, path: str, ref: LinkRef, documents: Documents) -> Embed:
+    """What is shown of a file: its text or a part of it, a picture, else its name and size."""
     name = clean_line(path.rpartition("/")[2])
+    if is_picture(path):
+        return picture_embed(path, documents)
     if not path.lower().endswith((".md", ".markdown")):
         try:
             size = readable_size(kb.workspace.place(path).stat().st_size)

@@ -4,8 +4,10 @@ from types import MappingProxyType
 
 import pytest
 
+from kbtui.documents.documents import Picture
 from kbtui.presentation.notes import Named, kind_of
 from kbtui.tui.markdown.layout import Rendered, column_widths, render, render_plain
+from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Embed, Property, Source
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
 
@@ -319,6 +321,32 @@ def test_what_is_embedded_stands_in_its_place_one_step_deep():
         ("▣ none", 13),
     ]
     assert [ref.target for ref in rendered.links] == ["b", "d", "b", "p.png", "b", "none"]
+
+
+PICTURE = Picture(40, 30, 4, 3, bytes(range(36)))
+
+
+def test_a_picture_is_drawn_in_half_blocks_where_it_is_embedded():
+    embeds = {LinkRef("wiki", "p.png"): Embed("p.png · 40 x 30", picture=PICTURE)}
+    rendered = render_markdown("above\n![[p.png]]\nbelow **x**\nlast\n", 30, embeds=embeds)
+    assert [(line.text, line.source) for line in rendered.lines] == [
+        ("above", 1),
+        ("│ ▣ p.png · 40 x 30", 2),
+        ("│ ▀▀▀▀", 2),
+        ("│ ▀▀▀▀", 2),
+        ("below x last", 3),
+    ]
+    style = rendered.lines[2].content.spans[-1].style
+    assert style.foreground.rgb == (9, 10, 11)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown_as"), [((200, 2), (20, 1)), ((1, 120), (1, 24)), ((3, 3), (3, 2))]
+)
+def test_a_picture_keeps_its_shape_and_fits(size, shown_as):
+    columns, rows = size
+    lines = list(picture_lines(Picture(1, 1, columns, rows, bytes(3 * columns * rows)), 20))
+    assert (lines[0].cell_length, len(lines)) == shown_as
 
 
 def test_what_a_text_embeds_is_found_once_and_in_order():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 from textual.geometry import Offset
 from textual.selection import Selection
 
@@ -377,7 +378,7 @@ async def test_parts_of_other_notes_and_the_names_of_pictures_are_shown_inside(t
         await until(pilot, lambda: "│ • likes tea" in text_of(body))
         text = text_of(body)
         assert "▣ Alice > Notes" in text
-        assert "▣ photo.png · 2 kB" in text
+        assert "▣ photo.png · not shown: it is damaged, or no picture" in text
         assert "Knows Alice." in text
         assert "▣ Alice > None · there is no such part" in text
         assert text.count("│ ▣ E") == 0, "a note isn't shown in itself"
@@ -466,3 +467,30 @@ async def test_a_conversation_can_be_read_and_opened_at_a_message(tmp_path):
         await pilot.press("e")
         await until(pilot, lambda: app.toasts)
         assert notes.editor is None
+
+
+def with_picture(tmp_path):
+    kb = make_kb(tmp_path, {"topics/x.md": "# X\n\nSee\n![[p.png]]\n"})
+    Image.new("RGB", (30, 20), (200, 0, 0)).save(kb.workspace.knowledge / "topics/p.png")
+    kb.library.refresh()
+    return kb
+
+
+async def test_a_picture_is_shown_where_it_is_embedded_and_by_itself(tmp_path):
+    app = NotesApp(with_picture(tmp_path))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/x.md")
+        await until(pilot, lambda: "▀" * 30 in text_of(notes.view.body))
+        assert "▣ p.png · 30 x 20" in text_of(notes.view.body)
+        await click_link(pilot, notes.view.body, "p.png")
+        await until(pilot, lambda: notes.current_path == "knowledge/topics/p.png")
+        await until(pilot, lambda: "▀" * 30 in text_of(notes.view.body))
+
+
+async def test_with_few_colours_a_picture_is_its_name_and_size(tmp_path):
+    app = NotesApp(with_picture(tmp_path))
+    async with app.run_test() as pilot:
+        app.add_class("-few-colors")
+        notes = await opened(pilot, "knowledge/topics/x.md")
+        await until(pilot, lambda: "▣ p.png · 30 x 20" in text_of(notes.view.body))
+        assert "▀" not in text_of(notes.view.body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import NamedTuple
 
 from textual.content import Content, Span
@@ -132,8 +132,8 @@ def _blocks(
             head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".md--muted")))
         yield None, head
         for number, hunk in enumerate(diff.hunks):
-            title = Line(Content.styled(f" {clean_line(hunk.place)}", ".diff--hunk"))
             texts = _Texts(hunk, diff, names, raw=raw)
+            title = Line(Content.styled(f" {clean_line(texts.place)}", ".diff--hunk"))
             yield _Begin(diff.path, number), chain([title], columns(texts))
 
 
@@ -296,13 +296,30 @@ class _Texts:
         return said if said.plain.strip() or not text.strip() else self._written(index)
 
     def _property(self, index: int, text: str) -> Content | None:
-        if text.rstrip() in {"---", "...", ""}:
+        if text.rstrip() in {"---", "...", ""} or not self._is_changed(index):
             return None
         key = _KEY.match(text)
         if key is None:
             return Content(f"  {self._value(index, 0)}")
         name = key[0].rstrip(": ")
         return Content.assemble((name, ".md--muted"), "  ", self._value(index, key.end()))
+
+    def _is_changed(self, index: int) -> bool:
+        """True for a line of frontmatter that was changed, or whose list below it was."""
+        if self._lines[index].kind != " ":
+            return True
+        below = (self._lines[at] for at in range(index + 1, len(self._lines)) if at in self._front)
+        values = takewhile(lambda line: not _KEY.match(line.text), below)
+        return _KEY.match(self._lines[index].text) is not None and any(
+            line.kind != " " and line.text.strip() not in {"---", "..."} for line in values
+        )
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
+        only = not self.raw and changed <= self._front and not self.hunk.title
+        return "properties" if only else self.hunk.place
 
     def _value(self, index: int, start: int) -> str:
         """The value of a property as people say it, without YAML's signs; notes by their titles."""

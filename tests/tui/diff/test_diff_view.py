@@ -69,7 +69,6 @@ def test_a_difference_is_shown_as_people_read_it():
     assert plain(layout) == [
         " ■ X  +5 -4",
         " line 1",
-        "   type  person",
         " + owner  Mira Okafor",
         f" ~ updated  {day_said(date(2026, 11, 3))} → {day_said(date(2026, 11, 24))}",
         " ~ tags  a, b → a, b, c",
@@ -87,7 +86,15 @@ def test_a_property_in_the_middle_of_long_frontmatter_is_known_as_one():
     fields = "".join(f"field{n}: {n}\n" for n in range(30))
     old = f"---\n{fields}---\ntext\n"
     layout = lay_out([diff_of(old, old.replace("d20: 20", "d20: x"))], 80, side_by_side=False)
-    assert " ~ field20  20 → x" in plain(layout)
+    assert plain(layout)[1:] == [" properties", " ~ field20  20 → x"]
+
+
+def test_of_a_list_in_the_frontmatter_the_name_stands_above_what_was_added():
+    old = "---\nstatus: done\ntags:\n  - a\naliases:\n  - b\n---\n"
+    layout = lay_out(
+        [diff_of(old, old.replace("  - a\n", "  - a\n  - c\n"))], 80, side_by_side=False
+    )
+    assert plain(layout)[2:] == ["   tags", " +   c"]
 
 
 def test_where_only_the_signs_of_markdown_differ_they_are_shown():

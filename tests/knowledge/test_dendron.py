@@ -83,7 +83,8 @@ def test_links_keep_their_vault_when_a_note_is_renamed_and_get_the_new_one_when_
 
 def test_a_link_is_shown_by_its_label_or_the_notes_name(kb: KnowledgeBase) -> None:
     path = "knowledge/vault/root.md"
-    shown = load_links(kb, path).shown(load_document(kb, path)).split("\n")
+    document = load_document(kb, path)
+    shown = load_links(kb, document).shown(document).split("\n")
     assert shown[0] == "[[dendron://vault/proj.alpha|proj.alpha]]"
     assert shown[1] == "[[dendron://Second/proj.beta#how|Beta]]"
     said = parse_entry("knowledge/x.md", f"See {LINKS[0][0]} and {LINKS[1][0]}.\n".encode())

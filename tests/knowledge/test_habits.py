@@ -196,7 +196,8 @@ def test_a_link_with_its_label_first_is_shown_by_its_label(
     opened: Callable[[dict[str, str]], KnowledgeBase],
 ) -> None:
     kb = opened(DENDRON_VAULT)
-    document, links = (load(kb, "knowledge/root.md") for load in (load_document, load_links))
+    document = load_document(kb, "knowledge/root.md")
+    links = load_links(kb, document)
     assert links.shown(document).startswith("See [[proj.kestrel.plan#Costs|The Plan]], [[proj.k")
 
 

@@ -124,10 +124,10 @@ class InlineBuilder:
     def value(self, text: str, *, linked: bool = False) -> InlineBuilder:
         """Append the value of a property, with the links in it; `linked`: it is one as a whole."""
         text, at = clean_line(text), 0
-        if linked and "[[" not in text:
-            target, _, heading = text.partition("#")
-            ref = LinkRef("wiki", target, heading)
-            named = self._links.leads_to(ref)
+        target, _, heading = text.partition("#")
+        ref = LinkRef("wiki", target, heading)
+        named = self._links.leads_to(ref) if target and "[[" not in text else None
+        if "[[" not in text and (linked or (named is not None and named.title)):
             if named is not None and named.kind is not None:
                 self.add(f"{named.kind.sign} ", f"{KIND_STYLE}{named.kind.name}")
             return self.add(self._links.shown(ref, text), *self._links.style(ref))

@@ -37,6 +37,7 @@ _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
 _CHANGED = ("updated", "modified")
 _SAID_AS = {"aliases": "also called", "alias": "also called"}
+_PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
@@ -81,8 +82,11 @@ class Document:
         kind = notes.kind_of(self.entry.type) if is_entry and self.entry else None
         return Named(self.path, self.title, kind)
 
-    def source(self, links: DocumentLinks | None = None) -> Source:
-        """It as it is drawn below its title, with what is known of its links."""
+    def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> Source:
+        """It as it is drawn below its title, with what is known of its links.
+
+        With `whole` nothing is left out, the heading that repeats the title neither.
+        """
         from kbtui.tui.markdown.source import Source
         from kbtui.tui.markdown.syntax import LinkRef
 
@@ -90,18 +94,27 @@ class Document:
             embeds = {LinkRef("markdown", "it"): self.picture}
             return Source("![](it)", embeds=embeds)
         body = self.body if links is None else links.shown(self)
-        body, above = (body, 0) if self.raw else _without_title(body, self.title)
+        above = 0
+        if not whole and not self.raw:
+            body, above = _without_title(body, self.title)
         source = Source(
             body or self.reason,
             self.first_line + above,
             self.raw,
             properties=self.properties,
-            whole=self.kind != "entry",
+            whole=whole or self.kind != "entry",
+            leads_to=_named_by_path,
         )
         if links is None:
             return source
         below = links.sections()
         return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
+
+
+def _named_by_path(link: LinkRef) -> Named:
+    """What a link leads to, as far as it says it itself."""
+    path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
+    return Named(path, notes.name_of(path) if _PATH.fullmatch(link.target) else "")
 
 
 def _without_title(body: str, title: str) -> tuple[str, int]:
@@ -119,7 +132,8 @@ class DocumentLinks:
     """Where a document leads, and what leads to it.
 
     `mentions` are the lines that say its name and don't link. `embeds` are the files that it shows
-    inside itself, `inner` the links in these, and `names` what they all are called.
+    inside itself, `inner` the links in these, and `names` what they all are called. `called` are
+    the entries that values of its properties name without a link.
     """
 
     outgoing: tuple[ResolvedLink, ...] = ()
@@ -127,6 +141,7 @@ class DocumentLinks:
     mentions: tuple[Backlink, ...] = ()
     inner: tuple[ResolvedLink, ...] = ()
     embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
 
     @cached_property
@@ -153,7 +168,7 @@ class DocumentLinks:
         if link.kind == "file":
             return link.target
         resolved = self._links.get(_key(link.target))
-        return resolved.path if resolved is not None else None
+        return resolved.path if resolved is not None else self.called.get(link.target)
 
     def named(self, link: LinkRef) -> Named | None:
         """What a link leads to, without a title where it is no note; None where it leads nowhere.
@@ -161,6 +176,8 @@ class DocumentLinks:
         A link without a target leads to a place in the note itself.
         """
         resolved = self._links.get(_key(link.target))
+        if resolved is None and link.target in self.called:
+            return self.names[self.called[link.target]]
         if resolved is None or resolved.path is None:
             return None if link.target else Named("", "")
         return self.names[resolved.path] if resolved.title else Named(resolved.path, "")
@@ -368,23 +385,33 @@ def message_line(document: Document, message: int) -> int:
     return 1
 
 
-def load_links(kb: KnowledgeBase, path: str) -> DocumentLinks:
+def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
     """Resolve a document's links both ways; an unreadable neighbour costs only its own links.
 
     What is open, and what is linked with it, is what a person will ask about next.
     """
+    path = document.path
     if path.startswith(NAME_PREFIX):
         return _links_of_name(kb, path)
     try:
         links = DocumentLinks(
             tuple(kb.library.outgoing(path)),
             tuple(kb.library.backlinks(path)),
+            called=dict(_called(kb, document)),
             names=Names(kb.library.infos()),
         )
     except KbtuiError:
         links = DocumentLinks()
     kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
     return links
+
+
+def _called(kb: KnowledgeBase, document: Document) -> Iterator[tuple[str, str]]:
+    for each in document.properties:
+        for value in each.values if each.name and each.name not in _SAID_AS.values() else ():
+            path = kb.library.named(value)
+            if path is not None and path != document.path:
+                yield value, path
 
 
 def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:

@@ -212,7 +212,7 @@ class EntryView(Pane):
         self.post_message(self.Opened(document))
         if document.entry is None:
             return
-        links = await asyncio.to_thread(load_links, self._kb, path)
+        links = await asyncio.to_thread(load_links, self._kb, document)
         self.links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
         self.body.show(document.source(self.links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)

@@ -76,11 +76,7 @@ class Preview(MarkdownView):
         reveal: tuple[int, int | None] | None = lines
         if document.kind == "conversation" and message is not None:
             reveal = (message_line(document, message), None)
-        text = document.body or document.reason
-        source = Source(
-            text, document.first_line, document.raw, properties=document.properties, whole=True
-        )
-        self.show(source, reveal=reveal)
+        self.show(document.source(whole=True), reveal=reveal)
 
     def content_at(self, index: int) -> Content:
         """A line with what was looked for marked in it."""

@@ -144,6 +144,16 @@ async def test_links_that_are_paths_read_as_titles_in_text_and_properties(tmp_pa
         assert "related ● Bob" in text_of(notes.view.body)
 
 
+async def test_a_property_that_names_an_entry_leads_there(tmp_path):
+    text = "---\nowner: Alice\nstatus: draft\n---\n# Plan\n\nText.\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/plan.md": text, "people/alice.md": "# Alice\n"}))
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "knowledge/topics/plan.md")
+        await until(pilot, lambda: "owner ● Alice   status draft" in text_of(notes.view.body))
+        await click_link(pilot, notes.view.body, "Alice")
+        await shown(pilot, notes, "knowledge/people/alice.md")
+
+
 async def test_a_click_on_a_link_opens_the_entry_and_back_returns(tmp_path):
     app = NotesApp(make_kb(tmp_path))
     async with app.run_test() as pilot:

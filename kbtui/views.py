@@ -226,9 +226,8 @@ class SearchView:
             sendable=typed or not (self._heard_all and has_private),
         )
         hits = [self._shown(hit) for hit in result.hits if not self._hides(hit)][:limit]
-        # A word out of a private entry would tell of it.
-        may_suggest = self._heard_all or not has_private
-        suggestion = result.suggestion if may_suggest else None
+        # A word out of a private entry would tell of it, and couldn't be marked.
+        suggestion = None if has_private else result.suggestion
         return replace(result, hits=tuple(hits), suggestion=suggestion)
 
     def _shown(self, hit: Hit) -> Hit:

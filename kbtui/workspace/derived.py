@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
 _BUSY_SECONDS = 2.0
+_AGAIN_SECONDS = 0.002
 _MEMORY = ":memory:"
 
 
@@ -26,6 +28,26 @@ def is_hindered(error: Exception) -> bool:
         return False
     said, code = str(error), getattr(error, "sqlite_errorcode", None)
     return code in _HINDERED or "full" in said or "locked" in said
+
+
+def log_ahead(connection: sqlite3.Connection, seconds: float) -> None:
+    """Have a database keep a write-ahead log, once others let go of it for a moment.
+
+    SQLite itself doesn't wait for them here: of two that read and want to be alone neither could.
+
+    Raises:
+        sqlite3.OperationalError: somebody holds it for longer than so many seconds.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            return
 
 
 class DerivedDatabase:
@@ -99,7 +121,7 @@ class DerivedDatabase:
             place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            log_ahead(connection, _BUSY_SECONDS)
             connection.execute("PRAGMA synchronous = OFF")  # a crash may cost a rebuild
             if not self._is_ours(connection):
                 self._start_anew(connection)

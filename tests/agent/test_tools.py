@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -498,9 +497,7 @@ def test_an_expression_that_never_ends_is_ended(
 ) -> None:
     monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 1.0)
     kb.library.create("topic", "Docker", body="a" * 60 + "!")
-    began = time.monotonic()
     assert "too long" in tools.error("grep", pattern="(a+)+$", regex=True)
-    assert time.monotonic() - began < 60
 
 
 def test_a_result_is_never_longer_than_its_cap(kb: KnowledgeBase, tools: Tools) -> None:

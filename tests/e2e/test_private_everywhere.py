@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 # Of each private note there are two words that stand in no other; who asks by one, is told by the
 # other. A name of one holds a third.
-MARKS = re.compile(r"walrus\d|sealion\d|hiddenname\d|hiddenbox", re.IGNORECASE)
+MARKS = re.compile(r"walrus\d|sealion\d|hiddenname\d|hiddenbox|moonseal", re.IGNORECASE)
 PUBLIC = "penguin"
 BOX = "knowledge/hiddenbox"
 SETTINGS = f"""[search]
@@ -80,7 +80,7 @@ NOTES: dict[str, bytes] = {
 
 
 def _text(n: int) -> str:
-    return f"# Hiddenname{n:02} of old\n\nThe walrus{n:02} sleeps at noon.\nSo does the sealion{n:02}.\n"
+    return f"# Hiddenname{n:02} of old\n\nThe walrus{n:02} sleeps at noon.\nSo does the sealion{n:02}.\n\nMoonseals.\n"
 
 
 class World:
@@ -209,7 +209,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 Rows = tuple[dict[str, Any], ...]
 _SEARCHES: Rows = (
     {"query": "WORD"},
-    {"query": "seallion01"},
+    {"query": "moonsealz"},
     {"query": "sleeps", "type": "topic", "limit": 20},
     {"query": "sleeps", "tag": "hiddenname02"},
     {"query": "sleeps", "since": "2001", "until": "2099"},
@@ -301,7 +301,7 @@ CLIENTS: Mapping[str, Rows] = {
     "show_change": ({"commit": "COMMIT"}, {"commit": "COMMIT", "entry": "topics/zoo"}),
     "explain_line": (
         *({"entry": "NOTE", "line": n} for n in (1, 5)),
-        {"entry": "sleep", "line": 11},
+        {"entry": "sleep", "line": 10},
     ),
     "write_entry": _WRITES,
     "edit_entry": (*_EDITS, {"entry": "NOTE", "append": "More.", "base_hash": BASE}),

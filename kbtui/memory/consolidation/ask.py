@@ -54,43 +54,34 @@ _SENTENCE = re.compile(r"[^.!?\n]+")
 
 
 async def ask_tool(
-    model: ChatModel, prompt: Sequence[Message], tool: ToolSpec, accept: Callable[[str], T]
+    model: ChatModel,
+    prompt: Sequence[Message],
+    tool: ToolSpec,
+    accept: Callable[[str], T],
+    role: str = "consolidate",
 ) -> T:
     """Have a model call one tool, and take its arguments by `accept`.
 
-    It raises `ModelAnswerError` where they can't be used.
+    It raises `ModelAnswerError` where they can't be used. `role` is what the model is asked as.
 
     Raises:
         ModelError: no usable answer in `TRIES` tries, or the model can't be reached.
     """
-
-    def read(reply: Reply, prompt: Sequence[Message]) -> T:
-        calls = [call for call in reply.tool_calls if call.name == tool.name]
-        if reply.finish not in _DONE or not calls:
-            raise ModelAnswerError(_instead(reply, tool))
-        _check_echo(calls[0].arguments, prompt)
-        return accept(calls[0].arguments)
-
-    return await _ask(model, list(prompt), (tool,), read)
-
-
-async def _ask(
-    model: ChatModel,
-    prompt: list[Message],
-    tools: tuple[ToolSpec, ...],
-    read: Callable[[Reply, Sequence[Message]], T],
-) -> T:
-    forced = tools[0].name if tools else None
+    told = list(prompt)
     failure: ModelError = ModelAnswerError(f"{model.name} was not asked.")
     for _ in range(TRIES):
         try:
             async with asyncio.timeout(LONGEST_CALL_SECONDS):
-                reply = await model.complete(prompt, tools, force_tool=forced)
-            return read(reply, prompt)
+                reply = await model.complete(told, (tool,), force_tool=tool.name)
+            calls = [call for call in reply.tool_calls if call.name == tool.name]
+            if reply.finish not in _DONE or not calls:
+                raise ModelAnswerError(_instead(reply, tool))
+            _check_echo(calls[0].arguments, told)
+            return accept(calls[0].arguments)
         except TimeoutError:
             raise ModelUnreachableError(
                 f"{model.name} took longer than {LONGEST_CALL_SECONDS / 60:.0f} minutes.",
-                "Choose a faster model with models.consolidate.model.",
+                f"Choose a faster model with models.{role}.model.",
             ) from None
         except (*TRANSIENT, ModelWindowError):
             raise
@@ -98,7 +89,7 @@ async def _ask(
             log.info("%s gave no usable answer: %s", model.name, error.message)
             failure = error
         # Said once, after the original: a conversation about failures confuses small models.
-        prompt = [*prompt[:2], Message("user", f"Your last answer could not be used: {failure}")]
+        told = [*told[:2], Message("user", f"Your last answer could not be used: {failure}")]
     raise failure
 
 
@@ -214,7 +205,7 @@ def _joined(parts: Sequence[Answer]) -> Answer:
     )
 
 
-def _instead(reply: Reply, tool: ToolSpec | None) -> str:
+def _instead(reply: Reply, tool: ToolSpec) -> str:
     """Say what came in place of an answer."""
     if reply.finish == "length":
         return "The answer was cut off at its longest length."
@@ -222,9 +213,8 @@ def _instead(reply: Reply, tool: ToolSpec | None) -> str:
         return f"The answer ended with {reply.finish!r}."
     called = ", ".join(dict.fromkeys(call.name for call in reply.tool_calls[:5]))
     if called:
-        return f"The tool {called} was called, and {tool.name if tool else 'none'} was wanted."
-    wanted = f"the tool {tool.name} was to be called" if tool else "something was to be said"
-    return f"There was no tool call, and {wanted}." if tool else f"Nothing was said, and {wanted}."
+        return f"The tool {called} was called, and {tool.name} was wanted."
+    return f"There was no tool call, and the tool {tool.name} was to be called."
 
 
 def _check_echo(answer: str, prompt: Sequence[Message]) -> None:

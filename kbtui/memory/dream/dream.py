@@ -262,7 +262,7 @@ async def _asked(model: ChatModel, prompt: list[Message], deadline: float) -> li
     """
     try:
         async with asyncio.timeout_at(deadline):
-            return await ask_tool(model, prompt, CURATE, read_edits)
+            return await ask_tool(model, prompt, CURATE, read_edits, "dream")
     except TimeoutError:
         raise BudgetError("The time that Dream may take is over.") from None
 

@@ -216,7 +216,7 @@ def _ground(session: Session, last: int) -> Ground:
     messages = [each for each in session.messages if each.id <= last]
     answers = [each for each in messages if each.role == "assistant"]
     told = [(local(each.time).date(), each.content) for each in answers]
-    return ground_of(messages) | Ground.of(told)
+    return ground_of(messages, may_ask=False) | Ground.of(told)
 
 
 def _busy(session: Session) -> ConflictError:

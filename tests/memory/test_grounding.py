@@ -83,6 +83,21 @@ def test_what_only_the_assistant_said_is_no_ground() -> None:
     assert ground_of(said).lacks("The code is 4417") == "4417"
 
 
+@pytest.mark.parametrize(
+    ("said", "line", "is_said"),
+    [
+        ("can you write me a short ad for bread?", "The user has a short ad for bread", False),
+        ("Write me a short ad for bread", "The user has a short ad for bread", False),
+        ("is the ferry to Oslo cheaper?", "The ferry to Oslo is cheaper", False),
+        ("can you remember that I prefer tea?", "Prefers tea", True),
+        ("I take the ferry to Oslo. Is it cheap?", "Takes the ferry to Oslo", True),
+    ],
+)
+def test_what_was_only_asked_is_no_statement(said: str, line: str, is_said: bool) -> None:
+    assert bool(ground_of([Said("user", said)]).lacks(line)) is not is_said
+    assert not ground_of([Said("user", said)], may_ask=False).lacks(line)
+
+
 def test_what_was_asked_and_agreed_to_counts_as_said() -> None:
     said = [Said("assistant", "Do you keep a boat in Drammen?"), Said("user", "Yes, I do")]
     assert not ground_of(said).lacks("The user keeps a boat in Drammen")

@@ -20,25 +20,33 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LONGEST = 200
 _FEWEST = 3  # telling words of what may be a statement
 _HALF = 0.5
+_MOST = 0.6  # of a line's telling words
 
 
 def in_whole_sentences(answer: Answer, page: Page) -> Answer:
-    """An answer whose facts are the user's own sentences, where they only leave out some of one."""
+    """An answer whose lines are the user's own sentences, where they say most of a line."""
     said = [
-        (number, clean_line(sentence), frozenset(telling_terms(sentence)))
+        (clean_line(sentence), number, set(telling_terms(sentence)))
         for number, sentence in _sentences(page)
         if len(sentence) <= _LONGEST
     ]
 
-    def completed(fact: Fact) -> Fact:
-        terms = set(telling_terms(fact.text))
-        holding = [each for each in said if terms and terms <= each[2]]
-        if fact.replaces or not holding:
-            return fact
-        number, sentence, _ = min(holding, key=lambda each: (each[0] != fact.message, len(each[2])))
-        return replace(fact, text=sentence, message=number)
+    def whole(line: str) -> tuple[str, int | None]:
+        """The sentence that says most of a line, and the number of its message; else the line."""
+        terms = set(telling_terms(line))
+        most = max((len(terms & each) for _, _, each in said), default=0)
+        if not terms or most < _MOST * len(terms):
+            return line, None
+        near = (each for each in said if len(terms & each[2]) == most)
+        return min(near, key=lambda each: len(each[2]))[:2]
 
-    return replace(answer, facts=tuple(dict.fromkeys(map(completed, answer.facts))))
+    def completed(fact: Fact) -> Fact:
+        text, number = (fact.text, None) if fact.replaces else whole(fact.text)
+        return replace(fact, text=text, message=number or fact.message)
+
+    facts = dict.fromkeys(map(completed, answer.facts))
+    notes = dict.fromkeys(whole(note)[0] for note in answer.notes)
+    return replace(answer, facts=tuple(facts), notes=tuple(notes))
 
 
 def passed_over(answer: Answer, page: Page) -> set[int]:

@@ -17,11 +17,20 @@ from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
-from kbtui.offline.language import begins, language_of, of_all, stems_of, telling_terms, tokens
+from kbtui.offline.language import (
+    begins,
+    holds,
+    language_of,
+    of_all,
+    stems_of,
+    telling_terms,
+    tokens,
+)
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
 _SHARE = 0.6
+_HALF = 0.5
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _LONGEST_AGREEMENT = 6  # words
@@ -55,10 +64,14 @@ class Sentence:
     stems: frozenset[str]
     denied: frozenset[tuple[str, str]]
     denies: bool
+    asks: bool = False
 
     @classmethod
-    def of(cls, text: str) -> Sentence:
-        """Read one; denied is the telling word right behind what denies."""
+    def of(cls, text: str, *, may_ask: bool = False) -> Sentence:
+        """Read one; denied is the telling word right behind what denies.
+
+        A question, or a wish that only a model can fulfil, `may_ask` and state nothing.
+        """
         denials, found = language_of(text).list("deny"), tokens(text)
         counts = [(at, denials.match(text, found, at)) for at in range(len(found))]
         places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
@@ -67,7 +80,9 @@ class Sentence:
             before = text[:start].rstrip()
             instead = telling_terms(before)[-1:] if before.endswith(",") else []
             denied.update((stem, "".join(instead)) for stem in telling_terms(text[end:])[:1])
-        return cls(frozenset(telling_terms(text)), frozenset(denied), bool(places))
+        is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
+        asks = may_ask and is_wish and not holds(text, of_all("remember"))
+        return cls(frozenset(telling_terms(text)), frozenset(denied), bool(places), asks)
 
     def turned(self, other: Sentence) -> frozenset[str]:
         """What both say, and one of them denies while the other denies nothing."""
@@ -98,8 +113,17 @@ class Ground:
     sentences: frozenset[Sentence] = frozenset()
 
     @classmethod
-    def of(cls, said: Iterable[tuple[date | None, str]], asked: Iterable[str] = ()) -> Ground:
-        """That of texts, each with the day on which it was said, as far as days matter."""
+    def of(
+        cls,
+        said: Iterable[tuple[date | None, str]],
+        asked: Iterable[str] = (),
+        *,
+        may_ask: bool = False,
+    ) -> Ground:
+        """That of texts, each with the day on which it was said, as far as days matter.
+
+        With `may_ask` nothing comes from what they only ask.
+        """
         terms: set[str] = set()
         units: dict[str, set[str]] = {}
         dates: set[Day] = set()
@@ -108,7 +132,7 @@ class Ground:
         names = NameReader(_SHORTEST_NAME)
         sentences: set[Sentence] = set()
         for day, text in said:
-            sentences.update(map(Sentence.of, _sentences(text)))
+            sentences.update(Sentence.of(each, may_ask=may_ask) for each in _sentences(text))
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
             figures, dated = figures_and_dates(text)
@@ -165,6 +189,7 @@ class Ground:
             or self._unheard_name(line, figures, known)
             or self._unheard_words(line, figures, dates, known)
             or self._turned(line)
+            or self._only_asked(line, known)
         )
 
     def _unheard_figure(self, figures: list[Figure], dates: list[Dated], known: Ground) -> str:
@@ -206,10 +231,27 @@ class Ground:
     def _turned(self, line: str) -> str:
         """What of a line was said and denied, or the reverse; by the sentences nearest to it."""
         told = Sentence.of(line)
+        turned = [told.turned(each) for each in self._nearest(told)]
+        return " ".join(sorted(turned[0])) if turned and all(turned) else ""
+
+    def _only_asked(self, line: str, known: Ground) -> str:
+        """What of a line was only asked about, or for; by the sentences nearest to it.
+
+        Unless it tells what another sentence says, which may answer: "It's blue."
+        """
+        told = Sentence.of(line)
+        near = self._nearest(told)
+        if told.stems <= known.terms or not near or not all(each.asks for each in near):
+            return ""
+        others = (each for each in self.sentences if each.stems and not each.asks)
+        is_answer = any(len(told.stems & each.stems) >= _HALF * len(each.stems) for each in others)
+        return "" if is_answer else " ".join(sorted(told.stems & near[0].stems))
+
+    def _nearest(self, told: Sentence) -> list[Sentence]:
+        """The sentences that share most stems with one, if any do."""
         shared = {each: len(told.stems & each.stems) for each in self.sentences}
         most = max(shared.values(), default=0)
-        turned = [told.turned(each) for each, count in shared.items() if most and count == most]
-        return " ".join(sorted(turned[0])) if turned and all(turned) else ""
+        return [each for each, count in shared.items() if most and count == most]
 
     def has_figure(self, figure: Figure) -> bool:
         """True if a number stands in it, with the same unit or without one."""
@@ -231,8 +273,11 @@ class Ground:
         return is_word and any(term in self.terms for term in analyser.terms_of(dated.text))
 
 
-def ground_of(messages: Iterable[Spoken]) -> Ground:
-    """What the user said in a conversation, with what they agreed to and the questions answered."""
+def ground_of(messages: Iterable[Spoken], *, may_ask: bool = True) -> Ground:
+    """What the user said in a conversation, with what they agreed to and the questions answered.
+
+    With `may_ask` what they only ask for is none of it; who does what they ask goes without.
+    """
     said: list[tuple[date | None, str]] = []
     asked: list[str] = []
     before = ""
@@ -243,11 +288,11 @@ def ground_of(messages: Iterable[Spoken]) -> Ground:
             questions = questions_in(before)
             asked += questions
             if _agrees(message.content):
-                said.append((day, " ".join(questions)))
+                said.append((day, " ".join(questions).replace("?", ".")))
             before = ""
         elif message.role == "assistant" and message.content.strip():
             before = message.content
-    return Ground.of(said, asked)
+    return Ground.of(said, asked, may_ask=may_ask)
 
 
 def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) -> int | None:

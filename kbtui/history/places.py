@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Literal
 
 from kbtui.errors import (
@@ -166,6 +167,17 @@ class FilePlan:
         return self.before.get(self.old_path or self.path)
 
     @property
+    def changes(self) -> Edits:
+        """What each path would hold that would hold something else, all accepted."""
+        return {path: data for path, data in self.after.items() if data != self.before[path]}
+
+    @property
+    def stays(self) -> bool:
+        """True if the file neither comes, goes nor moves."""
+        is_there = self.now is not None and self.after.get(self.path) is not None
+        return self.old_path is None and is_there
+
+    @property
     def text(self) -> str:
         """The text of the file now."""
         return files.text_of(self.now)
@@ -191,13 +203,13 @@ class FilePlan:
             return {}
         if not places[0].whole:
             return {self.path: self.with_(places)}
-        return {path: data for path, data in self.after.items() if data != self.before[path]}
+        return self.changes
 
     def left(
         self,
         made: Collection[ProposedPlace] = (),
         dropped: Collection[ProposedPlace] = (),
-        own: Mapping[ProposedPlace, str] | None = None,
+        own: Mapping[ProposedPlace, str] = MappingProxyType({}),
     ) -> list[ProposedEdit]:
         """Keep what still waits when some places are decided, made from what the file says then.
 
@@ -208,7 +220,6 @@ class FilePlan:
             dropped: The places that are put away.
             own: The text that shall stand in a place instead of what is proposed.
         """
-        own = own or {}
         kept = [place for place in self.places if place not in made and place not in dropped]
         if not kept:
             return []
@@ -289,10 +300,13 @@ class Plan:
         return frozenset(self.find(name)[1] for name in names)
 
     def left(
-        self, *, made: Collection[ProposedPlace] = (), dropped: Collection[ProposedPlace] = ()
+        self,
+        made: Collection[ProposedPlace] = (),
+        dropped: Collection[ProposedPlace] = (),
+        own: Mapping[ProposedPlace, str] = MappingProxyType({}),
     ) -> list[ProposedEdit]:
-        """Keep what still waits when some places are decided."""
-        return [edit for file in self.files for edit in file.left(made, dropped)]
+        """Keep what still waits when some places are decided; see `FilePlan.left`."""
+        return [edit for file in self.files for edit in file.left(made, dropped, own)]
 
     def reworded(self, name: str, text: str, seen: str | None) -> list[ProposedEdit]:
         """Let a text of one's own take the place of what is proposed.
@@ -316,8 +330,7 @@ class Plan:
                 "Your text was not taken. Look at the place again.",
                 paths=(changed.path,),
             )
-        own = {place: text}
-        return [each for file in self.files for each in file.left(own=own)]
+        return self.left(own={place: text})
 
     def told(self, done: str, chosen: Collection[ProposedPlace]) -> str:
         """The reason of the commit that decides on some places."""
@@ -391,18 +404,21 @@ def plan_file(
         lines = tuple(split_lines(files.text_of(edit.wanted)))
         place = _whole(edit, error.message.rstrip("."), 0, (), lines)
         return FilePlan(edit, edit.path, None, {}, {}, (place,), error)
-    before, after = work.before, work.edits
+    file = _located(edit, work.before, work.edits)
+    conflicts = decisions.open
+    if not file.changes:
+        return file
+    if not file.stays or edit.base is None or any(each.kind == "file" for each in conflicts):
+        return _as_one(file, conflicts)
+    return replace(file, places=_places(edit.path, file.text, file.target, conflicts))
+
+
+def _located(edit: ProposedEdit, before: Edits, after: Edits) -> FilePlan:
+    """What an edit is about, under the name that it has now."""
     gone = [path for path in after if after[path] is None and path != edit.path]
     moves = edit.old_path is not None and bool(gone) and after.get(edit.path) is not None
     path = edit.path if moves or edit.path in before else next(iter(before), edit.path)
-    file = FilePlan(edit, path, gone[0] if moves else None, before, after, ())
-    if not any(after[each] != before[each] for each in after):
-        return file
-    conflicts = decisions.open
-    is_whole = moves or file.now is None or path not in after or after[path] is None
-    if is_whole or edit.base is None or any(each.kind == "file" for each in conflicts):
-        return _as_one(file, conflicts)
-    return replace(file, places=_places(edit.path, file.text, file.target, conflicts))
+    return FilePlan(edit, path, gone[0] if moves else None, before, after, ())
 
 
 def _as_one(file: FilePlan, conflicts: Sequence[Conflict]) -> FilePlan:

@@ -7,7 +7,7 @@ stands there in other words is known; one that is of the day alone is for the da
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
@@ -145,7 +145,7 @@ class FactKeeper:
         """A fact without the lines, the summary and the subject that nobody has said."""
         path = self.copy.subject(fact) if fact.subject else None
         about = f"{fact.subject} {self.copy.title(path)}" if path is not None else ""
-        about = f"{about} {self._replaced(fact)}"
+        about = f"{about} {next((old for _, old in self._standing(fact)), '')}"
 
         def is_made_up(line: str) -> bool:
             lacks = bool(statements(line) and self.copy.lacks(line, about))
@@ -287,9 +287,8 @@ class FactKeeper:
         """Let a fact take the place of what it replaces; None: that stands nowhere."""
         done: list[Done] = []
         where = ""
-        for path in self._places(fact):
-            old = find_statement(fact.replaces, stated(shown_text(self._data(path))))
-            if old is None or (where and path != MEMORY):
+        for path, old in self._standing(fact):
+            if where and path != MEMORY:
                 continue
             if (
                 fact.kind == "decision"
@@ -306,13 +305,12 @@ class FactKeeper:
             return None
         return self._outcome(fact, done, where, corrected=True)
 
-    def _replaced(self, fact: Fact) -> str:
-        """The statement that a fact takes the place of; empty where there is none."""
-        places = self._places(fact) if fact.replaces else []
-        found = (
-            find_statement(fact.replaces, stated(shown_text(self._data(path)))) for path in places
-        )
-        return next(filter(None, found), "")
+    def _standing(self, fact: Fact) -> Iterator[tuple[str, str]]:
+        """Where what a fact takes the place of stands, the likeliest first, and in which words."""
+        for path in self._places(fact) if fact.replaces else ():
+            old = find_statement(fact.replaces, stated(shown_text(self._data(path))))
+            if old is not None:
+                yield path, old
 
     def _places(self, fact: Fact) -> list[str]:
         """Where the old statement may stand, the likeliest first."""

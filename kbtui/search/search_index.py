@@ -92,7 +92,7 @@ class SearchIndex:
             settings: Chunk sizes, weights, folders.
             embed: The embedding model.
             tree_at: Gives the files of a revision, for searches `at` one.
-            withheld: What a remote embedding model must not see; None: nothing is kept from it.
+            withheld: What a remote embedding model must not see; None: what says so itself.
             model: The embedding model, if it is not the one that `embed` names.
             apart: Has another process do what a search has no time for, where nothing is done in
                 the background of this one; tells how far it is.
@@ -389,7 +389,7 @@ class SearchIndex:
                 self._meaning = Semantic(
                     folder,
                     model,
-                    withheld.is_withheld if withheld is not None else lambda _row: False,
+                    withheld.is_withheld if withheld is not None else lambda row: row.private,
                     lambda: self._first,
                     self._apart,
                 )

@@ -151,7 +151,7 @@ def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld | None) -> bool
     """True unless both are entries or documents, or one is withheld and the other isn't."""
     if not _standing(one) and not _standing(other):
         return False
-    hides = withheld.hides_file if withheld is not None else lambda _row: False
+    hides = withheld.hides_file if withheld is not None else (lambda row: row.private)
     return hides(one) == hides(other)
 
 

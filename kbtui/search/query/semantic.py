@@ -312,10 +312,13 @@ class Semantic:
         if not self._queue:
             return None, self.message or _while_preparing(self.preparation)
         best = self._queue[0]
-        with self._lock:
+
+        def keys() -> Keys:
             best.vectors.refresh()
-            held = {number: _split(keys) for number, keys in tree.passage_keys()}
-            view = best.view(tree.corpus, lambda: held, "then", busy=False)
+            return {number: _split(held) for number, held in tree.passage_keys()}
+
+        with self._lock:
+            view = best.view(tree.corpus, keys, "then", busy=False)
         if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count or not text.strip():
             return None, ""
         return self._compare(best, text, view), self.message

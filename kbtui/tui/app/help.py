@@ -133,7 +133,7 @@ def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Co
 
 def _row(left: str, title: str, text: str) -> Iterator[Content]:
     first, *rest = wrap(text, _HELP_WIDTH)
-    left, width = left.ljust(_KEYS_WIDTH), _KEYS_WIDTH + _LABEL_WIDTH
+    left, width = f"{left} ".ljust(_KEYS_WIDTH), _KEYS_WIDTH + _LABEL_WIDTH
     named = title.ljust(width - len(left))
     yield Content.assemble(("  " + left, "$accent"), named, (first, "$text-muted"))
     for line in rest:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbtui.history.change import Change
     from kbtui.history.objects.commit import Changed
     from kbtui.maintenance.check import Checking
-    from kbtui.maintenance.doctor import Finding
+    from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
     from kbtui.memory.recall.names import Names
@@ -308,7 +308,7 @@ class KnowledgeBase:
         """Call `listener` after each commit, in the thread that made it; returns the way out."""
         return self.history.subscribe(listener)
 
-    def doctor(self) -> list[Finding]:
+    def doctor(self) -> list[DoctorFinding]:
         """A report of all that is installed, reachable, indexed, and out of order."""
         from kbtui.maintenance.doctor import examine
 

@@ -24,7 +24,7 @@ from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.public_history import PublicHistory
 from kbtui.knowledge.library.reader import Reader
 from kbtui.models.port import ChatModel
-from kbtui.search.results import Hit, Place, SearchResult
+from kbtui.search.results import Hit, OtherPlace, SearchResult
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions import DREW_ON
 from kbtui.sessions.store import SessionMessage, SessionStore
@@ -234,7 +234,7 @@ class SearchView:
         also = tuple(place for place in hit.also if not self._hides(place))
         return hit if len(also) == len(hit.also) else replace(hit, also=also)
 
-    def _hides(self, found: Hit | Place) -> bool:
+    def _hides(self, found: Hit | OtherPlace) -> bool:
         view = self._view
         return view.hides(found.path) or view.sessions.hides(found.session, found.messages)
 

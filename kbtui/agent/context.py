@@ -129,7 +129,7 @@ def assemble(
     limits = rooms.settings.context
     shown = _Shown(rooms.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
-    frame = _Frame(model.context_window, parts[0].tokens, now())
+    frame = _Window(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
     before = shown.view.sessions.shown(before)
@@ -192,7 +192,7 @@ def session_room(rooms: Rooms) -> int:
     window = model.context_window
     if not isinstance(model, OfflineModel):
         window = rooms.models.window()
-    frame = _Frame(window, _tools(model, window).tokens, datetime.now().astimezone())
+    frame = _Window(window, _tools(model, window).tokens, datetime.now().astimezone())
     standing = _standing(rooms, _Shown(rooms.seen_by(Audience.of(model))), frame)
     return standing.session_room(rooms.settings.context, 0)
 
@@ -259,7 +259,7 @@ def _offset(now: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _Window:
     """A model's context window, what the tools take of it, both in tokens, and the time."""
 
     window: int
@@ -285,7 +285,7 @@ class _Standing:
     `late_tokens` at most with what is known of a message.
     """
 
-    frame: _Frame
+    frame: _Window
     parts: tuple[Part, ...]
     notes: tuple[Note, ...]
     known: Known
@@ -332,7 +332,7 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*said[-2:], text])
 
 
-def _standing(rooms: Rooms, shown: _Shown, frame: _Frame) -> _Standing:
+def _standing(rooms: Rooms, shown: _Shown, frame: _Window) -> _Standing:
     """Put together what stands in every prompt; one part's spare room goes to the next."""
     limits = rooms.settings.context
     parts = tuple(_known_parts(rooms, shown, frame))
@@ -362,7 +362,7 @@ def _share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
 
 
-def _known_parts(rooms: Rooms, shown: _Shown, frame: _Frame) -> Iterator[Part]:
+def _known_parts(rooms: Rooms, shown: _Shown, frame: _Window) -> Iterator[Part]:
     """Who the agent is, bootstrap files, skills, and MEMORY.md."""
     limits = rooms.settings.context
     place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."
@@ -415,7 +415,7 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _Frame) -> str:
+def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _Window) -> str:
     """Always-on skills in full as long as they fit, the others in a line each.
 
     Of a skill that has a brief form a model with a small window is given that. One without tools is

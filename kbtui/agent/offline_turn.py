@@ -18,7 +18,7 @@ from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, Usa
 from kbtui.agent.keeping import Keeping
 from kbtui.agent.quoting import Quoted, Quoting
 from kbtui.agent.tool_rounds import in_thread
-from kbtui.agent.tools.toolbox import Outcome
+from kbtui.agent.tools.toolbox import ToolOutcome
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
@@ -120,10 +120,10 @@ class OfflineTurn(Turn):
             kept = keeping.keep(reading, self.context.origin)
         except KbtuiError as error:
             summary = shorten(error.message, _SUMMARY_WIDTH)
-            self._keep_step(call, Outcome(False, f"Error: {error}", summary))
+            self._keep_step(call, ToolOutcome(False, f"Error: {error}", summary))
             return f"I couldn't keep that. {error}"
         drew_on = self.context.view.to_mark([kept.path])
-        self._keep_step(call, Outcome(True, kept.told, kept.summary, kept.changes, drew_on))
+        self._keep_step(call, ToolOutcome(True, kept.told, kept.summary, kept.changes, drew_on))
         if near is not None and kept.noted is not None and kept.changes:
             newer = (kept.noted.path, kept.noted.line, kept.noted.time)
             self.earlier = Earlier(near.path, near.number, near.text, near.when, *newer)
@@ -141,13 +141,13 @@ class OfflineTurn(Turn):
         try:
             found = Quoting(self.context).answer(question)
         except KbtuiError as error:
-            self._keep_step(call, Outcome(False, f"Error: {error}", error.message))
+            self._keep_step(call, ToolOutcome(False, f"Error: {error}", error.message))
             raise
         lines = found.answer.lines
         drew_on = self.context.view.to_mark([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
         told = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."
-        self._keep_step(call, Outcome(True, told, count, drew_on=drew_on))
+        self._keep_step(call, ToolOutcome(True, told, count, drew_on=drew_on))
         return found
 
     def _quoted(self, line: Candidate) -> str:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import Outcome, Toolbox, shown_arguments
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, shown_arguments
 from kbtui.errors import ModelAnswerError
 from kbtui.models.port import ToolCall
 from kbtui.models.schema import normal_form
@@ -44,18 +44,20 @@ _MOST_USELESS_ROUNDS = 3
 _MOST_TRIES = 2  # of the same write that fails
 _WORD = re.compile(r"[\w./-]+")
 _NAMED = ("entry", "title", "new_name")
-_AGAIN = Outcome(
+_AGAIN = ToolOutcome(
     ok=False,
     output="Error: You have made this very call already, and nothing has changed since. "
     "Use what it told you, or do something else.",
     summary="the same call again",
 )
-_TOO_MANY = Outcome(
+_TOO_MANY = ToolOutcome(
     ok=False,
     output=f"Error: Not run: at most {MOST_CALLS} calls at once. Ask for the rest next.",
     summary="too many calls at once",
 )
-_STOPPED = Outcome(ok=False, output="Error: Not run: the user stopped the turn.", summary="stopped")
+_STOPPED = ToolOutcome(
+    ok=False, output="Error: Not run: the user stopped the turn.", summary="stopped"
+)
 
 
 @dataclass(eq=False)
@@ -68,7 +70,7 @@ class ToolRounds:
 
     toolbox: Toolbox
     context: ToolContext
-    keep: Callable[[ToolCall, Outcome], None]
+    keep: Callable[[ToolCall, ToolOutcome], None]
     emit: Callable[[ToolStarted | ToolFinished], None]
     _made: set[tuple[str, str]] = field(default_factory=set, init=False)
     _failed: Counter[tuple[str, str]] = field(default_factory=Counter, init=False)
@@ -106,12 +108,12 @@ class ToolRounds:
                 "Say it differently, or choose another model with `/model`.",
             )
 
-    def _run_and_keep(self, call: ToolCall, position: int) -> Outcome:
+    def _run_and_keep(self, call: ToolCall, position: int) -> ToolOutcome:
         outcome = self._outcome(call, position)
         self.keep(call, outcome)
         return outcome
 
-    def _outcome(self, call: ToolCall, position: int) -> Outcome:
+    def _outcome(self, call: ToolCall, position: int) -> ToolOutcome:
         if position >= MOST_CALLS:
             return _TOO_MANY
         identity = (call.name, normal_form(call.arguments))
@@ -131,14 +133,14 @@ class ToolRounds:
         self._made.add(identity)
         return outcome
 
-    def _note_write(self, call: ToolCall, outcome: Outcome) -> None:
+    def _note_write(self, call: ToolCall, outcome: ToolOutcome) -> None:
         about = _about(call, outcome)
         if outcome.ok:
             self._unmade = [each for each in self._unmade if not each[0] & about]
         else:
             self._unmade.append((about, outcome.summary))
 
-    def _tell(self, call: ToolCall, outcome: Outcome) -> None:
+    def _tell(self, call: ToolCall, outcome: ToolOutcome) -> None:
         self.emit(
             ToolFinished(
                 call.id,
@@ -156,7 +158,7 @@ class ToolRounds:
             self.keep(call, _STOPPED)
 
 
-def _about(call: ToolCall, outcome: Outcome) -> set[str]:
+def _about(call: ToolCall, outcome: ToolOutcome) -> set[str]:
     """The subjects of a write: slugs of what the call names, and of what its outcome does."""
     arguments = shown_arguments(call)
     names = [str(arguments.get(name) or "") for name in _NAMED]

@@ -56,7 +56,7 @@ from kbtui.sessions import MARKS
 if TYPE_CHECKING:
     from kbtui.agent.context import Prompt
     from kbtui.agent.tools.base import ToolContext
-    from kbtui.agent.tools.toolbox import Outcome, Toolbox
+    from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.sessions import DREW_ON
 from kbtui.sessions.store import Session, SessionMessage
 
@@ -284,7 +284,7 @@ class Turn:
         self._partial.clear()
         self._messages.append(Message("assistant", reply.text, reply.tool_calls))
 
-    def _keep_result(self, call: ToolCall, outcome: Outcome) -> None:
+    def _keep_result(self, call: ToolCall, outcome: ToolOutcome) -> None:
         self._changes += outcome.changes
         self._drew_on.update(dict.fromkeys(outcome.drew_on))
         meta: dict[str, Any] = {"ok": outcome.ok, "summary": outcome.summary}
@@ -301,7 +301,7 @@ class Turn:
         )
         self._messages.append(Message("tool", outcome.output, tool_call_id=call.id, name=call.name))
 
-    def _keep_step(self, call: ToolCall, outcome: Outcome) -> None:
+    def _keep_step(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Store a step that no model asked for as a call and its result, and tell it."""
         self._drew_on.update(dict.fromkeys(outcome.drew_on))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 import click
 
 from kbtui.cli.context import (
-    Place,
+    WorkspaceOption,
     json_option,
     model_option,
     pass_place,
@@ -58,7 +58,7 @@ _WITHOUT_MODEL = (
 @json_option
 @pass_place
 def ask(
-    place: Place,
+    place: WorkspaceOption,
     text: tuple[str, ...],
     model: str | None,
     remote: bool,
@@ -164,7 +164,7 @@ def deed_of(kb: KnowledgeBase, commit: str) -> str:
     return str(deed(made, names_of(kb.library, [change.path for change in made.paths])))
 
 
-class View(Protocol):
+class TurnDisplay(Protocol):
     """Whoever shows the events of a turn."""
 
     status: int
@@ -173,7 +173,7 @@ class View(Protocol):
         """Show the next event."""
 
 
-async def shown(events: AsyncIterator[Event], view: View) -> int:
+async def shown(events: AsyncIterator[Event], view: TurnDisplay) -> int:
     """Show a turn to its end; the exit code that it ends with."""
     async with aclosing(events) as stream:  # type: ignore[type-var]
         async for event in stream:
@@ -360,7 +360,7 @@ def _failed(event: TurnFailed) -> int:
 @click.command()
 @json_option
 @pass_place
-def sessions(place: Place, as_json: bool) -> None:
+def sessions(place: WorkspaceOption, as_json: bool) -> None:
     """List the conversations, the last one first."""
     with place.opened() as kb:
         infos = kb.sessions.list()

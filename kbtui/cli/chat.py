@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kbtui.cli.ask import TextView, condense_if_due, deed_of, open_session, shown
-from kbtui.cli.context import Place, model_option, pass_place, remote_option, use_model
+from kbtui.cli.context import WorkspaceOption, model_option, pass_place, remote_option, use_model
 from kbtui.cli.output import INTERRUPTED, complain, note, say, to_terminal
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, moment, slugify
@@ -33,7 +33,9 @@ _MOST_SESSIONS = 20
 @click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
 @click.option("--plain", is_flag=True, help="Whole lines only, and nobody named by colour.")
 @pass_place
-def chat(place: Place, model: str | None, remote: bool, ref: str | None, plain: bool) -> int:
+def chat(
+    place: WorkspaceOption, model: str | None, remote: bool, ref: str | None, plain: bool
+) -> int:
     r"""Talk with the agent, a line a message; /help tells more.
 
     A line that ends in \ goes on in the next. Ctrl-C stops an answer, Ctrl-D ends. From a pipe each

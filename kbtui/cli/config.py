@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place, setting_names
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place, setting_names
 from kbtui.cli.output import note, say, say_json, say_line, say_styled, to_terminal
 from kbtui.errors import ConfigurationError, KbtuiError, WorkspaceError
 
@@ -31,7 +31,7 @@ def path() -> None:
 @config.command("list")
 @json_option
 @pass_place
-def list_settings(place: Place, as_json: bool) -> None:
+def list_settings(place: WorkspaceOption, as_json: bool) -> None:
     """List all settings with the values in force."""
     from kbtui.setting_values import as_toml, value_of
     from kbtui.settings import describe_settings
@@ -51,7 +51,7 @@ def list_settings(place: Place, as_json: bool) -> None:
 @click.argument("name", shell_complete=setting_names)
 @json_option
 @pass_place
-def get(place: Place, name: str, as_json: bool) -> int:
+def get(place: WorkspaceOption, name: str, as_json: bool) -> int:
     """Show the value of one setting; exits with 1 if it has none."""
     from kbtui.setting_values import as_toml, value_of
 
@@ -67,7 +67,7 @@ def get(place: Place, name: str, as_json: bool) -> int:
 @click.argument("name", shell_complete=setting_names)
 @click.argument("value")
 @pass_place
-def set_value(place: Place, name: str, value: str) -> None:
+def set_value(place: WorkspaceOption, name: str, value: str) -> None:
     """Change a setting in the user's file.
 
     Lists and tables are written as in TOML: ["a", "b"].
@@ -93,7 +93,7 @@ def unset(name: str) -> None:
 @config.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @pass_place
-def import_settings(place: Place, file: Path) -> int:
+def import_settings(place: WorkspaceOption, file: Path) -> int:
     """Take over the memory settings of a nanobot config.json."""
     from kbtui.importers.sources.nanobot_workspace import read_nanobot_settings
     from kbtui.setting_values import checked, write_setting
@@ -119,7 +119,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _settings(place: Place) -> Settings:
+def _settings(place: WorkspaceOption) -> Settings:
     """Read the settings in force; without a workspace, those of the user."""
     from kbtui.settings import load_settings
     from kbtui.workspace.opening import find_workspace
@@ -132,7 +132,7 @@ def _settings(place: Place) -> Settings:
         return load_settings(None)
 
 
-def _warn_if_hidden(place: Place, name: str) -> None:
+def _warn_if_hidden(place: WorkspaceOption, name: str) -> None:
     """Say so when another source overrides what was just set."""
     from kbtui.setting_values import HIDDEN, value_of
 

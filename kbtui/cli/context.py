@@ -29,7 +29,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkspaceOption:
     """Where a command works; `named` is None when nobody said so."""
 
     named: Path | None = None
@@ -84,7 +84,7 @@ def use_model(kb: KnowledgeBase, name: str, *, remote: bool) -> None:
     kb.models.use(chosen.name, chosen.api_base, remember=False)
 
 
-pass_place = click.make_pass_decorator(Place, ensure=True)
+pass_place = click.make_pass_decorator(WorkspaceOption, ensure=True)
 model_option = click.option("-m", "--model", metavar="MODEL", help="A litellm name, or `offline`.")
 remote_option = click.option(
     "--remote", is_flag=True, help="Let MODEL be elsewhere though yours is on this machine."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from kbtui.cli.context import (
-    Place,
+    WorkspaceOption,
     entry_argument,
     entry_types,
     folder_of,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_place
 def list_command(
-    place: Place, type_: str | None, tag: str | None, at: str | None, as_json: bool
+    place: WorkspaceOption, type_: str | None, tag: str | None, at: str | None, as_json: bool
 ) -> int:
     """List the entries."""
     with place.opened() as kb:
@@ -107,7 +107,7 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 @click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
-def show(place: Place, entry: str, at: str | None, as_json: bool) -> None:
+def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> None:
     """Show an entry or a document, by path, slug, title or alias."""
     with place.opened() as kb:
         document = "" if at else _document_path(kb, entry)
@@ -198,7 +198,7 @@ def _was_there(kb: KnowledgeBase, path: str, at: str | None) -> bool:
 @entry_argument("entry")
 @json_option
 @pass_place
-def links(place: Place, entry: str, as_json: bool) -> None:
+def links(place: WorkspaceOption, entry: str, as_json: bool) -> None:
     """Show where an entry links to, and what links to it."""
     with place.opened() as kb:
         found = kb.library.find_path(entry)
@@ -234,7 +234,7 @@ def links(place: Place, entry: str, as_json: bool) -> None:
 @json_option
 @pass_place
 def new(
-    place: Place,
+    place: WorkspaceOption,
     type_: str,
     title: str,
     again: bool,
@@ -266,7 +266,7 @@ def new(
 @click.command()
 @entry_argument("entry")
 @pass_place
-def edit(place: Place, entry: str) -> None:
+def edit(place: WorkspaceOption, entry: str) -> None:
     """Edit an entry in $VISUAL or $EDITOR."""
     with place.opened() as kb:
         found = kb.library.find(entry)
@@ -287,7 +287,7 @@ def edit(place: Place, entry: str) -> None:
 @click.argument("new_name", metavar="NEW")
 @json_option
 @pass_place
-def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
+def rename(place: WorkspaceOption, old: str, new_name: str, as_json: bool) -> None:
     """Rename an entry and repair every link to it.
 
     NEW is a title, a slug, or category/slug.
@@ -301,7 +301,7 @@ def rename(place: Place, old: str, new_name: str, as_json: bool) -> None:
 @entry_argument("entry")
 @json_option
 @pass_place
-def delete(place: Place, entry: str, as_json: bool) -> None:
+def delete(place: WorkspaceOption, entry: str, as_json: bool) -> None:
     """Delete an entry and clean the links to it.
 
     It can be undone.

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.output import info_shape, note, say, say_json, session_shape
 from kbtui.errors import UsageError
 from kbtui.text import counted
@@ -44,7 +44,7 @@ _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
 @json_option
 @pass_place
 def export(
-    place: Place,
+    place: WorkspaceOption,
     target: str | None,
     form: str | None,
     ref: str | None,

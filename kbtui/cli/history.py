@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.context import Place, entry_argument, json_option, pass_place, path_of_file
+from kbtui.cli.context import WorkspaceOption, entry_argument, json_option, pass_place, path_of_file
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import (
     coloured,
@@ -44,7 +44,9 @@ _SCREENFUL = 30
 @click.option("--actor", metavar="A", help="Only by one: you, agent, dream, ...")
 @json_option
 @pass_place
-def log(place: Place, path: str | None, limit: int | None, actor: str | None, as_json: bool) -> int:
+def log(
+    place: WorkspaceOption, path: str | None, limit: int | None, actor: str | None, as_json: bool
+) -> int:
     """Show changes, newest first: all, or of an entry or folder.
 
     What follows from other changes, such as accounts of the memory, is only in JSON.
@@ -139,7 +141,7 @@ class LogPrinter:
 @click.command()
 @click.argument("words", metavar="REV [REV] [PATH]", nargs=-1, required=True)
 @pass_place
-def diff(place: Place, words: tuple[str, ...]) -> int:
+def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
     """Compare two revisions, or one with the files of now.
 
     Exits with 1 if they differ.
@@ -202,7 +204,7 @@ _ROUNDS = 5
 @json_option
 @pass_place
 def undo(
-    place: Place,
+    place: WorkspaceOption,
     rev: str | None,
     hunk: int | None,
     paths: tuple[str, ...],
@@ -337,7 +339,7 @@ def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
 @json_option
 @pass_place
 def restore(
-    place: Place,
+    place: WorkspaceOption,
     path: str | None,
     at: str | None,
     to_before: str | None,
@@ -396,7 +398,7 @@ _PLAIN = (
 @click.option("--yes", is_flag=True, help="Let git change the history as well.")
 @click.argument("arguments", metavar="ARGS...", nargs=-1, type=click.UNPROCESSED)
 @pass_place
-def git(place: Place, yes: bool, arguments: tuple[str, ...]) -> int:
+def git(place: WorkspaceOption, yes: bool, arguments: tuple[str, ...]) -> int:
     """Run git on the history, such as: kbtui git log -p.
 
     Commands that leave the history alone run as they are; others need --yes before them.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, StoppedError, UnreadableError
 from kbtui.text import counted
@@ -36,7 +36,7 @@ _A_MOMENT = 0.2
 @json_option
 @pass_place
 def import_command(
-    place: Place,
+    place: WorkspaceOption,
     paths: tuple[str, ...],
     dry_run: bool,
     is_sure: bool,
@@ -59,7 +59,7 @@ def import_command(
     with place.opened() as kb:
         documents = [path for path in paths if is_document(path)]
         exports = [path for path in paths if path not in documents]
-        work = _Work(kb, list(expanded(tuple(exports))), as_json=as_json)
+        work = _ImportWork(kb, list(expanded(tuple(exports))), as_json=as_json)
         work.keep(documents, dry_run=dry_run)
         if not exports:
             return work.end(dry_run=dry_run)
@@ -73,7 +73,7 @@ def import_command(
         return work.end()
 
 
-class _Work:
+class _ImportWork:
     """One run of the command."""
 
     def __init__(self, kb: KnowledgeBase, paths: list[tuple[Path, bool]], *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
 from kbtui.cli.output import note, say, say_commit, say_json, say_line, say_styled
@@ -31,7 +31,7 @@ _hunks = click.option(
 def inbox(ctx: click.Context, as_json: bool) -> None:
     """Decide on changes that wait for you."""
     if ctx.invoked_subcommand is None:
-        _list(ctx.ensure_object(Place), as_json=as_json)
+        _list(ctx.ensure_object(WorkspaceOption), as_json=as_json)
 
 
 @inbox.result_callback()
@@ -42,7 +42,7 @@ def _status(status: int | None, **_options: Any) -> int:
 @inbox.command("list")
 @json_option
 @pass_place
-def list_command(place: Place, as_json: bool) -> None:
+def list_command(place: WorkspaceOption, as_json: bool) -> None:
     """List what waits."""
     _list(place, as_json=as_json)
 
@@ -51,7 +51,7 @@ def list_command(place: Place, as_json: bool) -> None:
 @click.argument("id_", metavar="ID")
 @json_option
 @pass_place
-def show(place: Place, id_: str, as_json: bool) -> None:
+def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
     """Show what a proposal would change in the files as they are now.
 
     Of a conflict the lines that stand there now are marked with -, those proposed with +.
@@ -85,7 +85,9 @@ def show(place: Place, id_: str, as_json: bool) -> None:
 @click.option("--theirs", is_flag=True, help="In conflicts, take what is proposed.")
 @json_option
 @pass_place
-def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json: bool) -> None:
+def accept(
+    place: WorkspaceOption, id_: str, hunks: tuple[str, ...], theirs: bool, as_json: bool
+) -> None:
     """Make the change, or some places of it.
 
     Exits with 5, and changes nothing, if a place conflicts with what was changed since.
@@ -107,7 +109,7 @@ def accept(place: Place, id_: str, hunks: tuple[str, ...], theirs: bool, as_json
 @_hunks
 @json_option
 @pass_place
-def reject(place: Place, id_: str, hunks: tuple[str, ...], as_json: bool) -> None:
+def reject(place: WorkspaceOption, id_: str, hunks: tuple[str, ...], as_json: bool) -> None:
     """Put a proposal away, or some of its places.
 
     What they say isn't proposed again.
@@ -127,7 +129,7 @@ def reject(place: Place, id_: str, hunks: tuple[str, ...], as_json: bool) -> Non
 @click.option("--hunk", metavar="N", help="Which place; not needed where there is only one.")
 @json_option
 @pass_place
-def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
+def edit(place: WorkspaceOption, id_: str, hunk: str | None, as_json: bool) -> None:
     """Write in your editor what shall stand in a place.
 
     `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be
@@ -159,7 +161,7 @@ def edit(place: Place, id_: str, hunk: str | None, as_json: bool) -> None:
         say(f"Your text is proposed now; kbtui inbox accept {left.id}")
 
 
-def _list(place: Place, *, as_json: bool) -> None:
+def _list(place: WorkspaceOption, *, as_json: bool) -> None:
     with place.opened() as kb:
         if kb.workspace.writable:
             kb.memory.inbox.settle()

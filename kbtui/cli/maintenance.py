@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.output import ProgressLine, note, picked, say, say_json, say_line, say_styled
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, counted, moment
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.maintenance.doctor import Finding
+    from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.purge import Purged, Purging
     from kbtui.maintenance.sync import Synced
 
@@ -33,7 +33,7 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 @click.option("--demo", is_flag=True, help="Fill it with an example: a month of a small notebook.")
 @click.option("--in-place", is_flag=True, help="Notes shall lie in it as you put them.")
 @pass_place
-def init(place: Place, folder: Path | None, demo: bool, in_place: bool) -> None:
+def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool) -> None:
     """Make a folder a workspace; its files stay as they are.
 
     A folder of notes is used in place by itself; --in-place says it of an empty one, such as that
@@ -165,7 +165,7 @@ def workspaces(forget: str | None, as_json: bool) -> int:
 
 @click.command()
 @pass_place
-def reindex(place: Place) -> None:
+def reindex(place: WorkspaceOption) -> None:
     """Build everything derived again, from the files.
 
     What was read for meaning is kept: it goes by what the texts say.
@@ -203,9 +203,9 @@ def reindex(place: Place) -> None:
 @click.command()
 @json_option
 @pass_place
-def doctor(place: Place, as_json: bool) -> int:
+def doctor(place: WorkspaceOption, as_json: bool) -> int:
     """Check installation, models, index and files."""
-    from kbtui.maintenance.doctor import Finding, examine_machine
+    from kbtui.maintenance.doctor import DoctorFinding, examine_machine
 
     status = 0
     try:
@@ -214,7 +214,7 @@ def doctor(place: Place, as_json: bool) -> int:
     except KbtuiError as error:
         findings = [
             *examine_machine(),
-            Finding("workspace", ok=False, text=error.message, hint=error.hint),
+            DoctorFinding("workspace", ok=False, text=error.message, hint=error.hint),
         ]
         status = error.exit_code
     if as_json:
@@ -224,7 +224,7 @@ def doctor(place: Place, as_json: bool) -> int:
     return status or int(any(finding.ok is False for finding in findings))
 
 
-def _print_findings(findings: list[Finding]) -> None:
+def _print_findings(findings: list[DoctorFinding]) -> None:
     for finding in findings:
         mark, colour = _MARKS[finding.ok]
         say_line(
@@ -241,7 +241,7 @@ def _print_findings(findings: list[Finding]) -> None:
 @click.command()
 @json_option
 @pass_place
-def check(place: Place, as_json: bool) -> int:
+def check(place: WorkspaceOption, as_json: bool) -> int:
     """Read everything, and say what is damaged or doesn't fit.
 
     History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
@@ -279,7 +279,7 @@ def check(place: Place, as_json: bool) -> int:
 )
 @json_option
 @pass_place
-def sync(place: Place, remote: str | None, replace_theirs: bool, as_json: bool) -> None:
+def sync(place: WorkspaceOption, remote: str | None, replace_theirs: bool, as_json: bool) -> None:
     """Sync with another machine.
 
     REMOTE is a folder, https://, ssh:// or git@HOST:PATH; it is remembered. Where both sides
@@ -326,7 +326,7 @@ def _shape(done: Synced) -> dict[str, Any]:
 @json_option
 @pass_place
 def purge(
-    place: Place,
+    place: WorkspaceOption,
     text: str | None,
     dry_run: bool,
     yes: bool,
@@ -353,7 +353,7 @@ def purge(
     return _say_purged(done, as_json=as_json)
 
 
-def _purging(place: Place) -> Purging:
+def _purging(place: WorkspaceOption) -> Purging:
     """The history alone: nothing that would keep what it has read in a cache."""
     from kbtui.history.history import History
     from kbtui.maintenance.purge import Purging

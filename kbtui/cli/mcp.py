@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kbtui.cli.context import Place, pass_place
+from kbtui.cli.context import WorkspaceOption, pass_place
 from kbtui.cli.output import note
 
 
@@ -16,7 +16,7 @@ from kbtui.cli.output import note
     "--http", "port", type=click.IntRange(0, 65535), help="Listen on this port of 127.0.0.1."
 )
 @pass_place
-def mcp(place: Place, read_only: bool, port: int | None) -> int:
+def mcp(place: WorkspaceOption, read_only: bool, port: int | None) -> int:
     """Let another agent use the workspace over MCP.
 
     The agent starts this itself and speaks the Model Context Protocol with it on standard input

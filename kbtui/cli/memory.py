@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.history import LogPrinter, print_conflicts, print_diffs, print_patch
 from kbtui.cli.output import (
     commit_shape,
@@ -27,7 +27,7 @@ from kbtui.text import counted
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Memory
-    from kbtui.memory.consolidation.consolidator import Outcome
+    from kbtui.memory.consolidation.consolidator import CondensingOutcome
     from kbtui.memory.dream.report import DreamReport
     from kbtui.memory.recall.forget import ForgetPlan
     from kbtui.memory.records.ledger import Audit
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @pass_place
-def remember(place: Place, text: tuple[str, ...]) -> None:
+def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
     """Keep a fact in MEMORY.md, which every prompt holds."""
     with place.opened() as kb:
         kept = kb.memory.remembering.remember(" ".join(text))
@@ -52,7 +52,7 @@ def remember(place: Place, text: tuple[str, ...]) -> None:
 @click.argument("text", nargs=-1, required=True)
 @click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
 @pass_place
-def forget(place: Place, text: tuple[str, ...], is_sure: bool) -> int:
+def forget(place: WorkspaceOption, text: tuple[str, ...], is_sure: bool) -> int:
     """Take out what memory and entries say about something."""
     with place.opened() as kb:
         plan = kb.memory.forgetting.plan(" ".join(text))
@@ -100,7 +100,12 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 @json_option
 @pass_place
 def consolidate(
-    place: Place, session: str | None, by_model: bool, is_sure: bool, if_due: bool, as_json: bool
+    place: WorkspaceOption,
+    session: str | None,
+    by_model: bool,
+    is_sure: bool,
+    if_due: bool,
+    as_json: bool,
 ) -> int:
     """Condense one conversation, or all that wait."""
     import asyncio
@@ -151,11 +156,11 @@ def _session_id(kb: KnowledgeBase, ref: str) -> str:
         return opened.id
 
 
-def _outcome_shape(outcome: Outcome) -> dict[str, object]:
+def _outcome_shape(outcome: CondensingOutcome) -> dict[str, object]:
     return picked(outcome, "session kind messages cursor commit proposals notice")
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print_outcome(outcome: CondensingOutcome) -> None:
     said: str = outcome.kind
     if outcome.messages is not None:
         first, last = outcome.messages
@@ -171,7 +176,7 @@ def _print_outcome(outcome: Outcome) -> None:
 @click.option("--dropped", "with_texts", is_flag=True, help="List by text what was left out.")
 @json_option
 @pass_place
-def audit(place: Place, with_texts: bool, as_json: bool) -> int:
+def audit(place: WorkspaceOption, with_texts: bool, as_json: bool) -> int:
     """Account for every message.
 
     Exits with 1 if one is unaccounted for.
@@ -234,7 +239,7 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
 @click.option("--every", metavar="TIME", type=_Every(), help="Go on: again every 30m, 2h, 1d.")
 @json_option
 @pass_place
-def dream(place: Place, dry_run: bool, every: timedelta | None, as_json: bool) -> int:
+def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_json: bool) -> int:
     """Curate memory with what is new in the archive."""
     import asyncio
 
@@ -250,7 +255,7 @@ def dream(place: Place, dry_run: bool, every: timedelta | None, as_json: bool) -
 @click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="List its last N changes.")
 @json_option
 @pass_place
-def dream_log(place: Place, rev: str | None, limit: int | None, as_json: bool) -> None:
+def dream_log(place: WorkspaceOption, rev: str | None, limit: int | None, as_json: bool) -> None:
     """Show Dream's last change, or the one named."""
     from kbtui.history.looking.diff import as_patch
 
@@ -293,7 +298,7 @@ def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
 @json_option
 @pass_place
 def dream_restore(
-    place: Place, rev: str | None, only: bool, dry_run: bool, as_json: bool
+    place: WorkspaceOption, rev: str | None, only: bool, dry_run: bool, as_json: bool
 ) -> int | None:
     """Go back to before a change of Dream's.
 

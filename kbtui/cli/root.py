@@ -15,7 +15,7 @@ from kbtui import __version__
 from kbtui.cli import ask, entries, history, maintenance, memory, output, search
 from kbtui.cli.chat import chat
 from kbtui.cli.config import config
-from kbtui.cli.context import COMPLETION_VARIABLE, Place, completion
+from kbtui.cli.context import COMPLETION_VARIABLE, WorkspaceOption, completion
 from kbtui.cli.export import export
 from kbtui.cli.help import help_command
 from kbtui.cli.importing import import_command
@@ -74,7 +74,7 @@ class _Folder(click.Path):
 @click.pass_context
 def cli(ctx: click.Context, workspace: Path | None) -> None:
     """A personal knowledge base in the terminal. Without a command the app starts."""
-    ctx.obj = Place(workspace)
+    ctx.obj = WorkspaceOption(workspace)
 
 
 for _command in (

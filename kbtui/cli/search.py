@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kbtui.cli.context import Place, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.output import (
     coloured,
     hit_shape,
@@ -65,7 +65,7 @@ class _Search(click.Command):
 @json_option
 @pass_place
 def search(
-    place: Place,
+    place: WorkspaceOption,
     query: str | None,
     limit: int,
     scope: str,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kbtui.cli.context import Place, pass_place
+from kbtui.cli.context import WorkspaceOption, pass_place
 from kbtui.cli.output import ProgressLine, say
 from kbtui.errors import UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.models.roles import ModelRegistry
-    from kbtui.models.servers import Found
+    from kbtui.models.servers import FoundModel
 
 _GET_OLLAMA = """\
 No server with a model answers on this machine. Get Ollama from https://ollama.com and start it,
@@ -26,7 +26,7 @@ _BAR = 24
 @click.argument("model", required=False)
 @click.option("-y", "--yes", is_flag=True, help="Fetch without a question.")
 @pass_place
-def setup(place: Place, model: str | None, yes: bool) -> int:
+def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
     """Find or fetch a model for this machine, and try it.
 
     Without MODEL the first that answers here is taken; where Ollama has none, one that fits the
@@ -46,7 +46,7 @@ def setup(place: Place, model: str | None, yes: bool) -> int:
     return 0
 
 
-def _offer_unread(place: Place) -> None:
+def _offer_unread(place: WorkspaceOption) -> None:
     """Say what was kept without a model where one is, and what it costs to have that condensed."""
     from kbtui.workspace.layout import MACHINE
     from kbtui.workspace.opening import find_workspace
@@ -63,7 +63,7 @@ def _offer_unread(place: Place) -> None:
         )
 
 
-def _here(models: ModelRegistry, wanted: str | None) -> Found | None:
+def _here(models: ModelRegistry, wanted: str | None) -> FoundModel | None:
     """The model that was named, or the first, of those that run on this machine."""
     from kbtui.models.providers import OLLAMA
 
@@ -73,7 +73,7 @@ def _here(models: ModelRegistry, wanted: str | None) -> Found | None:
     return next((each for each in named if each.usable), None)
 
 
-def _fetched(models: ModelRegistry, wanted: str | None, *, yes: bool) -> Found | None:
+def _fetched(models: ModelRegistry, wanted: str | None, *, yes: bool) -> FoundModel | None:
     """Fetch a model through Ollama; None where there is no Ollama, or the person says no."""
     from kbtui.models.fetching import GIGABYTE, memory_of_machine, offer_for, pull
     from kbtui.models.providers import is_loopback
@@ -126,7 +126,7 @@ def _bar(step: str, done: int, total: int) -> str:
     return f"[{bar}] {done / 1e9:.1f} of {total / 1e9:.1f} GB"
 
 
-def _put_to_work(models: ModelRegistry, found: Found) -> None:
+def _put_to_work(models: ModelRegistry, found: FoundModel) -> None:
     """Try a model, and give it the roles that it does for."""
     import asyncio
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kbtui.cli.context import Place, entry_argument, json_option, pass_place
+from kbtui.cli.context import WorkspaceOption, entry_argument, json_option, pass_place
 from kbtui.cli.entries import recorded_path
 from kbtui.cli.output import picked, say, say_json, say_line, say_styled
 from kbtui.errors import NotFoundError
@@ -15,7 +15,7 @@ from kbtui.text import counted, moment, shorten
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.recall.provenance import Share, Why
+    from kbtui.memory.recall.provenance import AuthorShare, Why
     from kbtui.memory.records.archive import ArchiveEntry
     from kbtui.sessions.store import SessionMessage
     from kbtui.workspace.layout import Layout
@@ -30,7 +30,7 @@ _WIDTH = 300
 @click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
-def why(workspace: Place, place: str, at: str | None, as_json: bool) -> None:
+def why(workspace: WorkspaceOption, place: str, at: str | None, as_json: bool) -> None:
     """Say who wrote a line, and from which messages.
 
     Without a line: who wrote how much of the entry.
@@ -122,7 +122,7 @@ def _print_messages(why: Why) -> None:
         say(f"  and {left} more of messages {why.messages[0].id} to {why.messages[-1].id}")
 
 
-def _print_shares(path: str, shares: tuple[Share, ...]) -> None:
+def _print_shares(path: str, shares: tuple[AuthorShare, ...]) -> None:
     say_line(say_styled(path, fg="cyan"))
     for share in shares:
         when = moment(share.last) if share.last else "not recorded yet"
@@ -173,7 +173,7 @@ def _archive_shape(entry: ArchiveEntry) -> dict[str, Any]:
     return picked(entry, "cursor origin timestamp content session messages raw")
 
 
-def _authors_shape(path: str, shares: tuple[Share, ...]) -> dict[str, Any]:
+def _authors_shape(path: str, shares: tuple[AuthorShare, ...]) -> dict[str, Any]:
     return {
         "path": path,
         "lines": sum(share.lines for share in shares),

@@ -44,7 +44,7 @@ _PROTECTED = "it is protected by a password"
 Part = tuple[str, str]
 
 
-class RefusedError(Exception):
+class RefusedDocumentError(Exception):
     """A document that can't be read; its text is the reason, as it follows "because"."""
 
 
@@ -78,7 +78,7 @@ def _answer(path: str, kind: str) -> dict[str, Any]:
         with open(path, "rb") as file:  # noqa: PTH123 — bytes, and no name is made of it
             title, found = _READERS[kind](file)
             parts, is_cut = _within_limit(found)
-    except RefusedError as error:
+    except RefusedDocumentError as error:
         return {"problem": str(error)}
     except MemoryError:
         return {"problem": "it needs too much memory"}
@@ -125,7 +125,9 @@ def _pdf(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
     try:
         pdf = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
-        raise RefusedError(_PROTECTED if "password" in str(error) else "it is damaged") from None
+        raise RefusedDocumentError(
+            _PROTECTED if "password" in str(error) else "it is damaged"
+        ) from None
 
     def pages() -> Iterator[Part]:
         for number in range(len(pdf)):
@@ -150,11 +152,11 @@ def _picture(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
         picture = Image.open(file, formats=_PICTURES)
         width, height = picture.size
         if width * height > _MOST_PIXELS:
-            raise RefusedError(f"{width} x {height} pixels are too many")
+            raise RefusedDocumentError(f"{width} x {height} pixels are too many")
         picture.draft("RGB", _SMALL)
         shown = ImageOps.exif_transpose(picture).convert("RGBA")
     except (OSError, SyntaxError, ValueError):
-        raise RefusedError("it is damaged, or no picture") from None
+        raise RefusedDocumentError("it is damaged, or no picture") from None
     shown.thumbnail(_SMALL)
     paper = Image.new("RGBA", shown.size, "white")  # what is drawn with ink shows on no other
     small = Image.alpha_composite(paper, shown).convert("RGB")
@@ -167,16 +169,16 @@ def _unpacked(file: IO[bytes]) -> zipfile.ZipFile:
     head = file.read(4)
     file.seek(0)
     if head == _OLE:
-        raise RefusedError(f"{_PROTECTED}, or of an old format")
+        raise RefusedDocumentError(f"{_PROTECTED}, or of an old format")
     try:
         packed = zipfile.ZipFile(file)
     except zipfile.BadZipFile:
-        raise RefusedError("it is damaged") from None
+        raise RefusedDocumentError("it is damaged") from None
     size = sum(info.file_size for info in packed.infolist())
     if size > _MOST_UNPACKED:
-        raise RefusedError(f"it unpacks to {size >> 20:,} MB")
+        raise RefusedDocumentError(f"it unpacks to {size >> 20:,} MB")
     if any(info.flag_bits & 1 for info in packed.infolist()):
-        raise RefusedError(_PROTECTED)
+        raise RefusedDocumentError(_PROTECTED)
     return packed
 
 
@@ -254,7 +256,7 @@ def _page(data: bytes) -> tuple[str, str]:
 
     html = UnicodeDammit(data, is_html=True).unicode_markup
     if html is None or "\0" in html[:4096]:
-        raise RefusedError("it is not text")
+        raise RefusedDocumentError("it is not text")
     html = html.encode("utf-8", "replace").decode()
     found = HtmlConverter().convert_string(html)
     return found.title or "", _ANCHOR.sub(r"\1", _PICTURE.sub(r"\1", found.markdown))
@@ -268,7 +270,7 @@ def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
     packed = _unpacked(file)
     if "META-INF/rights.xml" in packed.namelist():
-        raise RefusedError("it is protected against copying")
+        raise RefusedDocumentError("it is protected against copying")
 
     def read(name: str) -> Any:
         return ElementTree.parse(io.BytesIO(packed.read(name)))
@@ -279,7 +281,7 @@ def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
         files = {item.get("id"): item.get("href") for item in package.iterfind(".//{*}item")}
         order = [files[each.get("idref")] for each in package.iterfind(".//{*}itemref")]
     except (KeyError, AttributeError, SyntaxError, TypeError):
-        raise RefusedError("it is damaged") from None
+        raise RefusedDocumentError("it is damaged") from None
     title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
     folder = posixpath.dirname(rootfile)
 

@@ -59,7 +59,7 @@ _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptDocument:
     """A document that is kept: its workspace `path` and its `source`; not `new`: it was there."""
 
     path: str
@@ -78,7 +78,7 @@ def is_keepable(file: Path) -> bool:
     return file.is_file() and (bool(kind_of(name)) or name.endswith((*_PICTURES, *_TEXTS)))
 
 
-def keep_document(workspace: Workspace, source: str) -> Kept:
+def keep_document(workspace: Workspace, source: str) -> KeptDocument:
     """Keep a file, or what lies at an ``http(s)`` address; raises nothing but `KbtuiError`.
 
     Raises:
@@ -102,7 +102,7 @@ def keep_document(workspace: Workspace, source: str) -> Kept:
     return _write(workspace, "docs", file.name, data, str(file.resolve()))
 
 
-def _keep_address(workspace: Workspace, address: str) -> Kept:
+def _keep_address(workspace: Workspace, address: str) -> KeptDocument:
     final, kind, data = fetch(address)
     if kind in _PAGES or (not kind and b"<html" in data[:1024].lower()):
         return _keep_page(workspace, address, data)
@@ -118,7 +118,7 @@ def _keep_address(workspace: Workspace, address: str) -> Kept:
     return _write(workspace, "docs/web", name, data, address)
 
 
-def _keep_page(workspace: Workspace, address: str, data: bytes) -> Kept:
+def _keep_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument:
     """Keep the text of a page as Markdown: without navigation, and with nothing that runs."""
     if not can_read("page"):
         raise UnreadableError(f"{address} can't be kept: {MISSING}.")
@@ -135,7 +135,7 @@ def _keep_page(workspace: Workspace, address: str, data: bytes) -> Kept:
     return _write(workspace, "docs/web", f"{slugify(title)}.md", body.encode(), address)
 
 
-def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: str) -> Kept:
+def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: str) -> KeptDocument:
     name = _UNSAFE_NAME.sub("-", clean_line(name)).lstrip(". -")[-120:] or "document"
     stem, dot, ending = name.rpartition(".")
     stem, ending = (stem, f"{dot}{ending}") if stem else (name, "")
@@ -145,7 +145,7 @@ def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: st
         if files.is_gone(workspace, path):
             break
         if files.blob_id(files.read_bytes(workspace, path, MOST_BYTES)) == blob:
-            return Kept(path, source, new=False)
+            return KeptDocument(path, source, new=False)
         number += 1
     known = b"" if files.is_gone(workspace, SOURCES) else files.read_bytes(workspace, SOURCES)
     shown = quote(path.removeprefix("docs/"), "/")
@@ -154,7 +154,7 @@ def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: st
         batch.write(path, data)
         batch.write(SOURCES, (known or _HEADING.encode()) + line.encode())
         batch.sync()
-    return Kept(path, source)
+    return KeptDocument(path, source)
 
 
 # Fetching --------------------------------------------------------------------------------------

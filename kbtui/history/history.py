@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.lineage import Soundness
     from kbtui.history.sync.purge import Purge
-    from kbtui.history.sync.remote import Address, Watcher
+    from kbtui.history.sync.remote import Address, SyncWatcher
     from kbtui.history.sync.sync import SyncReport, SyncRules
     from kbtui.history.undo import UndoPlan
     from kbtui.redaction.secret import Secret
@@ -324,13 +324,13 @@ class History(HistoryReader):
     def sync(
         self,
         address: Address,
-        watcher: Watcher | None = None,
+        watcher: SyncWatcher | None = None,
         rules: SyncRules | None = None,
         *,
         replace_theirs: bool = False,
     ) -> SyncReport:
         """Bring this history and another one together: see `sync.Sync.run`, also for errors."""
-        from kbtui.history.sync.remote import Watcher
+        from kbtui.history.sync.remote import SyncWatcher
         from kbtui.history.sync.sync import Sync, SyncRules
 
         if not self._workspace.writable:
@@ -338,7 +338,7 @@ class History(HistoryReader):
         sync = Sync(
             self._workspace, self._repository, self._door, self._adoption, rules or SyncRules()
         )
-        return sync.run(address, watcher or Watcher(), replace_theirs=replace_theirs)
+        return sync.run(address, watcher or SyncWatcher(), replace_theirs=replace_theirs)
 
     def check(self, tell: Callable[[str], None] = lambda _: None) -> Soundness:
         """Read every object of the history, and let a real git look at it, if there is one."""

@@ -22,7 +22,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class WorkspaceProblem:
     """Something that is wrong: where, what, and what to do about it.
 
     A link to nothing is no `damage` in somebody's own folder: there it is how a note is planned.
@@ -47,9 +47,9 @@ class Checking:
     tombstones: Tombstones
     audit: Callable[[], Audit]
 
-    def run(self, tell: Tell = lambda _: None) -> list[Problem]:
+    def run(self, tell: Tell = lambda _: None) -> list[WorkspaceProblem]:
         """Read everything; what is wrong, the worst first."""
-        checks: tuple[tuple[str, str, Callable[[Tell], Iterator[Problem]]], ...] = (
+        checks: tuple[tuple[str, str, Callable[[Tell], Iterator[WorkspaceProblem]]], ...] = (
             ("history", "Reading the history", self._check_history),
             ("files", "Comparing files with the history", self._check_files),
             ("memory", "Accounting for messages", self._check_memory),
@@ -57,26 +57,26 @@ class Checking:
             ("entries", "Reading entries", self._check_entries),
             ("links", "Following links", self._check_links),
         )
-        found: list[Problem] = []
+        found: list[WorkspaceProblem] = []
         for area, doing, check in checks:
             tell(doing)
             try:
                 found += check(tell)
             except KbtuiError as error:
-                found.append(Problem(area, error.message, error.hint))
+                found.append(WorkspaceProblem(area, error.message, error.hint))
         return found
 
-    def _check_history(self, tell: Tell) -> Iterator[Problem]:
+    def _check_history(self, tell: Tell) -> Iterator[WorkspaceProblem]:
         hint = (
             "Your files are not affected. Bring .kbtui/history.git back from a backup, or sync a"
             " new workspace with another machine that is whole."
         )
         for text in self.history.check(tell).problems:
-            yield Problem("history", text, hint)
+            yield WorkspaceProblem("history", text, hint)
 
-    def _check_files(self, _tell: Tell) -> Iterator[Problem]:
+    def _check_files(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
         for diff in self.history.diff("HEAD") if self.history.head() else ():
-            yield Problem(
+            yield WorkspaceProblem(
                 "files",
                 f"{self.workspace.file(diff.path)} is {diff.kind} and not recorded.",
                 "Any command records it; if it doesn't, see whether another program holds it.",
@@ -85,57 +85,61 @@ class Checking:
         self.scanner.scan()
         for path, why in self.scanner.left_out().items():
             file = self.workspace.file(path)
-            yield Problem("files", f"{file} is left out of the history: {why}.", LEFT_OUT, file)
+            yield WorkspaceProblem(
+                "files", f"{file} is left out of the history: {why}.", LEFT_OUT, file
+            )
         for path in self.scanner.conflict_copies():
             file = self.workspace.file(path)
-            yield Problem(
+            yield WorkspaceProblem(
                 "files",
                 f"{file} is the other version of a file that two wrote at once.",
                 "Take over what you need from it, then delete it.",
                 file,
             )
 
-    def _check_memory(self, _tell: Tell) -> Iterator[Problem]:
+    def _check_memory(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
         audit = self.audit()
         for account in audit.accounts:
             for first, last in account.unaccounted:
-                yield Problem(
+                yield WorkspaceProblem(
                     "memory",
                     f"{account.session}: messages {first} to {last} are unaccounted for.",
                     f"kbtui consolidate {account.session}",
                 )
             for text in account.problems:
-                yield Problem("memory", f"{account.session}: {text}", "Look at that line.")
+                yield WorkspaceProblem("memory", f"{account.session}: {text}", "Look at that line.")
         for text in audit.problems:
-            yield Problem("memory", str(text), "See `kbtui audit`.")
+            yield WorkspaceProblem("memory", str(text), "See `kbtui audit`.")
         for line in self.tombstones.problems():
             if line.reason == LOST_KEY:
                 continue  # another machine's, which came with a sync
-            yield Problem("memory", str(line), "It has no effect; it can stay.", line.path)
+            yield WorkspaceProblem("memory", str(line), "It has no effect; it can stay.", line.path)
 
-    def _check_inbox(self, _tell: Tell) -> Iterator[Problem]:
+    def _check_inbox(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
         for path in self.inbox.problems():
-            yield Problem("inbox", f"{path} can't be read.", "Look into it; then delete it.", path)
+            yield WorkspaceProblem(
+                "inbox", f"{path} can't be read.", "Look into it; then delete it.", path
+            )
 
-    def _check_entries(self, _tell: Tell) -> Iterator[Problem]:
+    def _check_entries(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
         self.library.refresh()
         for info in self.library.infos():
             if info.problem:
-                yield Problem(
+                yield WorkspaceProblem(
                     "entries",
                     f"{self.workspace.file(info.path)}: {info.problem}",
                     f"Correct it: kbtui edit {quote(info.slug)}",
                     self.workspace.file(info.path),
                 )
 
-    def _check_links(self, _tell: Tell) -> Iterator[Problem]:
+    def _check_links(self, _tell: Tell) -> Iterator[WorkspaceProblem]:
         for info in self.library.infos():
             file = self.workspace.file(info.path)
             hint = f"Make it (kbtui new), or correct the link: kbtui edit {quote(info.slug)}"
             for resolved in self.library.outgoing(info.path):
                 if resolved.path is None:
                     link = resolved.link
-                    yield Problem(
+                    yield WorkspaceProblem(
                         "links",
                         f"{file}:{link.line} links to {link.target!r}, which isn't there.",
                         "" if self.workspace.in_place else hint,

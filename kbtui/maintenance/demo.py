@@ -54,7 +54,7 @@ _STATUS = (
 )
 
 
-class _Said(NamedTuple):
+class _DemoMessage(NamedTuple):
     """A message, its answer, and the places that the answer cites: a file and a part of a line."""
 
     message: str
@@ -198,7 +198,7 @@ class _Story:
                 timestamp=messages[-1].time,
             )
 
-    def _say(self, session: Session, turn: str, said: _Said) -> None:
+    def _say(self, session: Session, turn: str, said: _DemoMessage) -> None:
         """Say something and have it answered, with the lines that say so where there are some."""
         places = enumerate(said.cited, 1)
         cited = [self._cited(number, path, part) for number, (path, part) in places]
@@ -239,26 +239,26 @@ def _after(kestrel: str) -> str:
     return kestrel[begin : kestrel.index("\n\n## People")]
 
 
-_RADIO = _Said(
+_RADIO = _DemoMessage(
     "Spreading factor 10 brings no range that we need, and doubles the time on air. Keep "
     "spreading factor 9, 125 kHz and 14 dBm as our settings for LoRa. Mira has a spare antenna in "
     "her shed.",
     "Kept under LoRa radio, with the reason.",
 )
-_POWER = _Said(
+_POWER = _DemoMessage(
     "We decided on solar power instead of a cable: a 20 W panel charges a 12 Ah battery, which "
     "carries the sender through sixteen dark days. Jonas has moved the receiver to the attic of "
     "his house.",
     "Noted as a decision, with what else was considered.",
 )
 _QUESTIONS = (
-    _Said(
+    _DemoMessage(
         "Why did we choose SQLite for the readings?",
         "Because it needs no server, survives a power cut, and a backup is a copy of one file [1]. "
         "InfluxDB would have wanted more memory than the board has [2].",
         ((_SQLITE, "needs no server, survives"), (_SQLITE, "InfluxDB: made for this")),
     ),
-    _Said(
+    _DemoMessage(
         "And how long do we keep the raw readings?",
         "For 90 days; after that only hourly means stay, with minimum and maximum [1].",
         ((_SERIES, "After 90 days only hourly means"),),

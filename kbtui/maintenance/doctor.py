@@ -44,7 +44,7 @@ _LOW_SPACE = 200 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One line of the check-up; `ok` is None for what is neither right nor wrong."""
 
     area: str
@@ -62,7 +62,7 @@ def examine(
     models: ModelRegistry,
     left_out: Mapping[str, str],
     too_large: Mapping[str, str],
-) -> list[Finding]:
+) -> list[DoctorFinding]:
     """Run every check on an open workspace; what isn't in its history, and why, is given."""
     checks = (
         ("installed", examine_machine()),
@@ -76,29 +76,31 @@ def examine(
     return [finding for area, check in checks for finding in _guarded(area, check)]
 
 
-def examine_machine() -> Iterator[Finding]:
+def examine_machine() -> Iterator[DoctorFinding]:
     """Check what needs no workspace: versions, log and settings."""
     python = platform.python_version()
-    yield Finding(
+    yield DoctorFinding(
         "installed", ok=True, text=f"kbtui {__version__} on Python {python}, {sys.platform}"
     )
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
-    yield Finding("installed", ok="missing" not in versions, text=versions)
+    yield DoctorFinding("installed", ok="missing" not in versions, text=versions)
     file = log_file()
-    yield Finding("log", ok=None, text=f"{file}{'' if file.exists() else ' (nothing written yet)'}")
+    yield DoctorFinding(
+        "log", ok=None, text=f"{file}{'' if file.exists() else ' (nothing written yet)'}"
+    )
     config = config_file()
-    yield Finding(
+    yield DoctorFinding(
         "settings", ok=None, text=f"{config}{'' if config.exists() else ' (not there: defaults)'}"
     )
 
 
-def _guarded(area: str, check: Iterator[Finding]) -> Iterator[Finding]:
+def _guarded(area: str, check: Iterator[DoctorFinding]) -> Iterator[DoctorFinding]:
     try:
         yield from check
     except KbtuiError as error:
-        yield Finding(area, ok=False, text=error.message, hint=error.hint)
+        yield DoctorFinding(area, ok=False, text=error.message, hint=error.hint)
     except OSError as error:
-        yield Finding(area, ok=False, text=f"{error.strerror}: {error.filename}")
+        yield DoctorFinding(area, ok=False, text=f"{error.strerror}: {error.filename}")
 
 
 def _version(name: str) -> str:
@@ -108,19 +110,23 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _workspace(workspace: Workspace) -> Iterator[Finding]:
+def _workspace(workspace: Workspace) -> Iterator[DoctorFinding]:
     hint = (
         ""
         if workspace.writable
         else "Check the folder's owner and whether its disk is mounted read-only."
     )
     state = "can be written" if workspace.writable else "is read-only"
-    yield Finding("workspace", ok=workspace.writable, text=f"{workspace.root} {state}", hint=hint)
+    yield DoctorFinding(
+        "workspace", ok=workspace.writable, text=f"{workspace.root} {state}", hint=hint
+    )
     free = shutil.disk_usage(workspace.root).free
     hint = "Free some space: a full disk stops every write." if free < _LOW_SPACE else ""
-    yield Finding("workspace", ok=free >= _LOW_SPACE, text=f"{free // 2**20:,} MiB free", hint=hint)
+    yield DoctorFinding(
+        "workspace", ok=free >= _LOW_SPACE, text=f"{free // 2**20:,} MiB free", hint=hint
+    )
     if workspace.machine.exists() and workspace.machine.stat().st_mode & 0o077:
-        yield Finding(
+        yield DoctorFinding(
             "workspace",
             ok=False,
             text=f"{workspace.machine} can be read by others",
@@ -128,13 +134,13 @@ def _workspace(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
-def _history(history: History) -> Iterator[Finding]:
+def _history(history: History) -> Iterator[DoctorFinding]:
     newest = next(history.log(limit=1), None)
     if newest is None:
-        yield Finding("history", ok=None, text="no commit yet")
+        yield DoctorFinding("history", ok=None, text="no commit yet")
         return
     when = moment(newest.time)
-    yield Finding("history", ok=True, text=f"last commit {newest.id[:10]}, {when}")
+    yield DoctorFinding("history", ok=True, text=f"last commit {newest.id[:10]}, {when}")
 
 
 def _entries(
@@ -142,24 +148,24 @@ def _entries(
     library: Library,
     left_out: Mapping[str, str],
     too_large: Mapping[str, str],
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     infos = library.infos()
     broken = [info for info in infos if info.problem]
-    yield Finding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
+    yield DoctorFinding("entries", ok=True, text=counted(len(infos), "entry", "entries"))
     if texts := library.texts():
         named = ", ".join(clean_line(workspace.file(path)) for path in list(texts)[:_SHOWN])
-        yield Finding("entries", ok=None, text=f"no notes, as they don't end in .md: {named}")
+        yield DoctorFinding("entries", ok=None, text=f"no notes, as they don't end in .md: {named}")
     for path, why in list(left_out.items())[:_SHOWN]:
         text = f"{path} is left out of the history: {why}"
-        yield Finding("entries", ok=False, text=text, hint=LEFT_OUT)
+        yield DoctorFinding("entries", ok=False, text=text, hint=LEFT_OUT)
     if len(left_out) > _SHOWN:
         more = f"and {len(left_out) - _SHOWN} more; `kbtui check` names them all"
-        yield Finding("entries", ok=False, text=more)
+        yield DoctorFinding("entries", ok=False, text=more)
     if too_large:
         text = said_of_large(workspace, too_large)
-        yield Finding("entries", ok=None, text=text, hint=LARGER)
+        yield DoctorFinding("entries", ok=None, text=text, hint=LARGER)
     for info in broken[:_SHOWN]:
-        yield Finding(
+        yield DoctorFinding(
             "entries",
             ok=False,
             text=f"{info.path}: {info.problem}",
@@ -167,10 +173,10 @@ def _entries(
         )
     if len(broken) > _SHOWN:
         more = f"and {len(broken) - _SHOWN} more that can't be read as entries"
-        yield Finding("entries", ok=False, text=more)
+        yield DoctorFinding("entries", ok=False, text=more)
 
 
-def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+def _memory(workspace: Workspace, settings: Settings) -> Iterator[DoctorFinding]:
     try:
         text = files.read_text(workspace, MEMORY)
     except NotFoundError:
@@ -178,7 +184,7 @@ def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     limit = settings.context.memory_tokens
     lines = count_lines(text)
     near = is_near_full(text, limit)
-    yield Finding(
+    yield DoctorFinding(
         "memory",
         ok=None if near else True,
         text=f"MEMORY.md has {counted(lines, 'line')} of at most {MOST_LINES}",
@@ -186,20 +192,24 @@ def _memory(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> Iterator[Finding]:
+def _search(
+    workspace: Workspace, search: SearchIndex, settings: Settings
+) -> Iterator[DoctorFinding]:
     report = search.sync(_DOCUMENTS_SECONDS)
     status = search.status()
-    yield Finding(
+    yield DoctorFinding(
         "search",
         ok=True,
         text=f"{counted(status.files, 'file')}, {counted(status.chunks, 'chunk')} indexed",
     )
     for path, why in report.skipped[:_SHOWN]:
-        yield Finding("search", ok=None, text=f"{workspace.file(path)}: {why}", hint=_UNREAD)
+        yield DoctorFinding("search", ok=None, text=f"{workspace.file(path)}: {why}", hint=_UNREAD)
     if len(report.skipped) > _SHOWN:
-        yield Finding("search", ok=None, text=f"and {len(report.skipped) - _SHOWN} more files")
+        yield DoctorFinding(
+            "search", ok=None, text=f"and {len(report.skipped) - _SHOWN} more files"
+        )
     if not settings.search.semantic:
-        yield Finding("search", ok=None, text="search by meaning is switched off")
+        yield DoctorFinding("search", ok=None, text="search by meaning is switched off")
         return
     model = Apart(workspace, settings.search, settings.models.embed).look()
     if not model.is_done:
@@ -209,41 +219,45 @@ def _search(workspace: Workspace, search: SearchIndex, settings: Settings) -> It
         search.load_model()  # nobody has searched by meaning yet: see whether it works
         status = search.status()
     if status.state == "lexical-only":
-        yield Finding("search", ok=False, text=_BY_WORDS, hint=status.message)
+        yield DoctorFinding("search", ok=False, text=_BY_WORDS, hint=status.message)
         return
     text = f"{counted(status.embedded, 'passage')} embedded by {status.model}"
     if status.left:
         why = model.why or "They are embedded in the background."
-        yield Finding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
+        yield DoctorFinding("search", ok=True, text=f"{text}, {status.left:,} to go", hint=why)
         return
     hint = _ENGLISH if status.model == BUNDLED_EMBEDDING_MODEL else ""
-    yield Finding("search", ok=True, text=text, hint=status.message or hint)
+    yield DoctorFinding("search", ok=True, text=text, hint=status.message or hint)
 
 
-def _unprepared(model: Preparation) -> Finding:
+def _unprepared(model: Preparation) -> DoctorFinding:
     """How far an embedding model is that can't be used yet."""
     if model.state == "failed":
-        return Finding("search", ok=False, text=_BY_WORDS, hint=f"{model.why} {model.hint}".strip())
+        return DoctorFinding(
+            "search", ok=False, text=_BY_WORDS, hint=f"{model.why} {model.hint}".strip()
+        )
     if model.state == "preparing":
         text, hint = "the embedding model is being prepared", "Searching by words meanwhile."
     else:
         text = "the embedding model isn't prepared yet"
         hint = model.why or "The next search or question has it prepared, in the background."
-    return Finding("search", ok=None, text=text, hint=hint)
+    return DoctorFinding("search", ok=None, text=text, hint=hint)
 
 
-def _models(models: ModelRegistry) -> Iterator[Finding]:
+def _models(models: ModelRegistry) -> Iterator[DoctorFinding]:
     found = [each for each in models.usable_here() if each.usable]
     status = models.describe()
-    yield Finding(
+    yield DoctorFinding(
         "models",
         ok=None if status.offline else True,
         text=f"chat: {status.name}",
         hint=status.reason,
     )
     if not found and models.ollama() is not None:
-        yield Finding("models", ok=None, text="Ollama answers and has no model", hint=_SETUP)
+        yield DoctorFinding("models", ok=None, text="Ollama answers and has no model", hint=_SETUP)
     for each in found[:_SHOWN]:
-        yield Finding("models", ok=None, text=f"{each.name}, {each.about}")
+        yield DoctorFinding("models", ok=None, text=f"{each.name}, {each.about}")
     if len(found) > _SHOWN:
-        yield Finding("models", ok=None, text=f"and {len(found) - _SHOWN} more that can be used")
+        yield DoctorFinding(
+            "models", ok=None, text=f"and {len(found) - _SHOWN} more that can be used"
+        )

@@ -45,7 +45,7 @@ _MARK = MARKER.encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PurgedPlace:
     """A file in which the secret stands, and how often; a history object has no file."""
 
     name: str
@@ -60,7 +60,7 @@ class Purged:
     `left` is where it still stands, and why.
     """
 
-    found: tuple[Place, ...]
+    found: tuple[PurgedPlace, ...]
     objects: int
     commits: int = 0
     epoch: int | None = None
@@ -121,7 +121,7 @@ class Purging:
         return Purged(found, done.objects, done.commits, done.epoch, tuple(left))
 
     def _check_common(
-        self, secret: Secret, found: tuple[Place, ...], confirmed: int | None
+        self, secret: Secret, found: tuple[PurgedPlace, ...], confirmed: int | None
     ) -> None:
         own = [place.count for place in found if not Path(place.name).is_absolute()]
         count = sum(own)
@@ -211,7 +211,7 @@ class Purging:
     def _models(self) -> Path:
         return platformdirs.user_cache_path("kbtui").resolve() / "models"
 
-    def _places(self, secret: Secret) -> Iterator[Place]:
+    def _places(self, secret: Secret) -> Iterator[PurgedPlace]:
         counts: Counter[str] = Counter()
         for file in self._files():
             try:
@@ -222,7 +222,7 @@ class Purging:
             counts[self._name(file)] += inside + secret.count(os.fsencode(file.name))
         for folder in self._folders():
             counts[self._name(folder)] += secret.count(os.fsencode(folder.name))
-        yield from (Place(name, count) for name, count in counts.items() if count)
+        yield from (PurgedPlace(name, count) for name, count in counts.items() if count)
 
     def _foreign(self, secret: Secret) -> list[str]:
         """Where it stands, or may stand, that isn't ours to change."""
@@ -243,7 +243,7 @@ class Purging:
                         found.append(f"{self._name(file)}: a file of your own, and no note")
         return [*found, *(f"{self._name(each)}: {why}" for each, why in self._apart.items())]
 
-    def _why_left(self, place: Place) -> str:
+    def _why_left(self, place: PurgedPlace) -> str:
         file = self._workspace.root / place.name
         why = _BINARY if _is_binary_file(file) else _ID
         return f"{place.name}: {counted(place.count, 'time')} ({why})"

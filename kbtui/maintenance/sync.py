@@ -20,7 +20,7 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.objects.commit import is_derived
-from kbtui.history.sync.remote import Address, Watcher, parse_address
+from kbtui.history.sync.remote import Address, SyncWatcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
@@ -117,7 +117,7 @@ class Syncing:
             self._library.catalog.renew,
             _is_unused,
         )
-        watcher = Watcher(tell, stopped)
+        watcher = SyncWatcher(tell, stopped)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         if self._remotes.get() is None:

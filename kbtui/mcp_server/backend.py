@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from kbtui.agent.sources import Sources, quoted
 from kbtui.agent.tools.base import Tool, ToolContext, cap, text
-from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
+from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
 from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.objects.commit import Actor, Origin
@@ -23,7 +23,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS
 from kbtui.mcp_server.lookup_tools import LOOKUP_TOOLS
-from kbtui.mcp_server.resources import Page, Resources
+from kbtui.mcp_server.resources import ResourcePage, Resources
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolCall, ToolSpec
@@ -52,7 +52,7 @@ _TOOLS: tuple[Tool, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedTool:
     """A tool as it is offered; `destroys`: it may take away what was there."""
 
     spec: ToolSpec
@@ -73,10 +73,10 @@ class Backend:
         self._opened: _Opened | None = None
         self._is_closed = False
 
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[OfferedTool, ...]:
         """The tools, always in the same order; this opens nothing."""
         return tuple(
-            Offer(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
+            OfferedTool(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
             for tool in _TOOLS
             if not (self._read_only and tool.writes)
         )
@@ -96,7 +96,7 @@ class Backend:
             f"There are: {', '.join(names)}.",
         )
 
-    def call(self, name: str, arguments: str, client: str, connection: str = "") -> Outcome:
+    def call(self, name: str, arguments: str, client: str, connection: str = "") -> ToolOutcome:
         """Run a tool with a JSON object.
 
         `client` is what the program that asks calls itself, by which its changes are known;
@@ -122,7 +122,7 @@ class Backend:
                 return changed
         return opened.toolbox.run(ToolCall("", name, arguments), context)
 
-    def resources(self, cursor: str | None) -> Page:
+    def resources(self, cursor: str | None) -> ResourcePage:
         """One page of what can be attached.
 
         Raises:
@@ -244,7 +244,7 @@ def _with_base(spec: ToolSpec) -> ToolSpec:
     return replace(spec, parameters=parameters)
 
 
-def _checked_base(context: ToolContext, arguments: str) -> tuple[str, Outcome | None]:
+def _checked_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcome | None]:
     """The arguments without `base_hash`, and a refusal where the entry isn't the one of that hash.
 
     What is wrong otherwise is for the tool to say.
@@ -274,7 +274,9 @@ def _checked_base(context: ToolContext, arguments: str) -> tuple[str, Outcome | 
         f" {entry.blob}, and it says:\n{shown}\nSee whether your change still fits, and send it"
         " again with that hash."
     )
-    return rest, Outcome(False, told, f"{path} was changed meanwhile", data={"hash": entry.blob})
+    return rest, ToolOutcome(
+        False, told, f"{path} was changed meanwhile", data={"hash": entry.blob}
+    )
 
 
 def _name(client: str) -> str:

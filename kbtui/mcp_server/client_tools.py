@@ -23,7 +23,7 @@ _MOST_FOUND = 10
 _MOST_FOLLOWED = 40  # entries of the first step whose own links are followed
 
 
-class Search:
+class ConnectorSearch:
     """Finds what can be fetched: entries, notes and documents."""
 
     spec = spec(
@@ -168,7 +168,13 @@ class DeleteEntry:
         return made.result(f"Deleted {made.path}", f"{name} deleted")
 
 
-CLIENT_TOOLS: tuple[Tool, ...] = (Search(), Fetch(), EntryLinks(), MoveEntry(), DeleteEntry())
+CLIENT_TOOLS: tuple[Tool, ...] = (
+    ConnectorSearch(),
+    Fetch(),
+    EntryLinks(),
+    MoveEntry(),
+    DeleteEntry(),
+)
 ALWAYS_PROPOSED = frozenset({"move_entry", "delete_entry"})
 
 

@@ -43,7 +43,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ResourcePage:
     """Some of the resources, and where the next page begins; None after the last."""
 
     resources: tuple[Listed, ...]
@@ -59,7 +59,7 @@ class Resources:
         self._catalog = library.catalog
         self._roots = roots
 
-    def page(self, cursor: str | None) -> Page:
+    def page(self, cursor: str | None) -> ResourcePage:
         """List the resources after those of the page before; entries that came meanwhile too.
 
         Raises:
@@ -71,7 +71,7 @@ class Resources:
         shown = left[:PAGE]
         first = self._above() if after is None else ()
         more = _cursor(shown[-1].path) if len(left) > PAGE else None
-        return Page((*first, *map(_listed, shown)), more)
+        return ResourcePage((*first, *map(_listed, shown)), more)
 
     def read(self, uri: str) -> str:
         """The text of a resource.

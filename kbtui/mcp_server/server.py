@@ -25,8 +25,8 @@ from kbtui.text import clean_line, shorten
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from kbtui.agent.tools.toolbox import Outcome
-    from kbtui.mcp_server.backend import Backend, Offer
+    from kbtui.agent.tools.toolbox import ToolOutcome
+    from kbtui.mcp_server.backend import Backend, OfferedTool
 
     Request = ServerRequestContext[Any]
 
@@ -182,7 +182,7 @@ def _connection(request: Request) -> str:
     return headers.get("mcp-session-id", "")[:8] if headers is not None else ""
 
 
-def _tool(offer: Offer) -> types.Tool:
+def _tool(offer: OfferedTool) -> types.Tool:
     name = offer.spec.name
     title = name.replace("_", " ").capitalize()
     return types.Tool(
@@ -201,7 +201,7 @@ def _tool(offer: Offer) -> types.Tool:
     )
 
 
-def _result(tool: str, outcome: Outcome) -> types.CallToolResult:
+def _result(tool: str, outcome: ToolOutcome) -> types.CallToolResult:
     if not outcome.ok:
         return _failed(outcome.output)
     if tool in EXACT:
@@ -221,7 +221,7 @@ def _result(tool: str, outcome: Outcome) -> types.CallToolResult:
     return types.CallToolResult(content=[*content, *_links(outcome)], structured_content=data)
 
 
-def _links(outcome: Outcome) -> list[types.ResourceLink]:
+def _links(outcome: ToolOutcome) -> list[types.ResourceLink]:
     """The entries that were changed, for a client that can show them."""
     paths = dict.fromkeys(path for change in outcome.changes for path in change.paths)
     uris = [(uri, path) for path in paths if (uri := uri_of(path)) is not None]
@@ -253,7 +253,7 @@ _MOST_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptTemplate:
     """A prompt with one argument, `about`, which takes the place of ``{}`` in its text."""
 
     name: str
@@ -264,7 +264,7 @@ class Prompt:
 
 
 PROMPTS = (
-    Prompt(
+    PromptTemplate(
         "remember",
         "Keep something in the knowledge base",
         "what",
@@ -275,7 +275,7 @@ Search with memory_search first. If there is an entry about it, read it with rea
 it with the smallest edit_entry; else write one with write_entry, about one subject. Keep to what I
 said, and add nothing. Then tell me in a sentence what you wrote, and where.""",
     ),
-    Prompt(
+    PromptTemplate(
         "recall",
         "Answer from the knowledge base",
         "about",
@@ -289,7 +289,7 @@ that you used. If nothing is there about it, say so.""",
 )
 
 
-def render(name: str, arguments: dict[str, str]) -> tuple[Prompt, str]:
+def render(name: str, arguments: dict[str, str]) -> tuple[PromptTemplate, str]:
     """A prompt with its text filled in.
 
     Raises:

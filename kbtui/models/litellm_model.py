@@ -59,7 +59,7 @@ from kbtui.models.port import (
 from kbtui.models.providers import is_loopback, is_ollama, prefix_of, takes_cache_marks
 from kbtui.models.reply_builder import ReplyBuilder
 from kbtui.models.schema import (
-    Way,
+    ShapeForcing,
     accept,
     describe,
     forcing_messages,
@@ -92,7 +92,7 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
-_ways: dict[tuple[str, str], Way] = {}
+_ways: dict[tuple[str, str], ShapeForcing] = {}
 _loop = BackgroundLoop("kbtui-models")
 _engine_lock = threading.Lock()
 _engine: Any = None

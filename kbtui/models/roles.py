@@ -25,11 +25,11 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.models.servers import Found, Server, in_environment, look_around, ollama_at
+from kbtui.models.servers import FoundModel, Server, in_environment, look_around, ollama_at
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
 
-__all__ = ["Destination", "Found", "ModelRegistry", "ModelStatus"]
+__all__ = ["Destination", "FoundModel", "ModelRegistry", "ModelStatus"]
 
 _OF_ONE_MODEL = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
@@ -85,7 +85,7 @@ class ModelRegistry:
         self._keys = keys or KeyStore()
         self._environment = os.environ if environment is None else environment
         self._chosen: RoleSettings | None = None
-        self._found: list[Found] | None = None
+        self._found: list[FoundModel] | None = None
         self._lock = threading.Lock()
 
     def chat(self, role: str = "chat") -> ChatModel:
@@ -164,11 +164,11 @@ class ModelRegistry:
         for role in roles:
             _remember(name, api_base, _FIELDS[role])
 
-    async def discover(self) -> list[Found]:
+    async def discover(self) -> list[FoundModel]:
         """Look around anew, as `usable_here` does; remembered for `chat` and `describe`."""
         return await asyncio.to_thread(self.usable_here)
 
-    def usable_here(self) -> list[Found]:
+    def usable_here(self) -> list[FoundModel]:
         """Look around anew: servers that answer first, then keys in the environment.
 
         What the app, its first look, `doctor` and the other commands say is this. Takes up to a
@@ -349,12 +349,12 @@ class ModelRegistry:
             if self._found is None:
                 self.usable_here()
 
-    def _candidates(self) -> list[Found]:
+    def _candidates(self) -> list[FoundModel]:
         if self._found is not None:
             return self._found
         return in_environment(self._environment)
 
-    def _default(self) -> Found | None:
+    def _default(self) -> FoundModel | None:
         """The model when nobody chose: the first on this machine, else the only one there is.
 
         Of several elsewhere none is taken: that costs, and says things to somebody.

@@ -208,7 +208,7 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
-class Way(StrEnum):
+class ShapeForcing(StrEnum):
     """A way to force the shape of an answer."""
 
     TOOL_CHOICE = "tool-choice"
@@ -216,31 +216,33 @@ class Way(StrEnum):
     PLAIN_JSON = "plain-json"
 
 
-LADDER = tuple(Way)
+LADDER = tuple(ShapeForcing)
 _FENCE = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
 
 
-def ladder_from(way: Way | None) -> tuple[Way, ...]:
+def ladder_from(way: ShapeForcing | None) -> tuple[ShapeForcing, ...]:
     """The ways to try, the one that worked last time first."""
     return LADDER if way is None else (way, *(other for other in LADDER if other is not way))
 
 
-def request_options(way: Way, tool: ToolSpec) -> dict[str, Any]:
+def request_options(way: ShapeForcing, tool: ToolSpec) -> dict[str, Any]:
     """The arguments that a request has in addition, to force `tool`."""
-    if way is Way.TOOL_CHOICE:
+    if way is ShapeForcing.TOOL_CHOICE:
         return {
             "tools": [describe(tool)],
             "tool_choice": {"type": "function", "function": {"name": tool.name}},
         }
-    if way is Way.JSON_SCHEMA:
+    if way is ShapeForcing.JSON_SCHEMA:
         schema = {"name": tool.name, "schema": dict(tool.parameters)}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
     return {}
 
 
-def forcing_messages(way: Way, messages: Sequence[Message], tool: ToolSpec) -> list[Message]:
+def forcing_messages(
+    way: ShapeForcing, messages: Sequence[Message], tool: ToolSpec
+) -> list[Message]:
     """The prompt, with the shape in words where the request itself can't say it."""
-    if way is Way.TOOL_CHOICE:
+    if way is ShapeForcing.TOOL_CHOICE:
         return list(messages)
     schema = json.dumps(tool.parameters, ensure_ascii=False)
     order = (

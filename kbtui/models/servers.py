@@ -88,7 +88,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundModel:
     """A model that was found.
 
     `source` says where, e.g. ``OPENAI_API_KEY`` or ``Ollama``; not `usable`: it can't chat. Where
@@ -124,7 +124,7 @@ class Found:
         return ", ".join(parts)
 
 
-def look_around(environment: Mapping[str, str], addresses: Sequence[str]) -> list[Found]:
+def look_around(environment: Mapping[str, str], addresses: Sequence[str]) -> list[FoundModel]:
     """All models that were found: those of servers first, then the providers there is a key for.
 
     Servers are Ollama, those at `addresses`, and the one that ``OPENAI_BASE_URL`` names, in this
@@ -134,7 +134,7 @@ def look_around(environment: Mapping[str, str], addresses: Sequence[str]) -> lis
     return found + in_environment(environment)
 
 
-def in_environment(environment: Mapping[str, str]) -> list[Found]:
+def in_environment(environment: Mapping[str, str]) -> list[FoundModel]:
     """The providers that the environment has a key for."""
     found = []
     for provider in PROVIDERS:
@@ -142,7 +142,7 @@ def in_environment(environment: Mapping[str, str]) -> list[Found]:
             (name for name in provider.variables if environment.get(name, "").strip()), ""
         )
         if source:
-            found.append(Found(provider.model, source, usable=True))
+            found.append(FoundModel(provider.model, source, usable=True))
     return found
 
 
@@ -352,11 +352,11 @@ def _number(value: Any) -> int | None:
     return int(value) if 0 < value < _MOST else None
 
 
-def _found_at(server: Server) -> Iterator[Found]:
+def _found_at(server: Server) -> Iterator[FoundModel]:
     local = is_loopback(server.base)
     is_ollama = server.kind == OLLAMA
     for model in server.models:
-        yield Found(
+        yield FoundModel(
             f"ollama_chat/{model.id}" if is_ollama else f"openai/{model.id}",
             server.kind,
             model.chats,

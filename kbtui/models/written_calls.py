@@ -23,7 +23,7 @@ _LONGEST_BLANK = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TextWithCalls:
     """A text as it was read.
 
     Attributes:
@@ -44,10 +44,10 @@ def may_be_data(begun: str) -> bool:
     )
 
 
-def read_written(text: str, tools: Collection[str]) -> Written:
+def read_written(text: str, tools: Collection[str]) -> TextWithCalls:
     """Read a whole text; words after calls are left out: they tell of what wasn't done yet."""
     if not may_be_data(text):
-        return Written()
+        return TextWithCalls()
     values: list[Any] = []
     place = _end_of_marks(text, 0)
     while place < len(text):
@@ -60,7 +60,7 @@ def read_written(text: str, tools: Collection[str]) -> Written:
     called = takewhile(bool, (calls_in(value, tools) for value in values))
     calls = tuple(call for calls in called for call in calls)
     is_data = bool(values) == (place >= len(text))  # JSON alone, or broken at its beginning
-    return Written(calls, is_data=is_data and not calls)
+    return TextWithCalls(calls, is_data=is_data and not calls)
 
 
 def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:

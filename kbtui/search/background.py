@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kbtui.errors import KbtuiError
-from kbtui.search.results import SyncReport
+from kbtui.search.results import IndexReport
 from kbtui.workspace.layout import Layout
 from kbtui.workspace.scan import folders_of
 
@@ -66,13 +66,13 @@ class Work(Protocol):
     def on_outside_edit(self) -> Callable[[], None] | None:
         """Called after the first look at all files, and once what others edited has settled."""
 
-    def sync(self) -> SyncReport:
+    def sync(self) -> IndexReport:
         """Look at all files."""
 
     def refresh(self, paths: Iterable[str]) -> None:
         """Take note that files changed."""
 
-    def refresh_now(self) -> SyncReport | None:
+    def refresh_now(self) -> IndexReport | None:
         """Index what `refresh` was told."""
 
     def read_documents(self) -> int:

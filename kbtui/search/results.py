@@ -43,7 +43,7 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OtherPlace:
     """A further place that says what a hit says; of a conversation with its messages."""
 
     path: str
@@ -79,7 +79,7 @@ class Hit:
     updated: str | None = None
     speaker: str = ""
     relevance: float = 1.0
-    also: tuple[Place, ...] = ()
+    also: tuple[OtherPlace, ...] = ()
 
     @property
     def is_relevant(self) -> bool:
@@ -154,7 +154,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncReport:
+class IndexReport:
     """The outcome of a sync; `skipped` are files that are listed, not indexed, with the reason."""
 
     files: int

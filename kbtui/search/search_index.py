@@ -20,7 +20,7 @@ from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause
 from kbtui.search.index.builder import Scopes
-from kbtui.search.results import MOST_COUNTED, IndexStatus, SearchResult, SyncReport
+from kbtui.search.results import MOST_COUNTED, IndexReport, IndexStatus, SearchResult
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
 
@@ -129,7 +129,7 @@ class SearchIndex:
 
     # Keeping up with the files
 
-    def sync(self, documents_seconds: float | None = None) -> SyncReport:
+    def sync(self, documents_seconds: float | None = None) -> IndexReport:
         """Bring the words index up to date with all files; heals any damage by rebuilding.
 
         Args:
@@ -177,7 +177,7 @@ class SearchIndex:
             self._tell()
         return done
 
-    def rebuild(self) -> SyncReport:
+    def rebuild(self) -> IndexReport:
         """Make the words index anew from the files; vectors stay, as they go by their texts.
 
         Raises:
@@ -199,7 +199,7 @@ class SearchIndex:
         with self._lock:
             self._pending.update(paths)
 
-    def refresh_now(self) -> SyncReport | None:
+    def refresh_now(self) -> IndexReport | None:
         """Index what `refresh` was told; None if it was nothing."""
         with self._lock:
             paths, self._pending = self._pending, set()
@@ -211,7 +211,7 @@ class SearchIndex:
             self._keep_pending(paths)
             raise
 
-    def _sync(self, only: frozenset[str] | None) -> SyncReport:
+    def _sync(self, only: frozenset[str] | None) -> IndexReport:
         from kbtui.search.index.builder import Builder, scan
         from kbtui.search.index.generation import CacheBusyError
 
@@ -245,7 +245,7 @@ class SearchIndex:
         self._tell()
         files, chunks = generations.serving.store.counts()
         rebuilt, generations.rebuilt = generations.rebuilt, ""
-        return SyncReport(
+        return IndexReport(
             files,
             chunks,
             *counts,

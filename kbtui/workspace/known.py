@@ -32,7 +32,7 @@ _SOON = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownWorkspace:
     """A workspace that was opened before; `used` in UTC, `is_there` where its folder still is."""
 
     path: Path
@@ -51,7 +51,7 @@ def note_opened(workspace: Workspace, *, now: datetime | None = None) -> None:
         log.warning("the workspace isn't put down as known: %s", error)
 
 
-def known_workspaces() -> list[Known]:
+def known_workspaces() -> list[KnownWorkspace]:
     """All of them, the last used first; those whose folder is gone too."""
     found = [each for file in _folder().glob("*.json") if (each := _read(file)) is not None]
     return sorted(found, key=lambda each: each.used, reverse=True)
@@ -118,7 +118,7 @@ def _folder() -> Path:
     return user_state_path("kbtui", appauthor=False) / "workspaces"
 
 
-def _read(file: Path) -> Known | None:
+def _read(file: Path) -> KnownWorkspace | None:
     try:
         value: Any = json.loads(file.read_bytes().decode("utf-8", "surrogateescape"))
         path, used = Path(value["path"]), datetime.fromisoformat(value["used"])
@@ -127,4 +127,4 @@ def _read(file: Path) -> Known | None:
         return None
     if used.tzinfo is None:
         return None
-    return Known(path, used, (path / MACHINE).is_dir(), former)
+    return KnownWorkspace(path, used, (path / MACHINE).is_dir(), former)

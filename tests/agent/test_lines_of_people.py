@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import Outcome, Toolbox
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.history.objects.commit import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -83,25 +83,25 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield opened
 
 
-def live(kb: KnowledgeBase, said: str) -> Callable[[str, dict[str, Any]], Outcome]:
+def live(kb: KnowledgeBase, said: str) -> Callable[[str, dict[str, Any]], ToolOutcome]:
     context = ToolContext(
         *(kb.seen_by(Audience.OWN_MODEL), kb.workspace, kb.settings, Origin(), Sources()),
         find_editor=lambda: kb.memory.editor,
         said=said,
     )
 
-    def run(name: str, arguments: dict[str, Any]) -> Outcome:
+    def run(name: str, arguments: dict[str, Any]) -> ToolOutcome:
         return Toolbox().run(ToolCall("c", name, json.dumps(arguments)), context)
 
     return run
 
 
-def over_mcp(kb: KnowledgeBase) -> Callable[[str, dict[str, Any]], Outcome]:
+def over_mcp(kb: KnowledgeBase) -> Callable[[str, dict[str, Any]], ToolOutcome]:
     backend = Backend(lambda: kb, "mcp-test")
     return lambda name, arguments: backend.call(name, json.dumps(arguments), "tester")
 
 
-def faces(kb: KnowledgeBase) -> dict[str, Callable[[str, dict[str, Any]], Outcome]]:
+def faces(kb: KnowledgeBase) -> dict[str, Callable[[str, dict[str, Any]], ToolOutcome]]:
     return {
         "nothing of it": live(kb, "What a lovely day it is."),
         "a question": live(kb, "Is the boiler silent, and made in 1999?"),

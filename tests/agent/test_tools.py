@@ -10,7 +10,7 @@ import pytest
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools import reading
 from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
-from kbtui.agent.tools.toolbox import Outcome, Toolbox
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.history.objects.commit import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall, estimate_tokens
@@ -36,7 +36,7 @@ class Tools:
             lambda: kb.memory.editor,
         )
 
-    def __call__(self, name: str, **arguments: Any) -> Outcome:
+    def __call__(self, name: str, **arguments: Any) -> ToolOutcome:
         return Toolbox().run(ToolCall("c", name, json.dumps(arguments)), self.context)
 
     def ok(self, name: str, **arguments: Any) -> str:

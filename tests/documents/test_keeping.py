@@ -12,7 +12,7 @@ import pytest
 
 from kbtui.documents import keeping
 from kbtui.documents.documents import Documents
-from kbtui.documents.keeping import Kept, keep_document
+from kbtui.documents.keeping import KeptDocument, keep_document
 from kbtui.errors import KbtuiError, NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.workspace.layout import Workspace
 from tests.documents import make
@@ -88,11 +88,11 @@ def test_a_file_is_copied_once_with_a_line_of_where_it_is_from(
     file = tmp_path / "My report: 2026.pdf"
     file.write_bytes(make.pdf())
     kept = keep_document(workspace, str(file))
-    assert kept == Kept("docs/My report- 2026.pdf", str(file))
+    assert kept == KeptDocument("docs/My report- 2026.pdf", str(file))
     assert workspace.place(kept.path).read_bytes() == file.read_bytes()
     sources = (workspace.docs / "SOURCES.md").read_text()
     assert f"- [My report- 2026.pdf](My%20report-%202026.pdf): {file}, " in sources
-    assert keep_document(workspace, str(file)) == Kept(kept.path, str(file), new=False)
+    assert keep_document(workspace, str(file)) == KeptDocument(kept.path, str(file), new=False)
     file.write_bytes(make.pdf([["Another"]]))
     assert keep_document(workspace, str(file)).path == "docs/My report- 2026-2.pdf"
     assert (workspace.docs / "SOURCES.md").read_text().startswith(sources)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kbtui.agent.tools.toolbox import Outcome
+    from kbtui.agent.tools.toolbox import ToolOutcome
 
 VAULTS = ["foam", "jackyzha0-site", "kepano-obsidian", "obsidian-help-en", "odd-frontmatter"]
 _NOTES = {
@@ -196,7 +196,7 @@ def test_another_agent_finds_reads_and_writes_notes(vault: Path) -> None:
     with KnowledgeBase.open(vault, create=True, overrides={"search": {"semantic": False}}) as kb:
         backend = Backend(lambda: kb, "b")
 
-        def call(tool: str, **arguments: object) -> Outcome:
+        def call(tool: str, **arguments: object) -> ToolOutcome:
             return backend.call(tool, json.dumps(arguments), "codex")
 
         assert "My Great Note" in call("memory_search", query="kestrel").output

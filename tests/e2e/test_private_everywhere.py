@@ -28,7 +28,7 @@ from kbtui.agent import recall
 from kbtui.agent.attachments import attachments_of
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import TOOLS, Outcome, Toolbox
+from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
 from kbtui.cli.export import export
 from kbtui.cli.root import cli, run
 from kbtui.errors import ConfigurationError
@@ -396,7 +396,7 @@ def test_no_tool_of_the_agent_tells_a_model_elsewhere(world: World) -> None:
     heard.check(SILENT)
 
 
-def _told(done: Outcome) -> str:
+def _told(done: ToolOutcome) -> str:
     return json.dumps([done.output, done.summary, dict(done.data)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from kbtui.history.sync.remote import Watcher, parse_address
+from kbtui.history.sync.remote import SyncWatcher, parse_address
 from kbtui.history.sync.sync import SyncReport, SyncRules
 from kbtui.workspace.opening import create_workspace
 from tests.faults.world import check_with_git
@@ -26,7 +26,7 @@ class Machine(Notes):
         self.remote = str(remote)
         self.clashes: list[Clash] = []
 
-    def sync(self, watcher: Watcher | None = None, *, replace: bool = False) -> SyncReport:
+    def sync(self, watcher: SyncWatcher | None = None, *, replace: bool = False) -> SyncReport:
         def keep(clashes: Sequence[Clash]) -> None:
             self.clashes += clashes
 

@@ -19,7 +19,7 @@ from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.lineage import diverge
 from kbtui.history.objects.repository import Repository
 from kbtui.history.sync import transport
-from kbtui.history.sync.remote import Watcher, parse_address, shown_address
+from kbtui.history.sync.remote import SyncWatcher, parse_address, shown_address
 from tests.history.sync_room import Machine, fsck
 from tests.history.test_recovery import Crash, crash_at
 
@@ -312,7 +312,7 @@ def test_another_knowledge_base_is_refused(here: Machine, tmp_path: Path) -> Non
     assert stranger.files() == {B: "Something else.\n"}
 
 
-class _Race(Watcher):
+class _Race(SyncWatcher):
     """Does something on another machine in the moment before our push."""
 
     def __init__(self, act: Callable[[], object]) -> None:
@@ -379,12 +379,12 @@ def test_a_git_program_that_writes_meanwhile_is_waited_for(
             lock.unlink(missing_ok=True)
 
     if goes:
-        there.sync(Watcher(tell))
+        there.sync(SyncWatcher(tell))
         here.sync()
         in_step(here, there)
     else:
         with pytest.raises(RemoteError, match="git program is writing") as caught:
-            there.sync(Watcher(tell))
+            there.sync(SyncWatcher(tell))
         assert str(lock) in caught.value.hint
         assert there.history.head() == before
         assert there.text(A) == TEXT
@@ -399,7 +399,7 @@ def test_a_stopped_sync_leaves_everything_and_can_be_repeated(
     here.sync()
     there.write(B, "# B\n")
     stopped: list[bool] = []
-    watcher = Watcher(
+    watcher = SyncWatcher(
         lambda text: stopped.append(True) if text.startswith(moment) else None,
         lambda: bool(stopped),
     )

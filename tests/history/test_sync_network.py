@@ -18,7 +18,7 @@ import pytest
 
 from kbtui.errors import RemoteError, StoppedError
 from kbtui.history.sync import transport
-from kbtui.history.sync.remote import Watcher
+from kbtui.history.sync.remote import SyncWatcher
 from tests.history.sync_room import Machine, fsck, plumb
 from tests.patience import PATIENCE
 
@@ -263,7 +263,7 @@ def test_waiting_for_a_silent_line_can_be_stopped(tmp_path: Path, scheme: str) -
         machine = Machine(tmp_path / "here", address)
         machine.write(A, "one\n")
         with pytest.raises(StoppedError, match="stopped"):
-            machine.sync(Watcher(stopped=lambda: next(asked) > 5))
+            machine.sync(SyncWatcher(stopped=lambda: next(asked) > 5))
     machine.check()
 
 
@@ -277,5 +277,5 @@ def test_a_silent_ssh_is_given_up(
     machine = Machine(tmp_path / "here", "ssh://host/notes.git")
     machine.write(A, "one\n")
     with pytest.raises((RemoteError, StoppedError), match=r"in time|stopped"):
-        machine.sync(Watcher(stopped=lambda: next(asked) > stop_after))
+        machine.sync(SyncWatcher(stopped=lambda: next(asked) > stop_after))
     machine.check()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kbtui.maintenance.doctor import Finding
+    from kbtui.maintenance.doctor import DoctorFinding
 
 
 class _NoModel:
@@ -37,7 +37,7 @@ def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield kb
 
 
-def _of_search(kb: KnowledgeBase) -> list[Finding]:
+def _of_search(kb: KnowledgeBase) -> list[DoctorFinding]:
     return [finding for finding in kb.doctor() if finding.area == "search"]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kbtui.agent.tools.toolbox import Outcome
+    from kbtui.agent.tools.toolbox import ToolOutcome
 
 SECRET = "walrus"
 NAME = "diary"
@@ -54,10 +54,10 @@ def _make_private(kb: KnowledgeBase, ref: str) -> None:
 
 
 @pytest.fixture
-def call(kb: KnowledgeBase) -> Callable[..., Outcome]:
+def call(kb: KnowledgeBase) -> Callable[..., ToolOutcome]:
     backend = Backend(lambda: kb, "mcp-test")
 
-    def run(name: str, **arguments: Any) -> Outcome:
+    def run(name: str, **arguments: Any) -> ToolOutcome:
         return backend.call(name, json.dumps(arguments), "tester")
 
     return run
@@ -108,7 +108,7 @@ EVERY_WAY: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def _told(call: Callable[..., Outcome], name: str, arguments: dict[str, Any]) -> str:
+def _told(call: Callable[..., ToolOutcome], name: str, arguments: dict[str, Any]) -> str:
     """All that a client could see, without what it said itself."""
     told = json.dumps(asdict(call(name, **arguments)))
     for word in sorted(map(str, arguments.values()), key=len, reverse=True):
@@ -116,14 +116,14 @@ def _told(call: Callable[..., Outcome], name: str, arguments: dict[str, Any]) ->
     return told.lower()
 
 
-def test_no_tool_tells_of_a_private_entry(call: Callable[..., Outcome]) -> None:
+def test_no_tool_tells_of_a_private_entry(call: Callable[..., ToolOutcome]) -> None:
     for name, arguments in EVERY_WAY:
         told = _told(call, name, arguments)
         for word in (SECRET, NAME, "xenia", "(private", "clients/"):
             assert word not in told, (name, arguments)
 
 
-def test_what_is_private_is_answered_as_what_is_not_there(call: Callable[..., Outcome]) -> None:
+def test_what_is_private_is_answered_as_what_is_not_there(call: Callable[..., ToolOutcome]) -> None:
     for name, key, hidden, absent in (
         ("read_entry", "entry", "topics/diary", "topics/qwxyz"),
         ("read_file", "path", "knowledge/topics/diary.md", "knowledge/topics/qwxyz.md"),
@@ -136,7 +136,7 @@ def test_what_is_private_is_answered_as_what_is_not_there(call: Callable[..., Ou
         assert told.startswith("Error: There is no")
 
 
-def test_the_same_tools_show_what_is_public(call: Callable[..., Outcome]) -> None:
+def test_the_same_tools_show_what_is_public(call: Callable[..., ToolOutcome]) -> None:
     """Otherwise the tests above would pass for tools that show nothing."""
     listed = sorted(each["path"] for each in call("list_entries").data["entries"])
     assert listed == ["knowledge/topics/seals.md", "knowledge/topics/zoo.md"]
@@ -148,7 +148,7 @@ def test_the_same_tools_show_what_is_public(call: Callable[..., Outcome]) -> Non
 
 
 def test_a_new_entry_may_be_called_as_a_private_one_is(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     before = (kb.workspace.root / "knowledge/topics/diary.md").read_bytes()
     done = call("write_entry", type="topic", title="Diary", body="About diaries.")
@@ -159,7 +159,7 @@ def test_a_new_entry_may_be_called_as_a_private_one_is(
 
 
 def test_a_rename_repairs_links_of_private_entries_without_telling(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     done = call("rename_entry", entry="zoo", new_name="menagerie")
     assert done.ok
@@ -187,7 +187,7 @@ def test_resources_leave_out_what_is_private(kb: KnowledgeBase) -> None:
 
 
 def test_earlier_versions_of_what_is_private_today_are_not_shown(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     kb.library.create("topic", "Plans", body="To buy a yacht.")
     kb.library.rename("plans", "Dreams")
@@ -207,7 +207,7 @@ def test_earlier_versions_of_what_is_private_today_are_not_shown(
 
 
 def test_a_version_that_was_private_stays_so_when_the_entry_is_not_any_more(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     file = kb.workspace.root / "knowledge/topics/diary.md"
     file.write_text(file.read_text().replace("private: true\n", "").replace(SECRET, "reader"))
@@ -224,7 +224,7 @@ def test_a_version_that_was_private_stays_so_when_the_entry_is_not_any_more(
 
 
 def test_frontmatter_that_is_broken_keeps_an_entry_private(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     file = kb.workspace.root / "knowledge/topics/log.md"
     file.write_text("---\nprivate: true\ntags: [a\n---\nDear walrus.\n")
@@ -234,7 +234,7 @@ def test_frontmatter_that_is_broken_keeps_an_entry_private(
 
 
 def test_the_other_version_of_a_private_entry_is_private_too(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     copies = [f"knowledge/topics/{name}.conflict-20261122-120000.md" for name in ("diary", "gone")]
     for path in copies:
@@ -246,7 +246,7 @@ def test_the_other_version_of_a_private_entry_is_private_too(
 
 
 def test_talk_that_drew_on_a_private_entry_is_not_shown(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     session = kb.sessions.create("test")
     session.append("user", "What does my diary say about the sealion?", turn="t1")
@@ -284,7 +284,7 @@ def test_a_page_of_resources_goes_on_where_the_one_before_ended(
 
 
 def test_a_commit_of_very_many_files_is_shown_in_part_and_soon(
-    kb: KnowledgeBase, call: Callable[..., Outcome]
+    kb: KnowledgeBase, call: Callable[..., ToolOutcome]
 ) -> None:
     with kb.history.change(Actor.IMPORT, "imported") as change:
         for number in range(300):
@@ -313,7 +313,7 @@ class Moved:
         self.kb.history.adopt(settle=0)
         self.kb.library.refresh()
 
-    def call(self, name: str, **arguments: Any) -> Outcome:
+    def call(self, name: str, **arguments: Any) -> ToolOutcome:
         return self._backend.call(name, json.dumps(arguments), "tester")
 
     def told(self) -> str:

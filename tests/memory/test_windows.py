@@ -16,7 +16,7 @@ from tests.scripted_server import Reply, Request, ScriptedServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.memory.consolidation.consolidator import Outcome
+    from kbtui.memory.consolidation.consolidator import CondensingOutcome
     from kbtui.sessions.store import Session
 
 _MARK = re.compile(r"\bfact\d+x\b")
@@ -98,7 +98,7 @@ def test_a_conversation_is_condensed_only_when_its_prompt_is_full(
     assert longest >= window / 2 or not most
 
 
-async def _say(kb: KnowledgeBase, session: Session, number: int) -> Outcome | None:
+async def _say(kb: KnowledgeBase, session: Session, number: int) -> CondensingOutcome | None:
     said = f"fact{number}x: " + "what there is to say about it, in plain words. " * 12
     async for _ in kb.agent.turn(session, said):
         pass

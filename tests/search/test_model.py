@@ -22,8 +22,8 @@ from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.embedding.prepared import (
     BUNDLED_SHA256,
+    ClosingError,
     ConfiguredModel,
-    StoppedError,
     locate,
     models_folder,
 )
@@ -384,7 +384,7 @@ def test_closing_does_not_wait_for_a_preparation(
     stop = threading.Event()
     timer = threading.Timer(0.3, stop.set)
     timer.start()
-    with pytest.raises(StoppedError):
+    with pytest.raises(ClosingError):
         ConfiguredModel(RoleSettings()).load(stop)
     timer.join()
 

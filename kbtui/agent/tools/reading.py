@@ -64,7 +64,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class LineMatch:
     """A line that was found."""
 
     path: str
@@ -72,7 +72,7 @@ class Match:
     text: str
 
 
-def search_lines(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[Match]:
+def search_lines(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[LineMatch]:
     """Find at most `limit` lines of (path, text) pairs.
 
     Raises:
@@ -85,21 +85,23 @@ def search_lines(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int)
     return _by_text(pattern, texts, limit)
 
 
-def _by_text(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[Match]:
+def _by_text(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[LineMatch]:
     wanted = pattern.text if pattern.case_sensitive else pattern.text.casefold()
-    found: list[Match] = []
+    found: list[LineMatch] = []
     for path, whole in texts:
         if wanted not in (whole if pattern.case_sensitive else whole.casefold()):
             continue
         for place, line in enumerate(text_lines(whole), 1):
             if wanted in (line if pattern.case_sensitive else line.casefold()):
-                found.append(Match(path, place, line))
+                found.append(LineMatch(path, place, line))
                 if len(found) >= limit:
                     return found
     return found
 
 
-def _by_expression(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int) -> list[Match]:
+def _by_expression(
+    pattern: Pattern, texts: Iterable[tuple[str, str]], limit: int
+) -> list[LineMatch]:
     try:
         re.compile(pattern.text)
     except (re.error, RecursionError, OverflowError) as error:
@@ -129,7 +131,7 @@ def _by_expression(pattern: Pattern, texts: Iterable[tuple[str, str]], limit: in
         ) from None
     except (subprocess.CalledProcessError, OSError) as error:
         raise RefusedError(f"The search failed: {type(error).__name__}.") from None
-    return [Match(*match) for match in json.loads(done.stdout)]
+    return [LineMatch(*match) for match in json.loads(done.stdout)]
 
 
 _LINES = 400
@@ -229,7 +231,7 @@ class Grep:
         return ToolResult(f"{count}:\n{quoted(found_lines)}", count, data)
 
     @staticmethod
-    def _line(context: ToolContext, match: Match) -> str:
+    def _line(context: ToolContext, match: LineMatch) -> str:
         source = context.sources.add(match.path, match.line, match.text)
         return f"[{source.n}] {match.path}:{match.line}: {shorten(match.text, _LINE_WIDTH)}"
 

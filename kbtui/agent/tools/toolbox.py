@@ -76,7 +76,7 @@ TOOLS: tuple[Tool, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutcome:
     """How a tool call ended; `output` is what the model is told.
 
     `drew_on` names what was shown or written that only models on this machine may see, `proposal`
@@ -113,7 +113,7 @@ class Toolbox:
         tool = self._tools.get(name)
         return tool is not None and tool.writes
 
-    def run(self, call: ToolCall, context: ToolContext) -> Outcome:
+    def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         """Run a call, whatever is wrong with it; the answer says what."""
         try:
             tool = self._named(call.name)
@@ -121,8 +121,8 @@ class Toolbox:
             result = tool.run(context, _arguments(call, tool.spec))
             cited = context.sources.added[known:]
         except KbtuiError as error:
-            return Outcome(False, error_text(error), shorten(error.message, 120))
-        return Outcome(
+            return ToolOutcome(False, error_text(error), shorten(error.message, 120))
+        return ToolOutcome(
             ok=True,
             output=result.output,
             summary=result.summary,

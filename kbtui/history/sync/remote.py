@@ -47,7 +47,7 @@ class Address:
         return shown_address(self.text)
 
 
-class Watcher:
+class SyncWatcher:
     """Who watches a sync: is told how far it is, and may stop it."""
 
     def __init__(
@@ -255,7 +255,7 @@ class HangUp:
         return type("NotingPool", (pool,), {"ConnectionCls": noting})
 
     @contextlib.contextmanager
-    def when_stopped(self, watcher: Watcher) -> Iterator[None]:
+    def when_stopped(self, watcher: SyncWatcher) -> Iterator[None]:
         """Cut all connections of the block as soon as somebody wants it to end."""
         done = threading.Event()
 
@@ -293,7 +293,7 @@ class Line(io.RawIOBase):
         kept: What has to live as long as the line.
     """
 
-    def __init__(self, coming: int, going: int, watcher: Watcher, seconds: float) -> None:
+    def __init__(self, coming: int, going: int, watcher: SyncWatcher, seconds: float) -> None:
         super().__init__()
         self._coming = coming
         self._going = going

@@ -24,7 +24,7 @@ from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, TreeEntry, walk_files
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
-from kbtui.history.sync.remote import Address, Watcher
+from kbtui.history.sync.remote import Address, SyncWatcher
 from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
@@ -99,7 +99,7 @@ class Sync:
         self._purged = PurgedCommits(layout.root)
 
     def run(
-        self, address: Address, watcher: Watcher, *, replace_theirs: bool = False
+        self, address: Address, watcher: SyncWatcher, *, replace_theirs: bool = False
     ) -> SyncReport:
         """Bring both histories together.
 
@@ -136,7 +136,12 @@ class Sync:
         )
 
     def _once(
-        self, transport: Transport, watcher: Watcher, report: SyncReport, *, replace_theirs: bool
+        self,
+        transport: Transport,
+        watcher: SyncWatcher,
+        report: SyncReport,
+        *,
+        replace_theirs: bool,
     ) -> SyncReport:
         if self._purged.are_in(self._repository):
             raise RefusedHistoryError(
@@ -173,7 +178,7 @@ class Sync:
     def _send(
         self,
         transport: Transport,
-        watcher: Watcher,
+        watcher: SyncWatcher,
         report: SyncReport,
         theirs: str | None,
         expected: str | None = None,
@@ -194,7 +199,7 @@ class Sync:
         head: str | None,
         theirs: str,
         apart: Divergence,
-        watcher: Watcher,
+        watcher: SyncWatcher,
         report: SyncReport,
     ) -> SyncReport:
         base = apart.base
@@ -276,7 +281,7 @@ class Sync:
         return f" ({kind})" if kind else ""
 
     def _merge(
-        self, base: str | None, head: str, theirs: str, watcher: Watcher, report: SyncReport
+        self, base: str | None, head: str, theirs: str, watcher: SyncWatcher, report: SyncReport
     ) -> SyncReport:
         rules = self._rules
         plan = TreeMerge(self._repository, base, head, theirs, rules.resolver_of).plan()
@@ -322,7 +327,13 @@ class Sync:
             )
 
     def _replace(
-        self, transport: Transport, watcher: Watcher, report: SyncReport, old: str, *, forced: bool
+        self,
+        transport: Transport,
+        watcher: SyncWatcher,
+        report: SyncReport,
+        old: str,
+        *,
+        forced: bool,
     ) -> SyncReport:
         """After a purge here: let our history take the place of the old one."""
         if not forced and old not in self._purged.known():

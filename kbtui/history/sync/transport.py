@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dulwich.client import GitClient
 
     from kbtui.history.objects.pack_folder import PackRecord
-    from kbtui.history.sync.remote import Address, Watcher
+    from kbtui.history.sync.remote import Address, SyncWatcher
 
 MAX_PACK = 4 << 30
 _GRACE = 600.0
@@ -124,7 +124,7 @@ class _Admitted:
 class Transport:
     """The connection to one address."""
 
-    def __init__(self, address: Address, repository: Repository, watcher: Watcher) -> None:
+    def __init__(self, address: Address, repository: Repository, watcher: SyncWatcher) -> None:
         self._address = address
         self._repository = repository
         self._watcher = watcher

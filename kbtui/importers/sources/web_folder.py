@@ -33,7 +33,7 @@ def _recognises(opened: Opened) -> bool:
 def _read(opened: Opened) -> Iterator[Item]:
     kinds = {name: PurePosixPath(name).suffix.lower() for name in opened.names}
     taken = [name for name, kind in kinds.items() if kind in _PAGES or kind in BESIDE]
-    pages = _Pages(opened)
+    pages = _WebPages(opened)
     yield from read_each(opened, taken, pages.read)
     others = Counter(kind or name for name, kind in kinds.items() if name not in set(taken))
     if others:
@@ -45,7 +45,7 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("a folder of web pages", "pages", _recognises, _read)
 
 
-class _Pages:
+class _WebPages:
     def __init__(self, opened: Opened) -> None:
         self._names = frozenset(opened.names)
 

@@ -39,7 +39,7 @@ __all__ = [
     "Library",
     "Link",
     "ResolvedLink",
-    "Written",
+    "WrittenEntry",
 ]
 
 
@@ -64,7 +64,7 @@ class Content(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenEntry:
     """The outcome of a write: where it stands, and the commit; None where a sink took it."""
 
     path: str
@@ -143,7 +143,7 @@ class Library(Reader):
         actor: Actor = Actor.YOU,
         origin: Origin = Origin(),  # noqa: B008  # frozen
         **content: Unpack[Content],
-    ) -> Written:
+    ) -> WrittenEntry:
         """Write a new entry under a name that is free, which is made of its title.
 
         `type` is one of `ENTRY_TYPES`, or the folder of one; `day` is when it is from, today if
@@ -188,7 +188,7 @@ class Library(Reader):
                 )
             with self._history.change(actor, f"new {type_}: {title}", origin) as change:
                 change.write(path, text, expecting=None)
-        return Written(path, change.result)
+        return WrittenEntry(path, change.result)
 
     def daily_note(self, day: date) -> tuple[str, str] | None:
         """The path of the owner's note of a day and how its text begins; None: there are none."""
@@ -254,7 +254,7 @@ class Library(Reader):
             change.write(path, data, expecting=expecting)
         return change.result
 
-    def rename(self, ref: str, new: str, *, sink: Sink | None = None) -> Written:
+    def rename(self, ref: str, new: str, *, sink: Sink | None = None) -> WrittenEntry:
         """Rename an entry to a title, a slug or category/slug, and repair every link to it.
 
         The old name becomes an alias. One change holds everything; a `sink` may take it.
@@ -270,7 +270,7 @@ class Library(Reader):
         reason = f"rename {info.name} to {short_name(name.path)}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
             overlay.stage(change, edits)
-        return Written(name.path, change.result)
+        return WrittenEntry(name.path, change.result)
 
     def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
         """Delete an entry, and clean the links to it; None where a `sink` takes the change.

@@ -12,7 +12,12 @@ from typing import Literal, Protocol
 from kbtui.errors import BudgetError, KbtuiError, WorkspaceBusyError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
-from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Progress, Trigger
+from kbtui.memory.consolidation.consolidator import (
+    CondensingOutcome,
+    Consolidator,
+    Progress,
+    Trigger,
+)
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.dream import Dream
@@ -74,7 +79,7 @@ class WorkerEvent:
     page: int = 0
     pages: int = 0
     model: str = ""
-    outcome: Outcome | None = None
+    outcome: CondensingOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +239,7 @@ Tell = Callable[[WorkerEvent], None]
 class SessionReport:
     """The outcome of a session; with an `error` it must be looked at again later."""
 
-    outcome: Outcome | None = None
+    outcome: CondensingOutcome | None = None
     notice: str = ""
     error: KbtuiError | None = None
 
@@ -284,7 +289,7 @@ class SessionWork:
         *,
         everything: bool = False,
         by_model: bool = False,
-    ) -> Outcome:
+    ) -> CondensingOutcome:
         """Condense a session, or `everything` that is pending of it; nothing is raised.
 
         `by_model` as in `Consolidator.run`.
@@ -300,7 +305,7 @@ class SessionWork:
         tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
-    async def _write_notes(self, session: str, outcome: Outcome, tell: Tell) -> None:
+    async def _write_notes(self, session: str, outcome: CondensingOutcome, tell: Tell) -> None:
         tell(WorkerEvent("started", NOTING, session, f"Writing the notes of {session}"))
         await self._notes.write_session_memory(session, outcome.title)
         tell(WorkerEvent("finished", NOTING, session))

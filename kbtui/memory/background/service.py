@@ -16,7 +16,7 @@ from kbtui.memory.background.budget import BackgroundModels, Budget, MeteredMode
 from kbtui.memory.background.estimate import Unread, estimate
 from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork
 from kbtui.memory.background.worker import BackgroundWorker
-from kbtui.memory.consolidation.consolidator import Consolidator, Outcome, Trigger
+from kbtui.memory.consolidation.consolidator import CondensingOutcome, Consolidator, Trigger
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.consolidation.page_writer import MemoryWriter
@@ -175,14 +175,14 @@ class Memory:
         cost = estimate(self._services.models, "consolidate", tokens, len(sessions))
         return Unread(tuple(sessions), tokens, cost)
 
-    async def consolidate(self, session: str, *, by_model: bool = False) -> Outcome:
+    async def consolidate(self, session: str, *, by_model: bool = False) -> CondensingOutcome:
         """Condense all that is pending of a session; nothing is raised, the outcome says it.
 
         `by_model` as in `Consolidator.run`.
         """
         return await self._work.condense(session, Trigger.ASKED, everything=True, by_model=by_model)
 
-    async def consolidate_if_due(self, session: str, seconds: float) -> Outcome | None:
+    async def consolidate_if_due(self, session: str, seconds: float) -> CondensingOutcome | None:
         """Condense a session if it is due, then those that were left, within so many seconds.
 
         It is for programs that end. Gives what became of the session; None where it wasn't due.
@@ -201,5 +201,5 @@ class Memory:
                         await self._work.run(left, closing=True)
         except TimeoutError:
             log.info("condensing took too long; it is done later")
-            return Outcome("late", session)
+            return CondensingOutcome("late", session)
         return outcome

@@ -32,7 +32,7 @@ from kbtui.memory.background.jobs import (
     WorkerEvent,
     WorkerStatus,
 )
-from kbtui.memory.consolidation.consolidator import LONGEST_TURN, Outcome, Trigger
+from kbtui.memory.consolidation.consolidator import LONGEST_TURN, CondensingOutcome, Trigger
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import MemorySettings
 
@@ -117,7 +117,7 @@ class BackgroundWorker:
 
     def condense(
         self, session: str, *, everything: bool = False, by_model: bool = False
-    ) -> Future[Outcome]:
+    ) -> Future[CondensingOutcome]:
         """Condense a session when what is running is done (``/compact``).
 
         `by_model` as in `Consolidator.run`.

@@ -48,7 +48,7 @@ class Trigger(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CondensingOutcome:
     """The outcome of one run.
 
     Attributes:
@@ -141,7 +141,7 @@ class Consolidator:
         by_model: bool = False,
         trigger: Trigger = Trigger.ASKED,
         on_progress: Callable[[Progress], None] | None = None,
-    ) -> Outcome:
+    ) -> CondensingOutcome:
         """Condense a session: what left its prompts, or `everything`; tells of each page before.
 
         With `by_model` what was archived without a model is pending as well, if there is one.
@@ -149,7 +149,7 @@ class Consolidator:
         A call without a result is waited for unless the session is over, as `trigger` says. Nothing
         here raises what a model or another process did; the outcome says it.
         """
-        run = _Run(session)
+        run = _CondensingRun(session)
         try:
             async with self.lock.hold():
                 model = await asyncio.to_thread(self.model)
@@ -207,7 +207,7 @@ class Consolidator:
 
     # One page --------------------------------------------------------------------------------
 
-    async def _condense(self, run: _Run, page: Page, model: ChatModel) -> None:
+    async def _condense(self, run: _CondensingRun, page: Page, model: ChatModel) -> None:
         """Condense a page; where that fails for good, parts of it; else keep it whole."""
         if not page.shown:
             nothing = Answer("An answer that drew on private entries isn't condensed.")
@@ -240,7 +240,9 @@ class Consolidator:
             await self._condense(run, part, model)
         run.halving = before
 
-    async def _keep_whole(self, run: _Run, page: Page, model: ChatModel, error: ModelError) -> None:
+    async def _keep_whole(
+        self, run: _CondensingRun, page: Page, model: ChatModel, error: ModelError
+    ) -> None:
         if run.raw_in_a_row >= _MOST_RAW_IN_A_ROW:
             raise error  # this model can't do it; what is left waits for another
         saved = await asyncio.to_thread(self.writer.save_raw, page, model.name, error.message)
@@ -248,7 +250,7 @@ class Consolidator:
 
 
 def _smaller(
-    run: _Run, page: Page, model: ChatModel, error: ModelError, window: int
+    run: _CondensingRun, page: Page, model: ChatModel, error: ModelError, window: int
 ) -> tuple[Page, ...]:
     """What is tried in a page's place: its halves; `window` is what the model was taken to hold.
 
@@ -262,7 +264,7 @@ def _smaller(
 
 
 @dataclass(slots=True)
-class _Run:
+class _CondensingRun:
     """The progress of a run; `halving`: it works on the halves of a page that failed."""
 
     session: str
@@ -281,13 +283,13 @@ class _Run:
         self.why_raw = self.why_raw or why_raw
         self.raw_in_a_row = self.raw_in_a_row + 1 if why_raw else 0
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CondensingOutcome:
         """Sum it up."""
         if not self.pages:
             kind: Kind = "postponed" if self.error else "nothing"
-            return Outcome(kind, self.session, notice=self._notice(), error=self.error)
+            return CondensingOutcome(kind, self.session, notice=self._notice(), error=self.error)
         last = self.pages[-1][1]
-        return Outcome(
+        return CondensingOutcome(
             self._kind(),
             self.session,
             cursor=last.cursor,

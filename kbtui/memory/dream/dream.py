@@ -20,7 +20,7 @@ from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, 
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.dream.reading import Batch, Page, Reader, Shares
+from kbtui.memory.dream.reading import ArchiveBatch, DreamReader, Page, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
 from kbtui.memory.dream.tools import CURATE, Editing, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
@@ -64,7 +64,7 @@ class Dream:
         clock: Callable[[], datetime],
     ) -> None:
         cursors = Cursors(services.workspace, services.history)
-        self._reader = Reader(services, cursors)
+        self._reader = DreamReader(services, cursors)
         self._writer = Writer(services, cursors, inbox)
         self._editor = editor
         self._pending = pending
@@ -102,7 +102,7 @@ class Dream:
         Nothing here raises what a model or another process did; the report says it. Cancelling it
         leaves everything as it was.
         """
-        run = _Run(on_progress or (lambda _progress: None))
+        run = _DreamRun(on_progress or (lambda _progress: None))
         try:
             async with self._lock.hold():
                 report = await self._run_fitted(run, model, dry_run=dry_run)
@@ -116,7 +116,7 @@ class Dream:
         return run.report(report)
 
     async def _run_fitted(
-        self, run: _Run, model: ChatModel | None, *, dry_run: bool
+        self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool
     ) -> DreamReport:
         """Run; where the model turns out to hold less than was thought, once more with less."""
         try:
@@ -128,7 +128,7 @@ class Dream:
             run.done.clear()
             return await self._run(run, run.model, dry_run=dry_run)
 
-    async def _run(self, run: _Run, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
+    async def _run(self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
         if not await asyncio.to_thread(self._reader.waiting):
             return DreamReport("nothing")
         if model is None:
@@ -155,7 +155,7 @@ class Dream:
 
     async def _work_in(
         self,
-        run: _Run,
+        run: _DreamRun,
         model: ChatModel,
         page: Page,
         copy: WorkingCopy,
@@ -176,7 +176,7 @@ class Dream:
         run.done += editing.done
 
     async def _edit(
-        self, run: _Run, model: ChatModel, material: str, editing: Editing, deadline: float
+        self, run: _DreamRun, model: ChatModel, material: str, editing: Editing, deadline: float
     ) -> None:
         """Have a model edit what a page calls for.
 
@@ -214,14 +214,20 @@ class Dream:
         edits = (each.edit(texts.get(each.path, "")) for each in found)
         editing.make_all([each for each in edits if each is not None])
 
-    def _finish(self, run: _Run, batch: Batch, copy: WorkingCopy, dry_run: bool) -> DreamReport:  # noqa: FBT001 - passed on to a thread
+    def _finish(
+        self,
+        run: _DreamRun,
+        batch: ArchiveBatch,
+        copy: WorkingCopy,
+        dry_run: bool,  # noqa: FBT001 - passed on to a thread
+    ) -> DreamReport:
         if run.ended:
             copy = copy.again(careful=True)
         if dry_run:
             return self._writer.preview(batch, copy)
         return self._writer.write(batch, copy, run.model_name, run.done)
 
-    def _working_copy(self, batch: Batch, *, by_rules: bool) -> WorkingCopy:
+    def _working_copy(self, batch: ArchiveBatch, *, by_rules: bool) -> WorkingCopy:
         """The files to edit; what a model writes into them must have been said."""
         said: list[tuple[datetime, str]] = []
         ground = Ground.of([(self._day(batch), "")])
@@ -249,7 +255,7 @@ class Dream:
             return []
         return [each for each in messages if first <= each.id <= last]
 
-    def _day(self, batch: Batch) -> date:
+    def _day(self, batch: ArchiveBatch) -> date:
         return batch.day or local(self._clock()).date()
 
 
@@ -283,7 +289,7 @@ async def _whole(work: Callable[..., T], *arguments: object) -> T:
 
 
 @dataclass(slots=True)
-class _Run:
+class _DreamRun:
     """A run, as far as it has come."""
 
     told: Callable[[DreamProgress], None]

@@ -57,7 +57,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ArchiveBatch:
     """The archive entries of one run, oldest first, and how many wait behind them."""
 
     entries: tuple[ArchiveEntry, ...]
@@ -89,7 +89,7 @@ class Shares:
         self.catalogue = min(index_tokens, max(_SHORTEST, free // 10))
 
 
-class Reader:
+class DreamReader:
     """Gathers what a model is shown; of private entries nothing."""
 
     def __init__(self, services: Services, cursors: Cursors) -> None:
@@ -116,7 +116,7 @@ class Reader:
             if entry.session not in imported and (entry.session or entry.content)
         ]
 
-    def batch(self, most: int, shares: Shares, model: ChatModel) -> Batch:
+    def batch(self, most: int, shares: Shares, model: ChatModel) -> ArchiveBatch:
         """The next archive entries, at most `most` and no more than fit one page.
 
         One that is longer than a page is a batch of its own, in parts.
@@ -140,7 +140,7 @@ class Reader:
                 for number, part in enumerate(parts, 1)
             ]
         pages = pages if chosen else []
-        return Batch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
+        return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
     def material(self, page: Page, files: Overlay, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""

@@ -15,7 +15,7 @@ from kbtui.history.change import Actor, Change, Origin, Sink
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
 from kbtui.history.objects.commit import Commit, is_derived
-from kbtui.memory.dream.reading import Batch
+from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
 from kbtui.memory.edits.working_copy import Wish, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
@@ -36,7 +36,7 @@ class Writer:
         self._inbox = inbox
 
     def write(
-        self, batch: Batch, copy: WorkingCopy, model: str, done: Sequence[str]
+        self, batch: ArchiveBatch, copy: WorkingCopy, model: str, done: Sequence[str]
     ) -> DreamReport:
         """Make everything one commit, with the cursor in it, that says what was `done`.
 
@@ -77,7 +77,7 @@ class Writer:
             suggestions,
         )
 
-    def _note_left_out(self, change: Change, batch: Batch, lines: Iterable[str]) -> None:
+    def _note_left_out(self, change: Change, batch: ArchiveBatch, lines: Iterable[str]) -> None:
         """Account in the archive for lines that nobody had said."""
         origin = change.origin
         when = batch.entries[-1].timestamp
@@ -86,7 +86,7 @@ class Writer:
         )
         change.origin = origin
 
-    def preview(self, batch: Batch, copy: WorkingCopy) -> DreamReport:
+    def preview(self, batch: ArchiveBatch, copy: WorkingCopy) -> DreamReport:
         """Show what `write` would do."""
         suggestions = [_suggestion(wish) for wish in self._wishes(copy)]
         return DreamReport(
@@ -128,7 +128,7 @@ def _differences(
     )
 
 
-def _reason(batch: Batch, copy: WorkingCopy, done: Sequence[str]) -> str:
+def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:
     cursors = sorted(entry.cursor for entry in batch.entries)
     entries = f"entry {cursors[0]}"
     if len(cursors) > 1:

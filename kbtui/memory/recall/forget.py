@@ -33,7 +33,7 @@ from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.memory.services import Services
-from kbtui.search.results import Hit, Place
+from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask
 from kbtui.sessions.store import SessionStore
 from kbtui.text import counted
@@ -50,7 +50,7 @@ Words = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ForgottenLine:
     """A line of a file that says what is to be forgotten; line 0 is an entry's summary."""
 
     path: str
@@ -74,7 +74,7 @@ class ForgetPlan:
 
     text: str
     facts: tuple[Words, ...]
-    matches: tuple[Match, ...]
+    matches: tuple[ForgottenLine, ...]
     entries: tuple[str, ...]
     masks: tuple[tuple[str, tuple[Mask, ...]], ...] = ()
     places: tuple[tuple[str, str], ...] = ()
@@ -145,11 +145,11 @@ class Forgetting:
         # One word of a line that says it is said of other things as well.
         more = [fact for fact in map(words_of, first) if len(fact) >= _LEAST_WORDS]
         facts = tuple(dict.fromkeys([wanted, *more]))
-        matches: list[Match] = []
+        matches: list[ForgottenLine] = []
         empty: list[str] = []
         for path, data in self._files():
             found = mentions(data, facts)
-            matches += [Match(path, each.line, each.text) for each in found]
+            matches += [ForgottenLine(path, each.line, each.text) for each in found]
             if found and path.startswith("knowledge/") and not _says_anything(data, found):
                 empty.append(path)
         return ForgetPlan(
@@ -201,7 +201,7 @@ class Forgetting:
         """Say where it is found though it was forgotten: in what isn't changed for that."""
         wanted = plan.facts[0]
         found = self._rooms.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
-        places: dict[str, Hit | Place] = {hit.path: hit for hit in found.hits}
+        places: dict[str, Hit | OtherPlace] = {hit.path: hit for hit in found.hits}
         places |= {each.path: each for hit in found.hits for each in hit.also}
         says_it = [path for path, place in places.items() if self._says(place, wanted)]
         if says_it:
@@ -216,7 +216,7 @@ class Forgetting:
         if found.notice:
             yield f"Not everything could be looked through: {found.notice}"
 
-    def _says(self, place: Hit | Place, fact: Words) -> bool:
+    def _says(self, place: Hit | OtherPlace, fact: Words) -> bool:
         """True if a file that was found says a fact wherever it is looked for."""
         name = place.path.rpartition("/")[2]
         told = [place.title, place.heading if isinstance(place, Hit) else "", name]

@@ -80,7 +80,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class AuthorShare:
     """The share of an actor, or of an `author`, in a file, from when to when."""
 
     actor: Actor
@@ -128,7 +128,7 @@ class Provenance:
         archives = tuple(self._archived(of, why.text)) if of.session else ()
         return self._with_messages(replace(why, archives=archives), of)
 
-    def authors(self, path: str, at: str | None = None) -> tuple[Share, ...]:
+    def authors(self, path: str, at: str | None = None) -> tuple[AuthorShare, ...]:
         """Who wrote how much of a file, whoever wrote most first; raises as `why`."""
         _, origins = self._blamed(path, at)
         counts = Counter((origin.actor, origin.origin.author) for origin in origins)
@@ -325,9 +325,9 @@ def account_of(commit: Commit) -> str:
     return f"{author} wrote it." if author else commit.actor.account
 
 
-def _share(actor: Actor, author: str | None, origins: Sequence[LineOrigin]) -> Share:
+def _share(actor: Actor, author: str | None, origins: Sequence[LineOrigin]) -> AuthorShare:
     theirs = [each for each in origins if (each.actor, each.origin.author) == (actor, author)]
     times = [origin.time for origin in theirs if origin.time is not None]
     commits = {origin.commit for origin in theirs if origin.commit is not None}
     first, last = min(times, default=None), max(times, default=None)
-    return Share(actor, len(theirs), len(commits), first, last, author)
+    return AuthorShare(actor, len(theirs), len(commits), first, last, author)

@@ -21,7 +21,7 @@ from kbtui.workspace.layout import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RememberedFact:
     """The fact as it stands in MEMORY.md, and where; without a `commit` it was known already."""
 
     fact: str
@@ -39,7 +39,7 @@ class Remembering:
     tombstones: Tombstones
     clock: Callable[[], datetime] = lambda: datetime.now().astimezone()
 
-    def remember(self, text: str, origin: Origin = Origin()) -> Remembered:  # noqa: B008  # frozen
+    def remember(self, text: str, origin: Origin = Origin()) -> RememberedFact:  # noqa: B008  # frozen
         """Keep a fact under the heading where it belongs.
 
         Raises:
@@ -61,7 +61,7 @@ class Remembering:
         reason = "You asked to remember it."
         memory, commit = committed(self.history, self.workspace, Actor.YOU, reason, origin, work)
         line = _line_of(memory, fact)
-        return Remembered(fact, line, commit.id if commit else None, _warning(fact))
+        return RememberedFact(fact, line, commit.id if commit else None, _warning(fact))
 
     def _read(self) -> str | None:
         try:

@@ -21,7 +21,7 @@ _FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class RememberedLine:
     """A line that says something, as it is written, and its origin; a heading has none."""
 
     line: int
@@ -46,7 +46,7 @@ def _parts(raw: str) -> tuple[str, str]:
     return (found[1], found[2]) if found is not None else ("", raw)
 
 
-def remembered(history: History, library: Library) -> tuple[Fact, ...]:
+def remembered(history: History, library: Library) -> tuple[RememberedLine, ...]:
     """The lines and headings of MEMORY.md; none where there is no such file."""
     try:
         text = text_of(library.read(MEMORY))
@@ -55,13 +55,13 @@ def remembered(history: History, library: Library) -> tuple[Fact, ...]:
         return ()
     lines = [line.rstrip("\r\n") for line in split_lines(text)]
     return tuple(
-        Fact(number, raw, None if heading_of(raw) is not None else origins[number - 1])
+        RememberedLine(number, raw, None if heading_of(raw) is not None else origins[number - 1])
         for number, raw in enumerate(lines, 1)
         if raw.strip()
     )
 
 
-def change_fact(library: Library, fact: Fact, text: str) -> None:
+def change_fact(library: Library, fact: RememberedLine, text: str) -> None:
     """Let a line say something else; its bullet and its end stay.
 
     Raises:

@@ -246,7 +246,7 @@ _MINUTE = 60
 _ROOM = 3  # times its size: a graph is written twice, and there is to be some left
 
 
-class StoppedError(Exception):
+class ClosingError(Exception):
     """The program is closing; nobody waits for the model any more."""
 
 
@@ -408,7 +408,7 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
             except subprocess.TimeoutExpired:
                 if stop.is_set():
                     child.kill()
-                    raise StoppedError from None
+                    raise ClosingError from None
     try:
         answer = json.loads(output.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1])
     except ValueError:

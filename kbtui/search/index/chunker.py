@@ -57,7 +57,7 @@ _ASKS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SpokenMessage:
     """Something said; `range` are the message ids it covers, `line` is where it is stored.
 
     `role` is ``user`` or ``assistant``; empty for a record of the archive.
@@ -99,12 +99,12 @@ def session_name(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
+def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
     """The title that a session was given, and what was said in it and not taken back since."""
     session = session_name(path)
     title = ""
     last = 0
-    messages: list[Message] = []
+    messages: list[SpokenMessage] = []
     records = _records(text)
     if '"remember"' in text:  # something that was forgotten is read again
         lines = list(records)
@@ -128,7 +128,7 @@ def session_messages(path: str, text: str) -> tuple[str, list[Message]]:
     return " ".join(title.replace(FORGOTTEN_MARK, " ").split()), messages
 
 
-def _masked(messages: list[Message], record: dict[str, Any]) -> Iterator[Message]:
+def _masked(messages: list[SpokenMessage], record: dict[str, Any]) -> Iterator[SpokenMessage]:
     """The messages without what the user wants forgotten of one; of which nothing is left, none."""
     for message in messages:
         if message.range is None or message.range[0] != record.get("message"):
@@ -139,16 +139,16 @@ def _masked(messages: list[Message], record: dict[str, Any]) -> Iterator[Message
             yield replace(message, text=text)
 
 
-def shown_title(path: str, title: str, messages: list[Message]) -> str:
+def shown_title(path: str, title: str, messages: list[SpokenMessage]) -> str:
     """The title of a session, else how it began, else its id."""
     begun = messages[0].text if messages else ""
     return title or shorten(begun, _TITLE_WIDTH) or session_name(path)
 
 
-def archive_messages(text: str) -> list[Message]:
+def archive_messages(text: str) -> list[SpokenMessage]:
     """The records of the archive, ``memory/history.jsonl``; what was only asked answers nothing."""
     return [
-        Message(
+        SpokenMessage(
             line,
             "",
             _text(record.get("timestamp")) or "",
@@ -162,13 +162,13 @@ def archive_messages(text: str) -> list[Message]:
     ]
 
 
-def _said(line: int, record: dict[str, Any], session: str, number: int) -> Iterator[Message]:
+def _said(line: int, record: dict[str, Any], session: str, number: int) -> Iterator[SpokenMessage]:
     text = _content(record.get("content"))
     if record["role"] in _SPOKEN and text.strip():
         speaker = _text(record.get("name")) or _text(record.get("speaker")) or record["role"]
         keys = ("time", "timestamp", "ts")
         time = next((said for key in keys if (said := _text(record.get(key)))), "")
-        yield Message(line, speaker, time, text, session, (number, number), record["role"])
+        yield SpokenMessage(line, speaker, time, text, session, (number, number), record["role"])
 
 
 def _content(content: Any) -> str:
@@ -483,7 +483,9 @@ def _passage(found: Outline, at: int, end: int, base: int, title: str, section: 
     return Passage(at - base, end - base, f"{context}\n" if context else "")
 
 
-def _conversation(path: str, title: str, messages: list[Message], limits: ChunkLimits) -> Document:
+def _conversation(
+    path: str, title: str, messages: list[SpokenMessage], limits: ChunkLimits
+) -> Document:
     """One chunk a message, long ones cut.
 
     A passage begins with the end of the message before, and the neighbours' words count a little:

@@ -218,7 +218,7 @@ class Comparison:
     def __init__(
         self,
         query: NDArray[np.float32],
-        view: View,
+        view: DocumentRows,
         matrix: Matrix,
         *,
         is_calibrated: bool,
@@ -259,7 +259,7 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return found
 
 
-class View:
+class DocumentRows:
     """Which rows of the matrix belong to which document of a corpus."""
 
     def __init__(

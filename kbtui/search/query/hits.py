@@ -18,7 +18,7 @@ from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
 from kbtui.search.query.withheld import Withheld
-from kbtui.search.results import Explain, Hit, Place
+from kbtui.search.results import Explain, Hit, OtherPlace
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     if len(group) == 1:
         return hit
     also = [
-        Place(
+        OtherPlace(
             said.row.path,
             clean_line(said.row.title),
             said.statement[1],

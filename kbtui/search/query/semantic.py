@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kbtui.errors import KbtuiError, StorageError
-from kbtui.search.embedding.prepared import StoppedError, explain
+from kbtui.search.embedding.prepared import ClosingError, explain
 from kbtui.search.embedding.vectors import VectorStore
 from kbtui.search.index.store import KEY_BYTES
-from kbtui.search.query.fusion import ROUGH, Comparison, VectorKind, View
+from kbtui.search.query.fusion import ROUGH, Comparison, DocumentRows, VectorKind
 from kbtui.search.results import IndexStatus, Preparation, State
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL
 
@@ -74,19 +74,21 @@ class _Reader:
     folder: Path
     kind: VectorKind
     vectors: VectorStore = field(init=False)
-    _views: dict[str, View] = field(default_factory=dict)
+    _views: dict[str, DocumentRows] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.vectors = VectorStore(self.folder, self.embedder.dimension)
 
-    def view(self, corpus: Corpus, keys: Callable[[], Keys], of: str, *, busy: bool) -> View:
+    def view(
+        self, corpus: Corpus, keys: Callable[[], Keys], of: str, *, busy: bool
+    ) -> DocumentRows:
         """Which vectors belong to which document of a corpus; kept for each that it is `of`."""
         found = self._views.get(of)
         if found is None or not found.fits(corpus, len(self.vectors), busy=busy):
-            found = self._views[of] = View(corpus, self.vectors, keys())
+            found = self._views[of] = DocumentRows(corpus, self.vectors, keys())
         return found
 
-    def compare(self, text: str, view: View) -> Comparison:
+    def compare(self, text: str, view: DocumentRows) -> Comparison:
         """Compare a query with the documents of a view.
 
         Raises:
@@ -158,7 +160,7 @@ class Semantic:
             try:
                 embedder = self._model.load(stop)
                 self._queue = [self._open(embedder)]
-            except StoppedError:
+            except ClosingError:
                 self.state = "waiting"
                 return False
             except KbtuiError as error:
@@ -270,10 +272,10 @@ class Semantic:
             self._wanted = frozenset(corpus.chunks[nearest[:_ASKED_FOR]].tolist())
         return found
 
-    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_Reader, View]:
+    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_Reader, DocumentRows]:
         """The first in the queue that has read enough of a corpus, or who has read most of it."""
         with self._lock:
-            read: list[tuple[_Reader, View]] = []
+            read: list[tuple[_Reader, DocumentRows]] = []
             for reader in self._in_turn():
                 view = reader.view(
                     corpus, lambda: self._keys.read(store), "now", busy=self.left(store) != 0
@@ -323,7 +325,7 @@ class Semantic:
             return None, ""
         return self._compare(best, text, view), self.message
 
-    def _compare(self, reader: _Reader, text: str, view: View) -> Comparison | None:
+    def _compare(self, reader: _Reader, text: str, view: DocumentRows) -> Comparison | None:
         try:
             found = reader.compare(text, view)
         except KbtuiError as error:

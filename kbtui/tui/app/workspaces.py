@@ -12,7 +12,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.known import Known, known_workspaces
+from kbtui.workspace.known import KnownWorkspace, known_workspaces
 from kbtui.workspace.opening import find_workspace, is_anothers, is_to_be, open_workspace
 
 
@@ -34,7 +34,7 @@ async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:
     return await asyncio.to_thread(_meant, typed, others) if typed else None
 
 
-def _meant(typed: str, others: Sequence[Known]) -> Path:
+def _meant(typed: str, others: Sequence[KnownWorkspace]) -> Path:
     """The folder of that name, else the one known workspace whose path has it in it."""
     named = Path(typed).expanduser().absolute()
     near = [each.path for each in others if typed.casefold() in str(each.path).casefold()]
@@ -66,6 +66,6 @@ def passed_over(opened: Path) -> str:
     )
 
 
-def _choice(known: Known) -> Choice:
+def _choice(known: KnownWorkspace) -> Choice:
     when = f"{known.used.astimezone():%Y-%m-%d %H:%M}"
     return Choice(clean_line(str(known.path)), when, str(known.path))

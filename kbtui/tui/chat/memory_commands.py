@@ -19,7 +19,7 @@ from kbtui.tui.messages import OpenEntry, OpenHistory
 if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.consolidation.consolidator import Outcome
+    from kbtui.memory.consolidation.consolidator import CondensingOutcome
     from kbtui.memory.dream.report import DreamReport
     from kbtui.tui.chat.host import ChatHost, CommandFunction
 
@@ -105,7 +105,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         host.say("Everything said here is in the archive already.")
 
 
-async def _came_of(kb: KnowledgeBase, outcome: Outcome) -> str:
+async def _came_of(kb: KnowledgeBase, outcome: CondensingOutcome) -> str:
     """A note of what condensing has written, for the person."""
     said = [outcome.notice] if outcome.notice else []
     if outcome.commit is not None:

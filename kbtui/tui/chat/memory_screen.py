@@ -16,7 +16,7 @@ from textual.widgets import Static
 from kbtui.errors import ModelError, StoppedError
 from kbtui.history.change import Actor
 from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.recall.remembered import Fact, change_fact, remembered
+from kbtui.memory.recall.remembered import RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
@@ -72,7 +72,7 @@ class Held(NamedTuple):
 
     price: str
     shares: tuple[Share, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[RememberedLine, ...]
     kept: tuple[Commit, ...]
     names: Names
     dreams: str
@@ -150,7 +150,7 @@ def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str
     return Content("\n").join([bar, legend, said_total])
 
 
-def _source(fact: Fact) -> str:
+def _source(fact: RememberedLine) -> str:
     """Who wrote a line, and on which day."""
     origin = fact.origin
     if origin is None:
@@ -164,10 +164,10 @@ class FactList(RowList):
 
     def __init__(self, *, classes: str) -> None:
         super().__init__(classes=classes)
-        self.facts: Sequence[Fact] = ()
+        self.facts: Sequence[RememberedLine] = ()
 
     @property
-    def fact(self) -> Fact | None:
+    def fact(self) -> RememberedLine | None:
         """The line under the cursor; None on a heading."""
         fact = self.facts[self.cursor] if self.cursor < len(self.facts) else None
         return fact if fact is not None and not fact.is_heading else None
@@ -293,7 +293,7 @@ class MemoryScreen(Screen[None]):
         if self.rows.fact is not None:
             run_latest(self, "change", with_errors_told, self, self._edit, self.rows.fact)
 
-    async def _edit(self, fact: Fact) -> None:
+    async def _edit(self, fact: RememberedLine) -> None:
         from kbtui.tui.widgets.dialogs import TextDialog
 
         text = await self.app.push_screen_wait(TextDialog("Edit the line", fact.text))
@@ -306,7 +306,7 @@ class MemoryScreen(Screen[None]):
         if self.rows.fact is not None:
             run_latest(self, "change", with_errors_told, self, self._forget, self.rows.fact)
 
-    async def _forget(self, fact: Fact) -> None:
+    async def _forget(self, fact: RememberedLine) -> None:
         from kbtui.tui.chat.forgetting import forget_asked
 
         try:

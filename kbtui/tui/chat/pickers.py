@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.app import App, ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.models.roles import Destination, Found
+    from kbtui.models.roles import Destination, FoundModel
     from kbtui.sessions.store import SessionInfo
 
 _YES = "y"
@@ -132,7 +132,7 @@ class ModelScreen(Dialog["Destination"]):
 class _Offer:
     """What a row of the picker stands for: a model that was found, or one that `asks` for more."""
 
-    found: Found | None = None
+    found: FoundModel | None = None
     name: str = ""
     asks: bool = True
 

@@ -152,7 +152,7 @@ async def test_the_half_of_a_sentence_becomes_the_whole_of_it(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
     room = open_room(tmp_path / "small", **scripted(server, **SMALL))
-    fact = _fact("Yusuf drinks coffee", "person", "Yusuf")
+    fact = _fact("Yusuf sometimes drinks a coffee", "person", "Yusuf")
     said = "Yusuf never drinks coffee after 4 pm, he starts at 3. Lovely!"
     await _condense(room, server, said, facts=[fact, _fact("Yusuf starts at 3", "person", "Yusuf")])
     text = room.read("knowledge/people/yusuf.md")
@@ -205,6 +205,19 @@ async def test_what_was_corrected_in_the_same_conversation_is_no_note(
     await _condense(room, server, said, facts=[fact], corrections=[wish], notes=notes)
     lines = [line for line in room.read(DAY).splitlines() if line.startswith("- ")]
     assert lines == ["- The van is booked for April 13"]
+
+
+async def test_what_only_waits_for_the_user_is_a_note_of_the_day(
+    room: Room, server: ScriptedServer
+) -> None:
+    talk = room.talk([(0, "user", "The web shop goes live in March")])
+    shop = {"knowledge/projects/shop.md": "# Web shop\n\nThe web shop goes live in March\n"}
+    room.pipeline.inbox.add_to_turn("new", shop, Origin(talk.id, (1, 1), "t1"))
+    fact = _fact("The web shop goes live in March", "project", "web shop", importance=3)
+    server.enqueue(Reply(tool_calls=[call_slice(facts=[fact])]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    assert room.library.infos() == []
+    assert "- The web shop goes live in March" in room.read(DAY)
 
 
 async def test_names_alone_are_no_notes_where_a_line_says_more(

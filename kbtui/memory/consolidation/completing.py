@@ -20,11 +20,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LONGEST = 200
 _FEWEST = 3  # telling words of what may be a statement
 _HALF = 0.5
-_MOST = 0.6  # of a line's telling words
+_LIKE = 0.4  # of a line's telling words; it may be said in another language
 
 
 def in_whole_sentences(answer: Answer, page: Page) -> Answer:
-    """An answer whose lines are the user's own sentences, where they say most of a line."""
+    """An answer whose lines are the user's own sentences, as far as any is like a line."""
     said = [
         (clean_line(sentence), number, set(telling_terms(sentence)))
         for number, sentence in _sentences(page)
@@ -32,10 +32,10 @@ def in_whole_sentences(answer: Answer, page: Page) -> Answer:
     ]
 
     def whole(line: str) -> tuple[str, int | None]:
-        """The sentence that says most of a line, and the number of its message; else the line."""
+        """The sentence that is most like a line, and the number of its message; else the line."""
         terms = set(telling_terms(line))
         most = max((len(terms & each) for _, _, each in said), default=0)
-        if not terms or most < _MOST * len(terms):
+        if not terms or most < _LIKE * len(terms):
             return line, None
         near = (each for each in said if len(terms & each[2]) == most)
         return min(near, key=lambda each: len(each[2]))[:2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kbtui.history.change import Actor, Commit, Origin
@@ -41,6 +41,15 @@ class LiveEdits:
     files: tuple[Written, ...] = ()
     removed: Mapping[str, datetime] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> tuple[Written, ...]:
+        """The files without what is only proposed."""
+        waiting = set(self.waiting)
+        return tuple(
+            replace(each, statements=tuple(s for s in each.statements if s not in waiting))
+            for each in self.files
+        )
 
     def is_removed(self, fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
         """True if a fact was taken out, and the user hasn't said it again since."""

@@ -123,7 +123,7 @@ class MemoryWriter:
 
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
-            return copy, FactKeeper(copy, page.day, live.files, lasts).keep_all(facts)
+            return copy, FactKeeper(copy, page.day, live.written, lasts).keep_all(facts)
 
         # A correction that waits already isn't made; of all else that waits the day has a note.
         facts = [

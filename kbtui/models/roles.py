@@ -40,6 +40,7 @@ class ModelStatus:
     """The chat model, as the status line names it.
 
     `reason` tells how it came to be this one, ready to be shown; "" where the user chose it.
+    `place` is where messages go, as people call it; "" where there is no model.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ModelStatus:
     offline: bool
     reason: str = ""
     chosen: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +126,23 @@ class ModelRegistry:
         if wanted.model is not None:
             offline = wanted.model == OFFLINE
             local = offline or self._local(wanted)
-            return ModelStatus(wanted.model, local, offline, chosen=True)
+            place = "" if offline else Endpoint(wanted.model, self._base(wanted)).place
+            return ModelStatus(wanted.model, local, offline, chosen=True, place=place)
         if look:
             self._look()
         default = self._default()
         if default is None:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
-        local = self._local(self._as_found(wanted))
+        found = self._as_found(wanted)
+        place = Endpoint(default.name, self._base(found)).place
         number = sum(each.usable for each in self._candidates())
         first = f", the first of {number} that can be used" if number > 1 else ""
         return ModelStatus(
-            default.name, local, offline=False, reason=f"Found {default.about}{first}."
+            default.name,
+            self._local(found),
+            offline=False,
+            reason=f"Found {default.about}{first}.",
+            place=place,
         )
 
     def ollama(self) -> Server | None:

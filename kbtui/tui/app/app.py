@@ -144,6 +144,7 @@ class KbtuiApp(KeysInOrder):
     ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - as in App
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
 
     def __init__(
@@ -258,7 +259,7 @@ class KbtuiApp(KeysInOrder):
             )
 
     def folder(self) -> Path:
-        """Where the notes are, or are looked for."""
+        """Where the notes are, or are looked for; the empty path until that is known."""
         return self.kb.workspace.root if self.kb is not None else self._workspace or Path()
 
     def notice(self, notice: str) -> None:

@@ -28,6 +28,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,10 +55,11 @@ class MainScreen(Screen[None]):
         self._wanted: Callable[[], object] | None = None
 
     def compose(self) -> ComposeResult:
-        """The two panes, hints."""
+        """The two panes between title and hints."""
         with Divided(id="panes"):
             yield ChatPane(id="chat")
             yield NotesPane(id="notes")
+        yield TitleRow()
         yield StatusLine(id="status")
 
     @property
@@ -77,6 +79,7 @@ class MainScreen(Screen[None]):
         """Hand the knowledge base to the chat; the notes have had it since there was one."""
         self.chat.knowledge_ready(event.kb)
         self.query_one(StatusLine).knowledge_ready(event.kb)
+        self.query_one(TitleRow).refresh()
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             wanted()
@@ -124,24 +127,24 @@ class MainScreen(Screen[None]):
     def _label_chat(self) -> None:
         session = self.chat.conversation.session
         title = clean_line(session.title) if session is not None else ""
-        parts = [*self._model_said(), *self._spent_said()]
-        remark = Content.styled(" · ".join(parts), "$text-muted not bold")
-        self.chat.label_with(title or "Chat", remark)
+        self.chat.label_with(title or "New conversation")
+        self.query_one(TitleRow).remark = Content(" · ").join([*self._answers()])
 
-    def _model_said(self) -> Iterator[str]:
-        """The model that answers, and how much of its window the conversation takes."""
-        status = self.chat.model
+    def _answers(self) -> Iterator[Content]:
+        """The model that answers and where, how much of its window is taken, what today cost."""
+        status, spent = self.chat.model, self.chat.conversation.spent
         if status is None:
             return
-        yield clean_line(status.name) + (" local" if status.is_local and not status.offline else "")
-        used, window = self.chat.conversation.spent.last_prompt, self.chat.context_window
-        if used and window and not status.offline:
-            yield f"{used / window:.0%}"
-
-    def _spent_said(self) -> Iterator[str]:
-        spent = max(self.chat.spent_today, self.chat.conversation.spent.cost_usd)
-        if spent and self.chat.model is not None and not self.chat.model.offline:
-            yield "<$0.01 today" if spent < _CENT else f"${spent:.2f} today"
+        if status.offline:
+            yield Content("no model" if status.chosen else "no model yet")
+            return
+        where = ("on this machine", "$text-success") if status.is_local else f"at {status.place}"
+        yield Content.assemble(clean_line(status.name).rpartition("/")[2], " ", where)
+        if spent.last_prompt and self.chat.context_window:
+            yield Content(f"{spent.last_prompt / self.chat.context_window:.0%}")
+        cost = max(self.chat.spent_today, spent.cost_usd)
+        if cost:
+            yield Content("<$0.01 today" if cost < _CENT else f"${cost:.2f} today")
 
     # Panes
 

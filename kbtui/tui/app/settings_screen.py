@@ -30,6 +30,7 @@ from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -236,6 +237,7 @@ class SettingsScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """What is wrong, groups, fields, what the field means, keys."""
+        yield TitleRow("Settings")
         yield Static(id="settings-wrong", markup=False)
         with Divided(id="settings-body"):
             with Pane(id="settings-groups") as groups:

@@ -26,6 +26,7 @@ from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -95,6 +96,7 @@ class HistoryScreen(ListAndDiff):
 
     def compose(self) -> ComposeResult:
         """List, details."""
+        yield TitleRow("History")
         whose = self._whose if self.path is None else self._names()[self.path].title
         self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
         yield Divided(self.rows, self.detail, classes="split-body")

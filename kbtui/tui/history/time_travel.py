@@ -38,6 +38,7 @@ from kbtui.tui.notes.knowledge_tree import Mark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -233,6 +234,7 @@ class TimeTravelScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Where in time we are, and the notes."""
+        yield TitleRow("Back in time")
         yield Static(self._banner(), id="past-banner")
         yield TimeSlider(self._commit, id="past-slider")
         yield PastPane(id="past")

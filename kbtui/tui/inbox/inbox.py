@@ -39,6 +39,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -120,6 +121,7 @@ class InboxScreen(ListAndDiff):
 
     def compose(self) -> ComposeResult:
         """List, details, keys."""
+        yield TitleRow("Inbox")
         yield Static(Content("Looking …"), id="inbox-empty", classes="framed")
         with Divided(classes="split-body"):
             yield self.rows

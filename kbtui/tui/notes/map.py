@@ -29,6 +29,7 @@ from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import sign, signed
 from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.title_row import TitleRow
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -229,6 +230,7 @@ class MapScreen(Screen[OpenEntry]):
 
     def compose(self) -> ComposeResult:
         """The map, and the note under the cursor."""
+        yield TitleRow("Map")
         with Divided(id="map-split"):
             with Pane(id="map-pane"):
                 yield MapView(id="map")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -181,14 +180,7 @@ class TreePanel(Pane):
 
     def _show_count(self) -> None:
         count = f"{sum(entry.is_entry for entry in self.entries.values()):,}"
-        self.label_with(Content.assemble("Notes ", (count, _QUIET)), place=self._root)
-
-    @property
-    def _root(self) -> str:
-        """The folder of the workspace; another repository that is looked at has none."""
-        workspace = self._kb.workspace if self._kb is not None else None
-        root = str(workspace.root) if workspace is not None else ""
-        return clean_line(root.replace(str(Path.home()), "~", 1))
+        self.label_with(Content.assemble("Notes ", (count, _QUIET)))
 
     @on(RowList.Selected)
     def _choose_row(self, event: RowList.Selected) -> None:

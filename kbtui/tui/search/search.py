@@ -19,6 +19,7 @@ from kbtui.tui.search.hits import HitList
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.title_row import TitleRow
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -73,6 +74,7 @@ class SearchScreen(Finder):
 
     def compose(self) -> ComposeResult:
         """The line to type in, the hits, the place."""
+        yield TitleRow("Search")
         with Divided(id="search-body"):
             with Pane(id="search-found") as found:
                 found.label_with("Search")

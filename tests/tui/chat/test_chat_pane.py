@@ -27,6 +27,7 @@ from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.widgets.title_row import TitleRow
 from tests.agent.conftest import ask
 from tests.scripted_server import Reply, ScriptedServer, call
 from tests.tui.shell import ANSWER, running, said
@@ -103,18 +104,20 @@ async def test_with_a_model_and_a_write_each_answer_stands_once(shell, last: str
     assert "empty answer" not in shell.text
 
 
-async def test_the_header_tells_title_model_context_and_cost(shell) -> None:
-    header = shell.chat.label
-    assert "offline" in header
+async def test_the_title_row_tells_workspace_model_context_and_cost(shell) -> None:
+    def header() -> str:
+        return shell.app.main.query_one(TitleRow).render().plain
+
+    assert shell.app.kb.workspace.root.name in header()
+    assert "no model" in header()
     status = ModelStatus("ollama_chat/qwen3:8b", is_local=True, offline=False)
     shell.chat.model = status
     await shell.say("what did we decide on auth?")
-    await shell.until(lambda: "today" in shell.chat.label)
-    header = shell.chat.label
-    assert "what did we decide on auth?" in header
-    assert "ollama_chat/qwen3:8b local" in header
-    assert "%" in header
-    assert "$0.01" in header
+    await shell.until(lambda: "today" in header())
+    assert "what did we decide on auth?" in shell.chat.label
+    assert "qwen3:8b on this machine" in header()
+    assert "%" in header()
+    assert "$0.01" in header()
 
 
 async def test_while_an_answer_comes_enter_queues_and_up_takes_back(shell) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbtui.history.objects.commit import Actor, Commit, PathChange, is_derived
+from kbtui.history.objects.commit import SHIPPED, Actor, Commit, PathChange, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean_line, counted
@@ -34,8 +34,9 @@ class Deed(NamedTuple):
 
 
 def is_upkeep(commit: Commit) -> bool:
-    """True of a commit that changed nothing but what follows from other files."""
-    return bool(commit.paths) and all(is_derived(change.path) for change in commit.paths)
+    """True of a commit that changed nothing but what follows from other files, or came with us."""
+    follows = bool(commit.paths) and all(is_derived(change.path) for change in commit.paths)
+    return follows or commit.body == SHIPPED
 
 
 def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:

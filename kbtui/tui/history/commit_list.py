@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.commit import Actor, Commit
+from kbtui.history.objects.commit import Actor, Commit, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence
 from kbtui.presentation.moments import day_heading
@@ -29,6 +29,13 @@ _FIRST_COMMITS = 200
 _MORE_COMMITS = 1_000
 _ACTOR_CHARACTERS = 14
 _READING = "Reading the history …"
+_NOTHING_YET = "Nothing was written yet. What is, stands here, and can be taken back."
+_AIRY_ROWS = 30
+"""Rows of the screen from which on there is a blank one above each day."""
+_IN_VIEW_SECONDS = 0.1
+_BAR_CELLS = 6
+_MANY_FILES = 50
+"""Files of a commit that aren't compared for the bar of its size."""
 
 
 class CommitList(RowList):
@@ -53,7 +60,8 @@ class CommitList(RowList):
     ) -> None:
         """Begin at the commit `at`; `names` reads how notes are called, in a thread."""
         self.commits: list[Commit] = []
-        self._rows: list[Commit | date] = []
+        self._rows: list[Commit | date | None] = []
+        self._sizes: dict[str, tuple[int, int]] = {}
         self._undone: set[str] = set()
         self._names = Names()
         self._read_names = names
@@ -76,7 +84,7 @@ class CommitList(RowList):
     def validate_cursor(self, cursor: int) -> int:
         """Keep the cursor on a commit: past a day in the direction of the step."""
         cursor = super().validate_cursor(cursor)
-        while 0 < cursor < len(self._rows) and isinstance(self._rows[cursor], date):
+        while 0 < cursor < len(self._rows) and not isinstance(self._rows[cursor], Commit):
             cursor += 1 if cursor >= self.cursor else -1
         return max(cursor, 1) if self._rows else 0
 
@@ -105,7 +113,7 @@ class CommitList(RowList):
 
     async def _read(self, text: str) -> None:
         self._nothing = _READING
-        nothing = "No change matches." if text.strip() or self.day else "No changes yet."
+        nothing = "No change matches." if text.strip() or self.day else _NOTHING_YET
         commits: Iterator[Commit] = iter(())
         part: list[Commit] = []
         self._names = await asyncio.to_thread(self._read_names)
@@ -139,7 +147,8 @@ class CommitList(RowList):
             day = commit.time.astimezone().date()
             last = self.commits[-1].time.astimezone().date() if self.commits else None
             if day != last:
-                self._rows.append(day)
+                airy = bool(self._rows) and self.app.size.height >= _AIRY_ROWS
+                self._rows += [None, day] if airy else [day]
             self._rows.append(commit)
             self.commits.append(commit)
             self._undone.update((commit.origin.undoes or "").split())
@@ -162,6 +171,8 @@ class CommitList(RowList):
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a day, or one commit: the hour, who, what."""
         row = self._rows[index]
+        if row is None:
+            return []
         if not isinstance(row, Commit):
             return [Content.styled(f" {day_heading(row)}", ".rows--strong")]
         did = deed(row, self._names, self._path)
@@ -175,7 +186,52 @@ class CommitList(RowList):
             (f"{who:<{self._actor_width}}  ", style),
             said,
         )
-        return [line.truncate(width - 1, ellipsis=True)]
+        bar = _bar(*self._sizes.get(row.id, (0, 0)))
+        room = width - _BAR_CELLS - 2
+        gap = Content(" " * (1 + _BAR_CELLS - bar.cell_length))
+        return [line.truncate(room, ellipsis=True, pad=True) + gap + bar]
+
+    # Sizes: of what is in view, as far as it is known by now
+
+    def rows_changed(self, cursor: int | None = None) -> None:
+        """Draw anew, and find out how large the changes in view are."""
+        super().rows_changed(cursor)
+        run_latest(self, "sizes", self._measure)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Other changes are in view."""
+        super().watch_scroll_y(old_value, new_value)
+        run_latest(self, "sizes", self._measure)
+
+    async def _measure(self) -> None:
+        await asyncio.sleep(_IN_VIEW_SECONDS)
+        top = round(self.scroll_y)
+        for index, row in enumerate(self._rows[top : top + self.size.height], top):
+            if isinstance(row, Commit) and row.id not in self._sizes:
+                self._sizes[row.id] = await asyncio.to_thread(_size, self._history, row)
+                self.row_changed(index)
+
+
+def _size(history: HistoryReader, commit: Commit) -> tuple[int, int]:
+    """How many lines a commit added and removed; of one with very many files, how many files."""
+    paths = [change.path for change in commit.paths if not is_derived(change.path)]
+    if len(paths) > _MANY_FILES:
+        return len(paths), 0
+    try:
+        diffs = history.diff(commit.parent, commit.id, paths)
+    except KbtuiError:
+        return 0, 0
+    kinds = [line.kind for diff in diffs for hunk in diff.hunks for line in hunk.lines]
+    return kinds.count("+"), kinds.count("-")
+
+
+def _bar(added: int, removed: int) -> Content:
+    """The size of a change as a short bar: a cell more for twice as much."""
+    lines = added + removed
+    cells = min(_BAR_CELLS, lines.bit_length())
+    good = round(cells * added / lines) if lines else 0
+    good = min(max(good, added > 0), cells - (removed > 0)) if cells > 1 else good
+    return Content.assemble(("▪" * good, ".rows--good"), ("▪" * (cells - good), ".rows--bad"))
 
 
 def _drawn(piece: str | Named) -> Content:
@@ -183,7 +239,7 @@ def _drawn(piece: str | Named) -> Content:
     return signed(piece) if isinstance(piece, Named) else Content(piece)
 
 
-def _is(row: Commit | date, commit: str | None) -> bool:
+def _is(row: Commit | date | None, commit: str | None) -> bool:
     return isinstance(row, Commit) and row.id == commit
 
 

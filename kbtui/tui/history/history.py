@@ -26,7 +26,7 @@ from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -65,6 +65,7 @@ class HistoryScreen(ListAndDiff):
         height: 1; border: none; padding: 0 1; background: $boost;
     }
     HistoryScreen.-short YearView:blur { display: none; }
+    HistoryScreen.-beside .split-list, HistoryScreen.-beside .split-detail { width: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
     rows: CommitList
@@ -96,7 +97,7 @@ class HistoryScreen(ListAndDiff):
 
     def compose(self) -> ComposeResult:
         """List, details."""
-        yield TitleRow("History")
+        yield TitleRow("History", folder_of(self.kb))
         whose = self._whose if self.path is None else self._names()[self.path].title
         self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
         yield Divided(self.rows, self.detail, classes="split-body")
@@ -183,11 +184,12 @@ class HistoryScreen(ListAndDiff):
         today = datetime.now().astimezone().date()
         days = await asyncio.to_thread(read_days, self.kb.history, self.path, today)
         year = YearView(days, today, id="history-year")
+        last = max(days, default=today)
         year.add_class("framed")
         self.give_room(to_diff=False)
         await self.mount(year, before=".split-body")
         year.focus()
-        self._show_day(today)
+        self._show_day(last)
 
     def _show_day(self, day: date | None) -> None:
         self.rows.day = day

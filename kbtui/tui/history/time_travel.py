@@ -38,7 +38,7 @@ from kbtui.tui.notes.knowledge_tree import Mark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.hints import Hints
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -234,7 +234,7 @@ class TimeTravelScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Where in time we are, and the notes."""
-        yield TitleRow("Back in time")
+        yield TitleRow("Back in time", folder_of(self._kb))
         yield Static(self._banner(), id="past-banner")
         yield TimeSlider(self._commit, id="past-slider")
         yield PastPane(id="past")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WEEKS = 53
 _WEEK = 7
-_GLYPHS = "·░▒▓█"
+_GLYPHS, _FEW_COLORS = "■■■■■", "·░▒▓█"
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MARGIN = 4
 _LAST_ROW = _WEEK + 1  # below the months and the days: what is said of the one under the cursor
@@ -58,12 +58,12 @@ class YearView(Widget, can_focus=True):
     DEFAULT_CSS = """
     YearView {
         height: 11; padding: 0 1;
-        & > .year--0 { color: $foreground 25%; }
-        & > .year--1 { color: $success 40%; }
-        & > .year--2 { color: $success 60%; }
-        & > .year--3 { color: $success 80%; }
-        & > .year--4 { color: $success; }
-        & > .year--cursor { background: $primary-muted; color: $warning; text-style: bold; }
+        & > .year--0 { color: $foreground 12%; }
+        & > .year--1 { color: $primary 40%; }
+        & > .year--2 { color: $primary 60%; }
+        & > .year--3 { color: $primary 80%; }
+        & > .year--4 { color: $primary; }
+        & > .year--cursor { background: $foreground 35%; color: $foreground; text-style: bold; }
         & > .year--muted { color: $text-muted; }
     }
     """
@@ -94,7 +94,7 @@ class YearView(Widget, can_focus=True):
         self._days = days
         self._today = today
         self._most = max(days.values(), default=1)
-        self.set_reactive(YearView.day, today)
+        self.set_reactive(YearView.day, max(days, default=today))
         total = sum(days.values())
         self.border_title = Content(f"A year: {counted(total, 'note')} written")
         self.border_subtitle = "←↑↓→ day · n p with changes · Enter shows it · h closes"
@@ -170,6 +170,7 @@ class YearView(Widget, can_focus=True):
         return Content.styled(line, ".year--muted")
 
     def _weekday(self, weekday: int) -> Content:
+        glyphs = _FEW_COLORS if self.app.has_class("-few-colors") else _GLYPHS
         line = Content.styled(f"{_WEEKDAYS[weekday]:<{_MARGIN}}", ".year--muted")
         for week in range(self._weeks):
             day = self._first + timedelta(days=_WEEK * week + weekday)
@@ -177,7 +178,7 @@ class YearView(Widget, can_focus=True):
                 break
             full = level(self._days.get(day, 0), self._most)
             style = "cursor" if day == self.day else str(full)
-            line += Content.styled(_GLYPHS[full], f".year--{style}") + " " * (self._cell - 1)
+            line += Content.styled(glyphs[full], f".year--{style}") + " " * (self._cell - 1)
         return line
 
     def _said(self) -> Content:

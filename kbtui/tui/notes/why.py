@@ -16,6 +16,7 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import Actor
 from kbtui.presentation.deeds import sentence
+from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
@@ -166,7 +167,8 @@ def _choice(message: SessionMessage, why: Why) -> Choice:
 
 def description(commit: Commit, names: Names | None = None) -> Content:
     """What a commit did, when and why, in a few lines; whatever names it by a number is copied."""
-    facts = [f"{commit.time.astimezone():%A} {moment(commit.time)}"]
+    local = commit.time.astimezone()
+    facts = [f"{day_heading(local.date())}, {local:%H:%M}"]
     if commit.origin.model and commit.actor is not Actor.MCP:
         facts.append(commit.origin.model)
     if commit.origin.session:

@@ -126,6 +126,12 @@ class RowList(ScrollView, can_focus=True):
             self._tell()
         self.refresh()
 
+    def row_changed(self, index: int) -> None:
+        """Draw one row anew."""
+        for key in [key for key in self._strips.keys() if key[0] == index]:  # noqa: SIM118
+            self._strips.discard(key)
+        self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
+
     # Cursor
 
     def validate_cursor(self, cursor: int) -> int:

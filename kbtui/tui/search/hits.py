@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,11 +14,12 @@ from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import CATEGORIES, short_name
+from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
 
 if TYPE_CHECKING:
     from kbtui.search.results import Hit
 
+_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -30,14 +32,14 @@ def by_note(hits: Iterable[Hit]) -> list[Hit]:
 
 
 class HitList(RowList):
-    """Hits of three lines each: the note and the place in it, then what stands there."""
+    """Hits of four lines each: the note and the section, what stands there, a blank line."""
 
-    ROW_HEIGHT: ClassVar[int] = 3
+    ROW_HEIGHT: ClassVar[int] = 4
 
     def __init__(self, *, id: str | None = None) -> None:
         self.hits: tuple[Hit, ...] = ()
         self.weak: tuple[Hit, ...] = ()
-        self.nothing = "Type to search in the text of all entries."
+        self.nothing = ""
         self._names = Names()
         super().__init__(id=id)
 
@@ -91,7 +93,7 @@ class HitList(RowList):
         right = Content.styled(place_of(hit), ".rows--muted").truncate(width // 2, ellipsis=True)
         head = self._head(index).truncate(max(4, width - right.cell_length - 3), ellipsis=True)
         gap = " " * (width - head.cell_length - right.cell_length - 1)
-        lines = snippet_of(hit).wrap(max(10, width - 4))[:2]
+        lines = snippet_of(hit, self._names).wrap(max(10, width - 4))[:2]
         return [head + Content(gap) + right, *(Content("   ") + line for line in lines)]
 
     def _head(self, index: int) -> Content:
@@ -109,30 +111,52 @@ class HitList(RowList):
 
 
 def place_of(hit: Hit) -> str:
-    """Where a hit is beside its title: its folder and line, or the message of a conversation."""
+    """Where a hit is beside its title: its folder, where its sign doesn't say so, and line."""
     if hit.session is not None and hit.messages is not None:
         return f"conversation · message {hit.messages[0]}"
     folder = clean_line(short_name(hit.path).rpartition("/")[0])
-    shown = folder.capitalize() if folder in CATEGORIES else folder
-    return f"{shown} · line {hit.line}" if shown else f"line {hit.line}"
+    return f"line {hit.line}" if folder in {"", *CATEGORIES} else f"{folder} · line {hit.line}"
 
 
-def snippet_of(hit: Hit) -> Content:
-    """The snippet in one line, without its markup, with its matches marked."""
-    return Content.assemble(*_marked(hit))
+def paths_in(hits: Iterable[Hit]) -> Iterator[str]:
+    """The files that hits are in, and those that links in what is shown of them name by path."""
+    for hit in hits:
+        yield hit.path
+        yield from (_linked(link) for link in _LINK.findall(hit.snippet))
 
 
-def _marked(hit: Hit) -> Iterator[tuple[str, str]]:
+def _linked(path: str) -> str:
+    return f"{ENTRIES}{path}.md"
+
+
+def snippet_of(hit: Hit, names: Names | None = None) -> Content:
+    """The snippet in one line, without its markup, with its matches marked.
+
+    The title that it begins with is left out: the row names the note already. A link by a path is
+    said as the title that is at its end, of which `names` knows.
+    """
+    title = f"# {hit.title} "
+    start = len(title) if hit.snippet.startswith(title) and hit.snippet != title else 0
+    return Content.assemble(*_marked(hit, start, names or Names()))
+
+
+def _marked(hit: Hit, start: int, names: Names) -> Iterator[tuple[str, str]]:
     """The pieces of the snippet that stay, each with its style."""
-    matches = sorted(hit.matches)
-    for start, end in kept(hit.snippet):
-        at = start
-        for first, last in matches:
-            if first >= at and last <= end:
-                yield _flat(hit.snippet[at:first]), ""
-                yield _flat(hit.snippet[first:last]), ".rows--match"
-                at = last
-        yield _flat(hit.snippet[at:end]), ""
+    snippet, matches = hit.snippet, sorted(hit.matches)
+    for first, last in kept(snippet[start:]):
+        at, end = start + first, start + last
+        path, _, section = snippet[at:end].partition("#")
+        if snippet[:at].endswith("[[") and "/" in path:
+            found = any(at <= match[0] < end for match in matches)
+            said = names[_linked(path)].title + (f"{_INTO}{section}" if section else "")
+            yield _flat(said), ".rows--match" if found else ""
+            continue
+        for match_start, match_end in matches:
+            if match_start >= at and match_end <= end:
+                yield _flat(snippet[at:match_start]), ""
+                yield _flat(snippet[match_start:match_end]), ".rows--match"
+                at = match_end
+        yield _flat(snippet[at:end]), ""
 
 
 def _flat(text: str) -> str:

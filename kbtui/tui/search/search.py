@@ -15,11 +15,13 @@ from kbtui.presentation.notes import Names, names_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.search.finder import Finder, Preview
-from kbtui.tui.search.hits import HitList
+from kbtui.tui.search.hits import HitList, paths_in
+from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.pane import Pane
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -41,6 +43,7 @@ _WORDS_AFTER_SECONDS = 0.05
 _MEANING_AFTER_SECONDS = 0.35
 FILTERS = 'type:decision  tag:auth  path:projects/  updated:week  "exact phrase"  -without  begin*'
 """Conditions that narrow a search, shown where nothing is typed yet."""
+_SAVED = "\N{BLACK STAR} "
 
 
 class SearchScreen(Finder):
@@ -49,11 +52,21 @@ class SearchScreen(Finder):
     DEFAULT_CSS = """
     SearchScreen {
         #search-body { height: 1fr; layout: vertical; }
-        #search-found { height: 1fr; border-subtitle-color: $text-muted; }
-        #search-found > Input { border: none; height: 1; background: $boost; }
-        #search-scope { height: auto; max-height: 2; color: $text-muted; }
-        #search-state { height: auto; max-height: 3; color: $text-muted; }
-        #search-hits { height: 1fr; }
+        #search-found { height: 1fr; }
+        #search-found > Input { border: none; height: 1; background: transparent; padding: 0 1; }
+        #search-scope {
+            height: auto; max-height: 2; margin: 1 0; padding: 0 1;
+            link-color: $text-muted; link-style: none;
+            link-color-hover: $text-primary; link-style-hover: underline;
+            link-background-hover: transparent;
+        }
+        &.-short #search-scope { margin: 0; }
+        #search-state { height: auto; max-height: 3; padding: 0 1 1 1; color: $text-muted; }
+        &.-short #search-state { padding: 0 1; }
+        #search-hits, #search-lately { height: 1fr; }
+        #search-lately { display: none; }
+        &.-asks-nothing #search-hits { display: none; }
+        &.-asks-nothing #search-lately { display: block; }
         #search-preview { height: 1fr; }
         &.-wide-finder #search-body { layout: horizontal; }
         &.-wide-finder #search-found, &.-wide-finder #search-preview {
@@ -71,10 +84,11 @@ class SearchScreen(Finder):
         self._scope = 0
         self._suggestion = ""
         self._counts: dict[str, int] = {}
+        self._searches = Searches(kb.workspace.root)
 
     def compose(self) -> ComposeResult:
         """The line to type in, the hits, the place."""
-        yield TitleRow("Search")
+        yield TitleRow("Search", folder_of(self.kb))
         with Divided(id="search-body"):
             with Pane(id="search-found") as found:
                 found.label_with("Search")
@@ -82,6 +96,7 @@ class SearchScreen(Finder):
                 yield Static(id="search-scope")
                 yield Static(id="search-state")
                 yield HitList(id="search-hits")
+                yield ChoiceList(id="search-lately")
             preview = Preview(self.kb, id="search-preview")
             preview.add_class("framed")
             yield preview
@@ -89,12 +104,23 @@ class SearchScreen(Finder):
 
     def on_mount(self) -> None:
         """Name the scope."""
+        self.lately.empty = "Type to search in the text of all notes."
         self._show_scope()
 
     @property
     def hits(self) -> HitList:
         """The hits."""
         return self.query_one(HitList)
+
+    @property
+    def lately(self) -> ChoiceList:
+        """What was looked for before, in the place of the hits where nothing is typed."""
+        return self.query_one("#search-lately", ChoiceList)
+
+    @property
+    def rows(self) -> RowList:
+        """The list that is seen."""
+        return self.lately if self.has_class("-asks-nothing") else self.hits
 
     @property
     def scope(self) -> str:
@@ -105,8 +131,9 @@ class SearchScreen(Finder):
 
     async def find(self, query: str) -> None:
         """Show hits by words, and after a pause by meaning too."""
+        self.set_class(not query, "-asks-nothing")
         if not query:
-            self._show_nothing()
+            await self._show_nothing()
             return
         await asyncio.sleep(_WORDS_AFTER_SECONDS)
         if await self._ask(query, semantic=False):
@@ -131,7 +158,7 @@ class SearchScreen(Finder):
 
     def _found(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
         result = self.kb.search.search(query, self.scope, LIMIT, semantic=semantic)
-        return result, names_of(self.kb.library, (hit.path for hit in result.hits))
+        return result, names_of(self.kb.library, paths_in(result.hits))
 
     async def _count(self, result: SearchResult) -> None:
         """Say how many places in conversations answer as well, where those aren't searched."""
@@ -141,14 +168,21 @@ class SearchScreen(Finder):
             self._counts["sessions"] = count
             self._show_scope()
 
-    def _show_nothing(self) -> None:
+    async def _show_nothing(self) -> None:
+        """Show what was looked for before, saved searches first."""
         self._suggestion = self.answered = ""
         self._counts = {}
         self._show_scope()
-        self.hits.nothing = "Type to search in the text of all entries."
         self.hits.show_hits((), Names())
         self.preview.clear()
+        self._count_hits("")
         self._say(FILTERS)
+        saved, last = await asyncio.to_thread(self._searches.read)
+        choices = [Choice(f"{_SAVED}{query}", "saved", query) for query in saved]
+        self.lately.show_choices([*choices, *(Choice(f"  {query}", "", query) for query in last)])
+
+    def _count_hits(self, said: str) -> None:
+        self.query_one("#search-found", Pane).label_with("Search", place=said)
 
     def _show(self, result: SearchResult, names: Names) -> None:
         if result.query.strip() != self.answered:
@@ -162,25 +196,30 @@ class SearchScreen(Finder):
         self.hits.show_hits(result.hits, names)
         if not result.hits:
             self.preview.clear()
-        self.query_one("#search-state", Static).update(self._state_of(result))
-
-    def _state_of(self, result: SearchResult) -> Content:
         count = len(result.hits)
         kind = "words and meaning" if result.semantic else "words"
         found = f"{count}+ hits" if count >= LIMIT else counted(count, "hit")
-        said = f"{found} by {kind} in {result.took_ms:,.0f} ms"
-        parts: list[Content | tuple[str, str]] = [(said, "$text-muted")]
+        self._count_hits(f"{found} by {kind} in {result.took_ms:,.0f} ms")
+        self._show_state(self._state_of(result))
+
+    def _state_of(self, result: SearchResult) -> Content:
+        """What was probably meant, and what else there is to know."""
+        parts = []
         if self._suggestion:
-            key = "Tab" if count else "Enter"
+            key = "Tab" if result.hits else "Enter"
             meant = Content.styled(f"did you mean {self._suggestion}? ({key})", "$text-accent")
-            click = Style.from_meta({"@click": "screen.take_suggestion"})
-            parts += [("   ", ""), meant.stylize(click)]
+            parts.append(meant.stylize(Style.from_meta({"@click": "screen.take_suggestion"})))
         if result.notice:
-            parts.append((f"   {clean_line(result.notice)}", "$text-warning"))
-        return Content.assemble(*parts)
+            parts.append(Content.styled(clean_line(result.notice), "$text-muted"))
+        return Content("   ").join(parts)
 
     def _say(self, text: str, style: str = "$text-muted") -> None:
-        self.query_one("#search-state", Static).update(Content.styled(clean_line(text), style))
+        self._show_state(Content.styled(clean_line(text), style))
+
+    def _show_state(self, state: Content) -> None:
+        line = self.query_one("#search-state", Static)
+        line.display = bool(state)
+        line.update(state)
 
     def look_at(self, preview: Preview) -> None:
         """Show the place of the hit."""
@@ -208,17 +247,39 @@ class SearchScreen(Finder):
         tabs = []
         for scope, said in SCOPES.items():
             count = f" {_count_said(self._counts[scope])}" if scope in self._counts else ""
-            style = "bold $text-accent underline" if scope == self.scope else "$text-muted"
-            tab = Content.styled(f"{said}{count}", style)
-            tabs.append(tab.stylize(Style.from_meta({"@click": f"screen.scope('{scope}')"})))
-        self.query_one("#search-scope", Static).update(Content("  ").join(tabs))
+            if scope == self.scope:
+                tabs.append(Content.styled(f"{said}{count}", "bold $primary underline"))
+                continue
+            link = Style.from_meta({"@click": f"screen.scope('{scope}')"})
+            tabs.append(Content(f"{said}{count}").stylize(link))
+        line = self.query_one("#search-scope", Static)
+        wide = sum(tab.cell_length + 3 for tab in tabs) <= line.content_size.width
+        line.update(Content(" " * (3 if wide else 2)).join(tabs))
+
+    async def action_save(self) -> None:
+        """Keep this search, or let go of it."""
+        query = self.field.value.strip()
+        if self.has_class("-asks-nothing") and self.lately.choice is not None:
+            query = self.lately.choice.value
+        if not query:
+            return
+        kept = await asyncio.to_thread(self._searches.save, query)
+        word = "Saved" if kept else "No longer saved"
+        self.notify(f"{word}: {clean_line(query)}", markup=False)
+        if self.has_class("-asks-nothing"):
+            self.search()
 
     async def take(self) -> None:
         """Open the hit at its line; where there is none, search for what was probably meant."""
+        if self.has_class("-asks-nothing"):
+            if self.lately.choice is not None:
+                self.ask(self.lately.choice.value)
+            return
         if self.hits.unfold():
             return
         hit = self.hits.hit
         if hit is not None:
+            await asyncio.to_thread(self._searches.remember, self.answered or "")
             self.leave_for(hit.path, _line_to_open(hit))
         else:
             self.action_take_suggestion()

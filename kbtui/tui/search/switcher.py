@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from kbtui.text import clean_line, slugify
+from kbtui.presentation.notes import Named, kind_of, title_of
+from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import errors_told
 from kbtui.tui.notes.fuzzy import (
@@ -22,7 +23,9 @@ from kbtui.tui.notes.fuzzy import (
     worth_searching,
 )
 from kbtui.tui.search.finder import Finder, Preview
+from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
+from kbtui.workspace.layout import CATEGORIES
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -92,7 +95,9 @@ class EntryNamesList(RowList):
         """Draw an entry with its folder, or the offer."""
         found = self._in_text(index)
         if found is not None:
-            label = Content(f"   {clean_line(found[0].title)}")
+            info = found[0]
+            named = Named(info.path, title_of(info), kind_of(info.type))
+            label = Content(" ") + signed(named)
             said = Content.styled("  in its text", ".rows--muted")
             return [(label + said).truncate(width, ellipsis=True)]
         if index >= len(self.entries):
@@ -102,19 +107,23 @@ class EntryNamesList(RowList):
                 )
             ]
         entry = self.entries[index]
-        title = clean_line(entry.title) or clean_line(entry.slug)
-        place = clean_line(entry.category.removeprefix("@"))
-        named = f"{place}/{clean_line(entry.slug)}"
-        if slugify(entry.slug) != slugify(title) and len(title) + len(named) + 4 <= width:
-            place = named
-        right = Content.styled(place, ".rows--muted").truncate(width // 2, ellipsis=True)
+        named = Named(entry.path, title_of(entry), kind_of(entry.type))
+        right = Content.styled(self._place(entry), ".rows--muted")
+        right = right.truncate(width // 2, ellipsis=True)
         room = max(4, width - right.cell_length - 3)
-        name = Content(f" {title}")
-        for start, end in matched_spans(title, self.query_text):
-            name = name.stylize(".rows--match", start + 1, end + 1)
+        name = Content(" ") + signed(named)
+        before = len(name) - len(named.title)
+        for start, end in matched_spans(named.title, self.query_text):
+            name = name.stylize(".rows--match", start + before, end + before)
         name = name.truncate(room, ellipsis=True)
         gap = " " * (width - name.cell_length - right.cell_length - 1)
         return [name + Content(gap) + right]
+
+    def _place(self, entry: EntryInfo) -> str:
+        """The folder where the sign doesn't say it, and the file's name where titles are alike."""
+        folder = "" if entry.category in CATEGORIES else entry.category.removeprefix("@")
+        alike = sum(title_of(each) == title_of(entry) for each in self.entries) > 1
+        return clean_line(f"{entry.category}/{entry.slug}" if alike else folder)
 
 
 class SwitcherScreen(Finder, ModalScreen[None]):

@@ -106,6 +106,50 @@ class Drafts:
                 self._file.unlink(missing_ok=True)
 
 
+_MAX_SEARCHES = 8
+
+
+class Searches:
+    """What was looked for in a workspace: searches that were saved, and the last ones besides."""
+
+    def __init__(self, root: Path) -> None:
+        self._file = workspace_state(root) / "searches.json"
+
+    def read(self) -> tuple[list[str], list[str]]:
+        """The saved ones by name, and the last ones, newest first."""
+        import json
+
+        try:
+            stored = json.loads(read_state(self._file) or "{}")
+            saved, last = ([str(each) for each in stored.get(key, ())] for key in _SEARCHES)
+        except (ValueError, TypeError, AttributeError):
+            return [], []
+        return sorted(saved, key=str.casefold), [each for each in last if each not in saved]
+
+    def remember(self, query: str) -> None:
+        """Something was found by it."""
+        saved, last = self.read()
+        self._write(saved, [query, *(each for each in last if each != query)])
+
+    def save(self, query: str) -> bool:
+        """Keep a search, or let go of it; True where it is kept now."""
+        saved, last = self.read()
+        kept = query not in saved
+        self._write([*(each for each in saved if each != query), *[query] * kept], last)
+        return kept
+
+    def _write(self, saved: list[str], last: list[str]) -> None:
+        import json
+
+        from kbtui.workspace.redact import redact
+
+        kept = [[redact(each).text for each in group] for group in (saved, last[:_MAX_SEARCHES])]
+        write_state(self._file, json.dumps(dict(zip(_SEARCHES, kept, strict=True))))
+
+
+_SEARCHES = ("saved", "last")
+
+
 class InputHistory:
     """Inputs that were sent from the prompt, oldest first, and a place among them.
 

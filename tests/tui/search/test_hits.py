@@ -22,7 +22,7 @@ def shown(rows: HitList, width: int = 60) -> list[str]:
     [
         ("## Works on - [[people/mira|Mira]] **builds** it", "Works on - Mira builds it"),
         ("- [ ] call `Bob` ==soon== ^block-1", "call Bob soon"),
-        ("See ![[a picture.png]] and [[topics/radio]]", "See a picture.png and topics/radio"),
+        ("See ![[a picture.png]] and [[topics/radio]]", "See a picture.png and Radio"),
         ("**", "**"),
         ("3 * 4 # 5 is no heading", "3 * 4 5 is no heading"),
     ],

@@ -6,6 +6,7 @@ from kbtui.errors import UsageError
 from kbtui.tui.notes.documents import load_document
 from kbtui.tui.notes.entry_editor import why_not_editable
 from kbtui.tui.search.search import SearchScreen
+from kbtui.tui.terminal.state import Searches, workspace_state
 from tests.documents import make
 from tests.tui.notes_support import NotesApp, hit, make_kb, ready, shown, text_of, until
 
@@ -32,6 +33,10 @@ def state(screen: SearchScreen) -> str:
     return str(screen.query_one("#search-state").render())
 
 
+def counted(screen: SearchScreen) -> str:
+    return str(screen.query_one("#search-found").border_subtitle)
+
+
 def places(screen: SearchScreen) -> str:
     return str(screen.query_one("#search-scope").render())
 
@@ -49,12 +54,12 @@ async def test_hits_come_while_typing_by_words_first_and_by_meaning_after_a_paus
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot)
         await pilot.press(*"para")
-        await until(pilot, lambda: "words and meaning" in state(screen))
+        await until(pilot, lambda: "words and meaning" in counted(screen))
         assert kb.search.asked[-2:] == [("para", "default", False), ("para", "default", True)]
         assert len(kb.search.asked) < 8, "keys in quick succession are asked together"
         text = text_of(screen.hits)
         assert "■ Long" in text
-        assert "Topics · line 101" in text
+        assert "line 101" in text
         assert "a Paragraph 50. here" in text
         assert "Owns it [31m[b]x" in text
 
@@ -83,7 +88,7 @@ async def test_a_hit_in_a_long_passage_leads_to_the_line_that_matches(tmp_path):
         preview = screen.query_one("#search-preview")
         await until(pilot, lambda: "Paragraph 50." in text_of(preview))
         assert preview.lines[preview.flashed.start].content.plain == "Paragraph 50."
-        assert "Topics · line 101" in text_of(screen.hits)
+        assert "line 101" in text_of(screen.hits)
 
 
 async def test_ctrl_t_changes_where_is_searched(tmp_path):
@@ -124,7 +129,7 @@ async def test_nothing_found_says_so_and_an_empty_line_asks_nothing(tmp_path):
         await pilot.press("x")
         await until(pilot, lambda: "Nothing found." in text_of(screen.hits))
         await pilot.press("backspace")
-        await until(pilot, lambda: "Type to search" in text_of(screen.hits))
+        await until(pilot, lambda: "Type to search" in text_of(screen.lately))
         await pilot.press("enter")
         assert app.screen is screen
         await pilot.press("escape")
@@ -194,5 +199,42 @@ async def test_each_place_says_how_many_of_the_hits_are_its_own(tmp_path):
     app = NotesApp(kb)
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot, "para")
-        await until(pilot, lambda: "Kept 3  Notes 2  Memory 0" in places(screen))
+        await until(pilot, lambda: "Kept 3   Notes 2   Memory 0" in places(screen))
         assert "Documents 1" in places(screen)
+
+
+async def test_a_saved_search_and_what_was_found_lately_stand_where_nothing_is_typed(tmp_path):
+    app = NotesApp(searchable(tmp_path))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "para")
+        await until(pilot, lambda: screen.hits.hits)
+        await pilot.press("ctrl+s")
+        screen.ask("owns")
+        await until(pilot, lambda: screen.answered == "owns")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is not screen)
+        screen = await searching(pilot)
+        await until(pilot, lambda: screen.lately.row_count == 2)
+        assert [screen.lately.render_row(row, 40)[0].plain.split() for row in (0, 1)] == [
+            ["★", "para", "saved"],
+            ["owns"],
+        ]
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.answered == "para")
+        assert screen.field.value == "para"
+
+
+async def test_a_search_that_is_saved_again_is_let_go_of(tmp_path):
+    searches = Searches(tmp_path)
+    assert searches.save("radio")
+    assert searches.read() == (["radio"], [])
+    assert not searches.save("radio")
+    assert searches.read() == ([], [])
+
+
+async def test_a_file_of_searches_that_is_damaged_is_none(tmp_path):
+    searches = Searches(tmp_path)
+    searches.save("radio")
+    for damaged in ("[1", "[]", '{"saved": 3}', '{"saved": null}'):
+        (workspace_state(tmp_path) / "searches.json").write_text(damaged)
+        assert searches.read() == ([], [])

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -21,15 +22,24 @@ from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import Source
-from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told
-from kbtui.tui.notes.map_layout import Around, Drawing, Group, Mark, Spot, lay_out, step
+from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told, with_errors_told
+from kbtui.tui.notes.map_layout import (
+    MOST_STEPS,
+    Around,
+    Drawing,
+    Group,
+    Mark,
+    Spot,
+    lay_out,
+    step,
+)
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import sign, signed
 from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -43,8 +53,8 @@ _LOOK_ROWS = 24
 """Rows from which on there is room for a look at a note below the map."""
 
 
-def read_around(kb: KnowledgeBase, path: str) -> Around:
-    """The neighbours of a note, and what they link to; called in a thread."""
+def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
+    """The neighbours of a note, and what is up to so many steps away; called in a thread."""
     names = Names(kb.library.infos())
 
     def named(of: str) -> Named:
@@ -54,10 +64,14 @@ def read_around(kb: KnowledgeBase, path: str) -> Around:
     near = kb.library.neighbours(path)
     incoming, outgoing = (tuple(map(named, side)) for side in (near.incoming, near.outgoing))
     known = {note.path: note for note in (*incoming, *outgoing)}
-    further = {
-        of: tuple(known.get(target) or named(target) for target in kb.library.targets(of))
-        for of in known
-    }
+    further: dict[str, tuple[Named, ...]] = {}
+    last = [*known]
+    for _ in range(steps - 1):
+        for of in last:
+            targets = kb.library.targets(of)
+            further[of] = tuple(known.get(target) or named(target) for target in targets)
+        beyond = (note for of in last for note in further[of])
+        last = [*{note.path for note in beyond} - further.keys() - {path}]
     return Around(named(path), incoming, outgoing, further)
 
 
@@ -89,6 +103,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         self.around: Around | None = None
         self.drawing = Drawing([], [])
         self.unfolded: frozenset[str] = frozenset()
+        self.steps = 2
         self._rows: list[list[Spot | Mark]] = []
 
     @property
@@ -121,7 +136,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.around is None or not self.size.width:
             return
         name = name or (_name(self.item) if self.item is not None else "")
-        self.drawing = lay_out(self.around, self.size.width - 1, self.unfolded)
+        self.drawing = lay_out(self.around, self.size.width - 1, self.unfolded, self.steps)
         self._rows = self.drawing.rows()
         found = (n for n, spot in enumerate(self.drawing.spots) if _name(spot.item) == name)
         self.virtual_size = Size(self.size.width - 1, len(self._rows) + self._above)
@@ -175,6 +190,27 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         at = y + round(self.scroll_y) - self._above
         if not 0 <= at < len(self._rows):
             return Strip.blank(width, self.visual_style.rich_style)
+        return self._row(at, width)
+
+    def picture(self) -> str:
+        """The whole map as SVG, also what is out of sight."""
+        from io import StringIO
+
+        from rich.console import Console
+        from textual.filter import ANSIToTruecolor
+
+        width = self.size.width
+        console = Console(
+            width=width, file=StringIO(), record=True, force_terminal=True, color_system="truecolor"
+        )
+        ansi = ANSIToTruecolor(self.app.ansi_theme)
+        for at in range(len(self._rows)):
+            strip = self._row(at, width).apply_filter(ansi, self.background_colors[1])
+            console.print(Text.assemble(*((s.text, s.style or "") for s in strip)), end="\n")
+        title = self.around.middle.title if self.around is not None else ""
+        return console.export_svg(title=f"Map of {title}")
+
+    def _row(self, at: int, width: int) -> Strip:
         line = Content()
         for each in self._rows[at]:
             line += Content(" " * max(0, each.x - line.cell_length))
@@ -230,7 +266,7 @@ class MapScreen(Screen[OpenEntry]):
 
     def compose(self) -> ComposeResult:
         """The map, and the note under the cursor."""
-        yield TitleRow("Map")
+        yield TitleRow("Map", folder_of(self._kb))
         with Divided(id="map-split"):
             with Pane(id="map-pane"):
                 yield MapView(id="map")
@@ -264,10 +300,11 @@ class MapScreen(Screen[OpenEntry]):
         run_latest(self, "map", self._show, path, pointed)
 
     async def _show(self, path: str, pointed: str) -> None:
-        around = await asyncio.to_thread(read_around, self._kb, path)
-        count = counted(len(around.notes) + 1, "note")
+        around = await asyncio.to_thread(read_around, self._kb, path, self.map.steps)
+        notes = counted(len(around.notes) + 1, "note")
+        away = counted(self.map.steps, "step")
         title = Content.assemble("Map of ", signed(around.middle))
-        self.query_one("#map-pane", Pane).label_with(title, count)
+        self.query_one("#map-pane", Pane).label_with(title, place=f"{notes}, {away} away at most")
         self.map.show(around, pointed)
 
     # The note under the cursor
@@ -354,6 +391,31 @@ class MapScreen(Screen[OpenEntry]):
             path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
         if path is not None:
             self.map.point_at(around.notes[path])
+
+    def action_more(self) -> None:
+        """Go a step further."""
+        self._take_steps(self.map.steps + 1)
+
+    def action_fewer(self) -> None:
+        """Go a step less far."""
+        self._take_steps(self.map.steps - 1)
+
+    def _take_steps(self, steps: int) -> None:
+        if 1 <= steps <= MOST_STEPS:
+            self.map.steps = steps
+            self._go(self._way[-1])
+
+    def action_save(self) -> None:
+        """Write the map as a picture."""
+        if self.map.around is not None:
+            run_latest(self, "save", with_errors_told, self, self._save, self.map.around.middle)
+
+    async def _save(self, middle: Named) -> None:
+        from kbtui.tui.terminal.process import new_file
+
+        picture = self.map.picture()
+        file = await asyncio.to_thread(new_file, f"map of {middle.title}", "svg", picture)
+        self.notify(f"Written to {file}", markup=False)
 
     def action_back(self) -> None:
         """Leave the map."""

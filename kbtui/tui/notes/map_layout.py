@@ -21,7 +21,10 @@ _MIDDLE_ROW = 12
 _JOIN = 8  # cells between a side and the middle: " ──┼─── "
 _BEHIND = " ─── "
 _HEADS = 2  # rows above the notes
-_TO_IT, _FROM_IT, _FURTHER = "links to it", "it links to", "one step further"
+_TO_IT, _FROM_IT = "links to it", "it links to"
+_FURTHER = ("one step further", "two steps further")
+MOST_STEPS = 1 + len(_FURTHER)
+"""Steps from the middle that a map goes at most."""
 _PEOPLE = {"person": "people", OTHER.name: "other notes"}
 # Of a line that comes from a side: by whether it goes on up, down, and to the middle.
 _JOINTS = {
@@ -50,7 +53,7 @@ Item = Named | Group
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A note, its neighbours, and what each of these links to."""
+    """A note, its neighbours, and what each of these links to, and so on for some steps."""
 
     middle: Named
     incoming: tuple[Named, ...] = ()
@@ -116,13 +119,16 @@ class Drawing:
         return rows
 
 
-def lay_out(around: Around, width: int, unfolded: frozenset[str] = frozenset()) -> Drawing:
+def lay_out(
+    around: Around, width: int, unfolded: frozenset[str] = frozenset(), steps: int = 2
+) -> Drawing:
     """Place a note in the middle, what links to it left, what it links to right, the rest below.
 
     Args:
         around: The notes; their titles are of one line.
         width: The cells there are.
         unfolded: The names of groups whose members are shown.
+        steps: How many steps from the middle it goes, `MOST_STEPS` at most.
     """
     left = folded("to", around.incoming, unfolded)
     right = folded("from", around.outgoing, unfolded)
@@ -133,7 +139,10 @@ def lay_out(around: Around, width: int, unfolded: frozenset[str] = frozenset()) 
         drawing = _two_columns(around, left, right, width)
     else:
         drawing = _three_columns(around, left, right, width, chip)
-    _add_beyond(drawing, around, (*right, *left), width)
+    shown = {note.path for note in (around.middle, *around.incoming, *around.outgoing)}
+    last: Sequence[Item] = (*right, *left)
+    for head in _FURTHER[: steps - 1]:
+        last = _add_beyond(drawing, around, last, shown, width, head)
     return drawing
 
 
@@ -231,10 +240,20 @@ def _two_columns(
     return drawing
 
 
-def _add_beyond(drawing: Drawing, around: Around, items: Iterable[Item], width: int) -> None:
-    """A step further: one note behind each at the right where there is room, the others below."""
-    near = (*around.incoming, *around.outgoing)
-    shown = {around.middle.path, *(note.path for note in near)}
+def _add_beyond(
+    drawing: Drawing,
+    around: Around,
+    items: Iterable[Item],
+    shown: set[str],
+    width: int,
+    head: str,
+) -> list[Named]:
+    """A step further: one note behind each at the right where there is room, the others below.
+
+    Returns:
+        What is new; it is among what is `shown` then.
+    """
+    added: list[Named] = []
     free = {spot.item: spot for spot in drawing.spots if _has_room(spot, width)}
     rest: list[tuple[Named, Named]] = []
     for item in (each for each in items if isinstance(each, Named)):
@@ -242,6 +261,7 @@ def _add_beyond(drawing: Drawing, around: Around, items: Iterable[Item], width: 
             if note.path in shown:
                 continue
             shown.add(note.path)
+            added.append(note)
             spot = free.pop(item, None)
             if spot is None:
                 rest.append((note, item))
@@ -251,17 +271,20 @@ def _add_beyond(drawing: Drawing, around: Around, items: Iterable[Item], width: 
             drawing.marks.append(Mark(_BEHIND, x, spot.y))
             drawing.spots.append(Spot(note, title, x + len(_BEHIND), spot.y, 2))
     if rest:
-        _list_below(drawing, rest, width)
+        _list_below(drawing, rest, width, head)
+    return added
 
 
 def _has_room(spot: Spot, width: int) -> bool:
     return spot.column == 1 and width - spot.x - spot.width - len(_BEHIND) >= _LEAST_BEHIND
 
 
-def _list_below(drawing: Drawing, rest: Sequence[tuple[Named, Named]], width: int) -> None:
+def _list_below(
+    drawing: Drawing, rest: Sequence[tuple[Named, Named]], width: int, head: str
+) -> None:
     """List notes below all, each with the one that leads there."""
     y, x = drawing.height + 1, min(4, width // 10)
-    drawing.marks.append(Mark(cut(_FURTHER, width - x), x, y))
+    drawing.marks.append(Mark(cut(head, width - x), x, y))
     for row, (note, by) in enumerate(rest[:_MOST_FURTHER], y + 1):
         spot = Spot(note, cut(note.title, max(1, (width - x) * 2 // 3)), x, row, -1)
         drawing.spots.append(spot)

@@ -23,7 +23,8 @@ from typing import Any
 
 from textual.app import App
 
-from kbtui.errors import ConfigurationError, StorageError
+from kbtui.errors import ConfigurationError, StorageError, UsageError
+from kbtui.text import slugify
 from kbtui.tui.terminal.state import state_folder, write_state
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -134,6 +135,7 @@ def collect_rarely() -> None:
     that takes 0.1 to 0.6 s, in whichever thread it happens, and no other thread runs meanwhile.
     """
     gc.set_threshold(*_COLLECT_RARELY)
+    gc.enable()
 
 
 def spare_what_stays() -> None:
@@ -302,3 +304,27 @@ def _feed(command: list[str], data: bytes) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
+
+
+def new_file(title: str, ending: str, text: str, wanted: str = "") -> Path:
+    """Write a file that wasn't there: the one that is `wanted`, in that folder, or in this one.
+
+    Returns:
+        The file. Nothing is ever overwritten.
+
+    Raises:
+        UsageError: The named file is there already.
+        StorageError: It can't be written.
+    """
+    file = Path(wanted).expanduser().absolute() if wanted else Path.cwd()
+    if file.is_dir():
+        names = (f"{slugify(title)}{number}.{ending}" for number in ("", *range(2, 1000)))
+        file = next(free for name in names if not (free := file / name).exists())
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{file} exists already.", "Name another file.") from None
+    except OSError as error:
+        raise StorageError(f"{file} can't be written: {error.strerror}.", "Name another.") from None
+    return file

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -18,7 +19,7 @@ def note(title: str, kind: str = "topic", folder: str = "topics") -> Named:
     return Named(f"knowledge/{folder}/{title}.md", title, KINDS.get(kind, OTHER))
 
 
-def drawn(around: Around, width: int = 100, **more: frozenset[str]) -> str:
+def drawn(around: Around, width: int = 100, **more: Any) -> str:
     drawing = lay_out(around, width, **more)
     rows = []
     for row in drawing.rows():
@@ -52,6 +53,17 @@ def test_what_is_a_step_further_stands_below_with_the_note_that_leads_there() ->
     assert "one step further" in text
     assert "■ C by B" in text
     assert text.count("■ A") == 1
+
+
+def test_it_goes_as_many_steps_as_are_asked_for() -> None:
+    around = Around(A, (B,), (), {B.path: (C,), C.path: (D, B), D.path: (E,)})
+    near, usual, far = (drawn(around, steps=steps) for steps in (1, 2, 3))
+    assert "■ B" in near
+    assert "■ C" not in near
+    assert "■ C by B" in usual
+    assert "■ D" not in usual
+    assert far.index("two steps further") < far.index("■ D by C")
+    assert "■ E" not in far
 
 
 def test_a_note_without_links_says_so() -> None:
@@ -180,6 +192,39 @@ async def test_slash_finds_and_escape_leaves(tmp_path):
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert notes.current_path == "knowledge/people/alice.md"
+
+
+async def test_plus_and_minus_change_how_far_it_goes(tmp_path):
+    chain = {f"topics/n{n}.md": f"# N{n}\n\n[[n{n + 1}]]\n" for n in range(5)}
+    app = NotesApp(make_kb(tmp_path, chain))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await opened(pilot, "knowledge/topics/n0.md")
+        await pilot.press("g")
+        screen = await arrived(pilot, MapScreen, "#map")
+        await until(pilot, lambda: "N2" in text_of(screen.map))
+        await pilot.press("plus")
+        await until(pilot, lambda: "N3 by N2" in text_of(screen.map))
+        await pilot.press("plus", "minus", "minus")
+        await until(pilot, lambda: "N2" not in text_of(screen.map))
+        await pilot.press("minus")
+        await until(pilot, lambda: "N1" in text_of(screen.map))
+
+
+async def test_s_writes_the_whole_map_as_a_picture_and_overwrites_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = NotesApp(make_kb(tmp_path / "kb", NOTES))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await opened(pilot, "knowledge/people/alice.md")
+        await pilot.press("g")
+        screen = await arrived(pilot, MapScreen, "#map")
+        await around(pilot, screen, "Alice")
+        await pilot.press("s")
+        await until(pilot, (tmp_path / "map-of-alice.svg").exists)
+        await pilot.press("s")
+        await until(pilot, (tmp_path / "map-of-alice2.svg").exists)
+        picture = (tmp_path / "map-of-alice.svg").read_text("utf-8")
+        assert picture.startswith("<svg")
+        assert "PostgreSQL" in picture
 
 
 async def test_a_note_alone_and_a_tiny_terminal(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -89,6 +90,7 @@ def _app(workspace: str | None) -> int:
 
 
 def _run_app(workspace: str | None) -> int:
+    gc.disable()  # what is imported stays; `collect_rarely` begins again
     if workspace is None:
         from kbtui.tui.app.app import run_app
 

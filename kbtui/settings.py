@@ -67,7 +67,7 @@ class _Section(BaseModel):
 class RoleSettings(_Section):
     """The model of one role; what is None is taken from the role ``chat``."""
 
-    model: str | None = Field(None, description="litellm name, or `offline`; empty: look around")
+    model: str | None = Field(None, description="provider/model or `offline`; empty: what is found")
     api_base: str | None = Field(None, description="OpenAI-compatible endpoint")
     api_key: SecretStr | None = Field(None, description="better kept in the keyring")
     context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
@@ -242,6 +242,10 @@ class UiSettings(_Section):
     """The app's looks and keys."""
 
     theme: str = Field("kbtui-dark", description="`/theme` shows all")
+    plain: bool = Field(
+        default=False,
+        description="letters (D P J T F S R) for the kinds of notes, in place of signs",
+    )
     keys: dict[str, str] = Field(default_factory=dict, description="action id = keys")
 
 

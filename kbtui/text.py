@@ -67,6 +67,11 @@ def shorten(text: str, width: int) -> str:
     return (at_word if len(at_word) > width // 2 else head).rstrip(" ,;:.") + "…"
 
 
+def usd(amount: float) -> str:
+    """An amount of US dollars as people say it: ``$0.12``, and ``<$0.01`` for less than a cent."""
+    return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

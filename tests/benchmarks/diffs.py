@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.benchmarks.loop import is_at_rest
 from tests.benchmarks.material import ROOT
 from tests.benchmarks.report import Table, versions
 from tests.terminal import F, Terminal
@@ -99,7 +100,7 @@ def _measure(home: Path, env: Mapping[str, str], size: tuple[int, int]) -> dict[
     argv = [sys.executable, "-m", "tests.benchmarks.loop", str(home / "notes"), str(report)]
     times = {}
     with Terminal(argv, env, size) as terminal:
-        terminal.wait_for(" files")
+        terminal.wait(is_at_rest)
         for what, key, text in (("small", F[4], "A small change."), ("long", "j", "the plan of")):
             pressed = terminal.send(key)
             shown = terminal.wait_for(text)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 STALL_BAR_MS, KEY_BAR, QUERY_BAR = 100.0, 1.5, 2.0
 _BEAT = 0.002
-_EMBEDDING = "Reading for meaning"
+_EMBEDDING = "reading for meaning"
+_AT_WORK = (_EMBEDDING, "opening", "indexing", "preparing")
 _QUERY_EVERY = 0.25
 _KEY_EVERY = 0.06
 _LETTERS = "àáâãåæçèéêëìíîïðñòóôõøùúûýþ"
@@ -180,11 +181,19 @@ def _read(terminal: Terminal, end: float, wanted: bytes) -> None:
         raise TimeoutError("a key was never echoed")
 
 
+def is_at_rest(screen: str) -> bool:
+    """True once the notes are there, and nothing goes on in the corner."""
+    return "▾" in screen and not any(work in screen for work in _AT_WORK)
+
+
 def _measure(workspace: Path, env: dict[str, str], seconds: float, *, busy: bool) -> _Run:
     report = workspace.parent / "report.json"
     argv = [sys.executable, "-m", "tests.benchmarks.loop", str(workspace), str(report)]
     with Terminal(argv, env) as terminal:
-        terminal.wait_for(_EMBEDDING if busy else " files", timeout=300)
+        if busy:
+            terminal.wait_for(_EMBEDDING, timeout=300)
+        else:
+            terminal.wait(is_at_rest, timeout=300)
         if busy:
             terminal.send("go on" + ENTER)
             terminal.wait_for("Some words")

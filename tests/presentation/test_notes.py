@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.knowledge.entries.entry import unread
-from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, title_of
+from kbtui.presentation.notes import KINDS, OTHER, Named, Names, kind_of, title_of, use_letters
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_where_a_person_named_the_file_that_is_the_title() -> None:
 
 def test_kinds_differ_by_sign_and_by_letter() -> None:
     kinds = [*KINDS.values(), OTHER]
-    assert len({kind.sign for kind in kinds}) == len({kind.letter for kind in kinds}) == len(kinds)
+    assert len({kind.shape for kind in kinds}) == len({kind.letter for kind in kinds}) == len(kinds)
     assert kind_of("Person") is KINDS["person"]
     assert kind_of("recipe") is kind_of(None) is OTHER
 
@@ -40,3 +40,13 @@ def test_a_section_is_said_once() -> None:
     names = Names()
     assert names.section("knowledge/auth.md", "Auth > Decision").endswith("Decision")
     assert names.section("knowledge/auth.md", "Auth") == "Auth"
+
+
+def test_letters_stand_in_the_place_of_signs_where_those_cannot_be_told_apart() -> None:
+    named = Named("knowledge/people/a.md", "Alice", KINDS["person"])
+    use_letters(yes=True)
+    try:
+        assert str(named) == "P Alice"
+    finally:
+        use_letters(yes=False)
+    assert str(named) == "● Alice"

@@ -21,6 +21,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
+from kbtui.presentation.notes import use_letters
 from kbtui.tui.actions.registry import bindings, key_name, teach_alt_enter
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
 _TOLD_SECONDS = 8.0
+_COLLECT_AFTER_SECONDS = 1.0
 _NO_SCREEN_YET = (NoMatches, ScreenStackError, KeyError, IndexError)
 _LEADS_AWAY = {
     "chat",
@@ -180,8 +182,15 @@ class KbtuiApp(KeysInOrder):
         return self._keymap
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen is below all others."""
-        return MainScreen(id="main")
+        """The main screen is below all others; it is laid out for its size from the first on."""
+        screen = MainScreen(id="main")
+        columns, rows = self.size
+        for room, points in (
+            (columns, self.HORIZONTAL_BREAKPOINTS),
+            (rows, self.VERTICAL_BREAKPOINTS),
+        ):
+            screen.add_class([name for least, name in points if room >= least][-1])
+        return screen
 
     # Opening
 
@@ -190,10 +199,13 @@ class KbtuiApp(KeysInOrder):
         hand_over(self._driver)
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
         self.app_resume_signal.subscribe(self, self._back_in_front)
-        few = self.no_color or self.console.color_system in (None, "standard")
-        self.set_class(few, "-few-colors")
-        self._collect()
+        self.set_class(self._has_few_colors, "-few-colors")
+        call_after(self, _COLLECT_AFTER_SECONDS, self._collect)
         self.call_after_refresh(self._open_knowledge)
+
+    @property
+    def _has_few_colors(self) -> bool:
+        return self.no_color or self.console.color_system == "standard"
 
     def _collect(self) -> None:
         """Free what is gone, again and again."""
@@ -206,6 +218,7 @@ class KbtuiApp(KeysInOrder):
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
+        use_letters(yes=kb.settings.ui.plain or self._has_few_colors)
         kb.subscribe(self._knowledge_changed)
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
@@ -259,7 +272,7 @@ class KbtuiApp(KeysInOrder):
             )
 
     def folder(self) -> Path:
-        """Where the notes are, or are looked for; the empty path until that is known."""
+        """Where the notes are, or are looked for."""
         return self.kb.workspace.root if self.kb is not None else self._workspace or Path()
 
     def notice(self, notice: str) -> None:
@@ -546,7 +559,7 @@ class KbtuiApp(KeysInOrder):
             return
         if name:
             self.tell(f"There is no theme `{name}`.")
-        from kbtui.tui.app.theme_manager import ThemeScreen
+        from kbtui.tui.app.theme_screen import ThemeScreen
 
         self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
 

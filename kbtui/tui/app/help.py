@@ -24,6 +24,7 @@ from kbtui.tui.widgets.dialogs import Dialog
 _KEYS_WIDTH = 24
 _LABEL_WIDTH = 21
 _HELP_WIDTH = 50
+_TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 96
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
     "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
@@ -176,8 +177,11 @@ class ActionProvider(Provider):
     async def discover(self) -> Hits:
         """Everything, in the order of the registry."""
         for action in self._possible():
+            title = _title(action)
             yield DiscoveryHit(
-                _title(action), partial(self._app.run_action_of, action), help=self._help(action)
+                self._row(action, Content(title)),
+                partial(self._app.run_action_of, action),
+                text=title,
             )
 
     async def search(self, query: str) -> Hits:
@@ -187,16 +191,18 @@ class ActionProvider(Provider):
             title = _title(action)
             score = max(matcher.match(title), matcher.match(action.slash or ""))
             if score > 0:
-                yield Hit(
-                    score,
-                    matcher.highlight(title),
-                    partial(self._app.run_action_of, action),
-                    help=self._help(action),
-                )
+                row = self._row(action, matcher.highlight(title))
+                yield Hit(score, row, partial(self._app.run_action_of, action), text=title)
 
-    def _help(self, action: Action) -> str:
+    def _row(self, action: Action, title: Content) -> Content:
+        """Title, keys and command, and what it does, in columns."""
         ways = [key_names(keys_of(action, self._app.keymap)), action.slash or ""]
-        return "  ".join(filter(None, (*ways, action.help)))
+        return Content.assemble(
+            title.truncate(_TITLE_WIDTH - 1, ellipsis=True, pad=True),
+            " ",
+            ("  ".join(filter(None, ways)).ljust(_WAYS_WIDTH), "$accent not bold"),
+            (action.help, "$text-muted not bold"),
+        ).truncate(min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 6), ellipsis=True)
 
 
 def _title(action: Action) -> str:

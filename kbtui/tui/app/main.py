@@ -9,7 +9,7 @@ from textual import on
 from textual.content import Content
 from textual.screen import Screen
 
-from kbtui.text import clean_line
+from kbtui.text import clean_line, usd
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.messages import (
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 
-_CENT = 0.01
 _LONG_SECONDS = 1.0
 _STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
 
@@ -49,6 +48,7 @@ class MainScreen(Screen[None]):
     """Puts the panes together and carries what they tell each other."""
 
     AUTO_FOCUS = "#prompt"
+    BLANK = True
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -79,7 +79,7 @@ class MainScreen(Screen[None]):
         """Hand the knowledge base to the chat; the notes have had it since there was one."""
         self.chat.knowledge_ready(event.kb)
         self.query_one(StatusLine).knowledge_ready(event.kb)
-        self.query_one(TitleRow).refresh()
+        self.query_one(TitleRow).folder = event.kb.workspace.root
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             wanted()
@@ -144,7 +144,7 @@ class MainScreen(Screen[None]):
             yield Content(f"{spent.last_prompt / self.chat.context_window:.0%}")
         cost = max(self.chat.spent_today, spent.cost_usd)
         if cost:
-            yield Content("<$0.01 today" if cost < _CENT else f"${cost:.2f} today")
+            yield Content(f"{usd(cost)} today")
 
     # Panes
 

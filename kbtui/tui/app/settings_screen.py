@@ -20,7 +20,7 @@ from kbtui.setting_values import (
     checked,
     write_setting,
 )
-from kbtui.settings import config_file
+from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
 from kbtui.tui.messages import with_errors_told
@@ -30,7 +30,7 @@ from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 _ROLES = {
-    "chat": "answers you",
-    "consolidate": "condenses conversations",
-    "dream": "curates what is known",
-    "import": "reads what is brought in",
-    "embed": "finds by meaning",
+    "chat": "Answers you",
+    "consolidate": "Condenses conversations",
+    "dream": "Tidies what is known (Dream)",
+    "import": "Reads what is brought in",
+    "embed": "Finds by meaning",
 }
 _UNSET = {"chat": "what is found here", "embed": "the built-in one"}
+_OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
 _LATER = "It holds from the next start on."
@@ -116,7 +117,8 @@ def _is_role(setting: Setting) -> bool:
 def _role(setting: Setting) -> Field:
     role = setting.name.split(".")[1]
     value = _unset(setting) if setting.value is None else said(setting.value)
-    return Field(_MODELS, f"{role}: {_ROLES.get(role, '')}", value, setting)
+    value = _OFFLINE if value == OFFLINE else value
+    return Field(_MODELS, _ROLES.get(role, role), value, setting)
 
 
 def _unset(setting: Setting) -> str:
@@ -131,7 +133,8 @@ def _group(setting: Setting) -> str:
 
 
 def _label(name: str) -> str:
-    return ": ".join(name.split(".")[1:]).replace("_", " ")
+    said = ": ".join(name.split(".")[1:]).replace("_", " ")
+    return said[:1].upper() + said[1:]
 
 
 def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
@@ -237,7 +240,7 @@ class SettingsScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """What is wrong, groups, fields, what the field means, keys."""
-        yield TitleRow("Settings")
+        yield TitleRow("Settings", folder_of(self._kb))
         yield Static(id="settings-wrong", markup=False)
         with Divided(id="settings-body"):
             with Pane(id="settings-groups") as groups:

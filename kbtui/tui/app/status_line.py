@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line
 from kbtui.tui.messages import InboxChanged, Notify
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
@@ -32,10 +32,17 @@ INDEXING = {
     "opening": "opening the index",
     "syncing": "indexing",
     "preparing": "preparing the search model",
-    "embedding": "embedding",
+    "embedding": "reading for meaning",
 }
 """The work of the search index, where it says no more itself."""
 _SHORT = 28
+_BAR_CELLS = 8
+
+
+def bar(share: float) -> str:
+    """How far something is, from 0 to 1, as a bar of eight cells."""
+    done = round(_BAR_CELLS * min(1.0, max(0.0, share)))
+    return "▰" * done + "▱" * (_BAR_CELLS - done)
 
 
 class StatusLine(Hints):
@@ -93,21 +100,24 @@ class StatusLine(Hints):
 
     def _show_index(self, status: IndexStatus) -> None:
         self.working = status.state in INDEXING
-        if self.working:
-            said = clean_line(status.message).split(", ")[0]  # how far, not how long
+        if status.state == "embedding" and status.left > 0:
+            done = status.embedded / (status.embedded + status.left)
+            left = clean_line(status.message).partition(", ")[2]  # how long, where it is known
+            self.index = f"{INDEXING[status.state]} {bar(done)} {left}".rstrip()
+        elif self.working:
+            said = clean_line(status.message)
             self.index = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
-        elif status.state == "lexical-only":
-            self.index = f"{counted(status.files, 'file')} · words only"
         else:
-            self.index = counted(status.files, "file")
+            self.index = "finds words only" if status.state == "lexical-only" else ""
 
     def render(self) -> Content:
         """The hints beside what goes on."""
         busy = self.working or bool(self.memory)
         state = Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")
         if self.inbox:
-            waits = Content.styled(f"F6 inbox {self.inbox}", "$text-accent")
-            state = waits.stylize(Style.from_meta({"key": "f6"})) + " · " + state
+            waits = Content.assemble(("F6", "bold $primary"), (f" {self.inbox} waiting", "$accent"))
+            waits = waits.stylize(Style.from_meta({"key": "f6"}))
+            state = Content("   ").join([state, waits] if state else [waits])
         self.set_reactive(Hints.state, state)
         return super().render()
 

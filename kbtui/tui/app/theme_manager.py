@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, ClassVar
-
-from textual import on
-from textual.binding import Binding
+from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.terminal.themes import first_theme, remember_theme
-from kbtui.tui.widgets.dialogs import Dialog
-from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from textual.app import App, ComposeResult
-    from textual.binding import BindingType
+    from textual.app import App
     from textual.theme import Theme
 
     from kbtui.settings import Settings
@@ -41,9 +35,21 @@ class ThemeManager:
         self.found: Mapping[str, Theme] = {}
         self._app = app
         self._tell = tell
-        theme = first_theme()
+        self._begin_with(first_theme())
+
+    def _begin_with(self, theme: Theme) -> None:
+        """Have a theme from the first frame on, without reading the stylesheet for another before.
+
+        What is left out is how colours by number look, which is as Textual begins in dark ones.
+        """
+        app = self._app
         app.register_theme(theme)
-        app.theme = theme.name
+        if not theme.dark:
+            app.theme = theme.name
+            return
+        app.set_reactive(type(app).theme, theme.name)
+        app.add_class(f"-theme-{theme.name}", "-dark-mode")
+        app.stylesheet.set_variables(app.get_css_variables())
 
     def load(self, settings: Settings) -> None:
         """Read themes and keys; runs in the opening thread."""
@@ -95,55 +101,3 @@ class ThemeManager:
             keep_theme(theme)
         except KbtuiError as error:
             self._app.call_from_thread(self._tell, str(error))
-
-
-class ThemeScreen(Dialog[str]):
-    """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
-
-    DEFAULT_CSS = """
-    ThemeScreen {
-        align: right middle;
-        background: transparent;
-        & > Vertical { width: 40; max-height: 80%; margin: 0 2; }
-        ChoiceList { max-height: 24; margin: 0; }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "Keep"),
-        Binding("q", "cancel", "Back"),
-    ]
-    TITLE_TEXT = "Theme"
-    HINT = "Enter keeps · Esc back"
-
-    def __init__(self, names: Sequence[tuple[str, str]]) -> None:
-        """Offer themes by name, each with a remark."""
-        super().__init__()
-        self._names = list(names)
-        self._before = ""
-
-    def compose_question(self) -> ComposeResult:
-        """The list."""
-        yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
-
-    def on_mount(self) -> None:
-        """Start on the theme that is used."""
-        self._before = self.app.theme
-        names = [name for name, _ in self._names]
-        themes = self.query_one(ChoiceList)
-        themes.cursor = names.index(self._before) if self._before in names else 0
-        themes.focus()
-
-    @on(RowList.Highlighted)
-    def _show(self, event: RowList.Highlighted) -> None:
-        if self._before:
-            self.app.theme = self._names[event.index][0]
-
-    @on(RowList.Selected)
-    def action_take(self) -> None:
-        """Keep the theme that is shown."""
-        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
-
-    def action_cancel(self) -> None:
-        """Use the theme from before."""
-        self.app.theme = self._before
-        self.dismiss(None)

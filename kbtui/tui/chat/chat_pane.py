@@ -102,7 +102,7 @@ class ChatPane(Pane):
 
     def on_mount(self) -> None:
         """Typing works from the first frame on."""
-        self.label_with("Chat")
+        self.label_with("New conversation")
         go_to(self.prompt)
 
     @property
@@ -147,16 +147,18 @@ class ChatPane(Pane):
             self._start(*each)
 
     async def _begin(self, kb: KnowledgeBase) -> None:
-        """Show the ways in where nothing was said yet; see which model answers."""
+        """Show the ways in where nothing was said yet, else what was; see which model answers."""
         from kbtui.tui.chat import start
-        from kbtui.tui.chat.commands import first_model
+        from kbtui.tui.chat.commands import read_model
 
         is_first = await asyncio.to_thread(start.is_first, kb)
         if is_first and not self.conversation.busy and self.conversation.session is None:
             self.start = start.StartPanel(kb, self._take_way)
-            self.transcript.greets = False
+            self.transcript.greet(())
             await self.mount(self.start, before=self.transcript)
-        await first_model(self, kb, quiet=is_first)
+        status = await read_model(self, kb)
+        if not is_first:
+            self.transcript.greet(await asyncio.to_thread(start.greeting, kb, status.reason))
 
     def _take_start_away(self) -> None:
         """Something was said: the ways in are gone for good."""
@@ -165,7 +167,7 @@ class ChatPane(Pane):
         from kbtui.tui.chat.start import remember_start
 
         self.start.remove()
-        self.start, self.transcript.greets = None, True
+        self.start = None
         self.run_worker(partial(remember_start, self.kb), thread=True, group="start")
 
     def knowledge_changed(self) -> None:
@@ -432,6 +434,15 @@ class ChatPane(Pane):
         target = event.target
         proposed = OpenInbox(target.proposal) if target.proposal else None
         self.post_message(proposed or OpenEntry(target.path, target.line))
+
+    @on(Transcript.Resume)
+    def _resume(self, event: Transcript.Resume) -> None:
+        from kbtui.tui.actions.registry import parse_command
+
+        event.stop()
+        command = parse_command(f"/resume {event.session}")
+        if command is not None:
+            self.run_command(command)
 
     @on(Transcript.Link)
     def _follow_link(self, event: Transcript.Link) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbtui.errors import ConflictError, KbtuiError, StorageError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.maintenance.export import session_markdown
 from kbtui.settings import OFFLINE
-from kbtui.text import clean_line, counted, fold, slugify
+from kbtui.text import clean_line, counted, fold, usd
 from kbtui.tui.chat.items import NoticeItem, failure
 from kbtui.tui.chat.memory_commands import show_memory
 from kbtui.tui.messages import OpenEntry, go_to
+from kbtui.tui.terminal.process import new_file
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -41,7 +42,7 @@ async def _sessions(host: ChatHost, kb: KnowledgeBase, _argument: str = "") -> N
 
     infos = await asyncio.to_thread(kb.sessions.list)
     if not infos:
-        host.say("There are no sessions yet.")
+        host.say("There are no conversations yet.")
         return
     chosen = await host.app.push_screen_wait(SessionsScreen(infos))
     if chosen and not _is_answering(host):
@@ -54,7 +55,7 @@ async def _resume(host: ChatHost, kb: KnowledgeBase, wanted: str) -> None:
     elif not _is_answering(host):
         found = _named(await asyncio.to_thread(kb.sessions.list), wanted)
         if found is None:
-            host.say(f"There is no session called {clean_line(wanted)!r}.", "warning")
+            host.say(f"There is no conversation called {clean_line(wanted)!r}.", "warning")
         else:
             await _open(host, kb, found.id)
 
@@ -62,7 +63,7 @@ async def _resume(host: ChatHost, kb: KnowledgeBase, wanted: str) -> None:
 async def _rename(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     conversation, title = host.conversation, clean_line(argument)
     if not title:
-        raise UsageError("A session needs a title.", "Say it: /rename <title>")
+        raise UsageError("A conversation needs a title.", "Say it: /rename <title>")
     if conversation.session is None:
         conversation.use(await asyncio.to_thread(kb.sessions.create, "tui"))
     if conversation.session is not None:
@@ -115,20 +116,7 @@ def _named(infos: list[SessionInfo], wanted: str) -> SessionInfo | None:
 # Model, context, cost
 
 
-async def first_model(host: ChatHost, kb: KnowledgeBase, *, quiet: bool) -> None:
-    """See which model answers, and tell it, unless that is said elsewhere."""
-    status = await _read_model(host, kb)
-    if quiet or not status.reason:
-        return
-    if status.offline:
-        host.tell(NoticeItem(title=status.reason))
-    else:
-        host.tell(
-            NoticeItem(title=f"Using {status.name}", text=f"{status.reason} /model changes it.")
-        )
-
-
-async def _read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
+async def read_model(host: ChatHost, kb: KnowledgeBase) -> ModelStatus:
     """See which model answers; in a thread, as it may look around or ask a keyring."""
     status = host.model = await asyncio.to_thread(lambda: kb.models.describe(look=True))
     await read_figures(host, kb)
@@ -167,7 +155,7 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
         if picked is None:
             return
         chosen = picked
-    await _read_model(host, kb)
+    await read_model(host, kb)
     host.say(chosen.told)
     await _offer_unread(host, kb)
 
@@ -203,11 +191,11 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
 async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     spent, budget = host.conversation.spent, kb.memory.budget
     talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
-    today = f"Today, all workspaces: ${talked:.4f} for talking, ${behind:.4f} in the background."
+    today = f"Today, in all workspaces: {usd(talked)} for talking, {usd(behind)} in the background."
     if not spent.calls:
-        host.tell(NoticeItem(title="No model was asked in this session yet", text=today))
+        host.tell(NoticeItem(title="No model was asked in this conversation yet", text=today))
         return
-    price = f"${spent.cost_usd:.4f}"
+    price = usd(spent.cost_usd)
     if spent.unpriced == spent.calls:
         price = "no price (a model on this machine, or one whose price is unknown)"
     elif spent.unpriced:
@@ -216,7 +204,7 @@ async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         f"{spent.calls} calls · {spent.prompt_tokens:,} tokens read · "
         f"{spent.completion_tokens:,} written · {price}\n{today}"
     )
-    host.tell(NoticeItem(title="This session since it was opened", text=text))
+    host.tell(NoticeItem(title="This conversation since it was opened", text=text))
 
 
 # Export
@@ -245,27 +233,8 @@ def export_session(session: Session, wanted: str) -> Path:
         UsageError: The named file is there already.
         StorageError: It can't be written.
     """
-    file = _free_file(wanted, slugify(session.title))
     text = "\n".join(session_markdown(session.id, session.title, session.messages))
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise StorageError(
-            f"{file} can't be written: {error.strerror}.", "Name another place: /export <file>"
-        ) from None
-    return file
-
-
-def _free_file(wanted: str, name: str) -> Path:
-    if wanted:
-        file = Path(wanted).expanduser()
-        file = file / f"{name}.md" if file.is_dir() else file
-        if file.exists():
-            raise UsageError(f"{file} exists already.", "Name another file: /export <file>")
-        return file.absolute()
-    candidates = (Path.cwd() / f"{name}{suffix}.md" for suffix in ("", *range(2, 1000)))
-    return next(file for file in candidates if not file.exists())
+    return new_file(session.title, "md", text, wanted)
 
 
 COMMANDS: Mapping[str, CommandFunction] = {

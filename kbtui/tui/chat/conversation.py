@@ -44,7 +44,8 @@ from kbtui.tui.chat.items import (
     citation_items,
     failure,
 )
-from kbtui.tui.chat.transcript import Transcript, TurnView
+from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.chat.turn_view import TurnView
 from kbtui.tui.chat.written import read_written, undone_commits
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
@@ -17,10 +18,12 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from kbtui.tui.chat.items import Item
 from kbtui.tui.terminal.background import call_after
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.line_view import READABLE, Line, LineView
+
+if TYPE_CHECKING:
+    from kbtui.tui.chat.items import Item
 
 GUTTER = 2
 _MARGIN = 1

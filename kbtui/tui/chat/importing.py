@@ -50,11 +50,6 @@ def dropped_path(text: str) -> Path | None:
 
 
 def _named(argument: str) -> str:
-    if not argument.strip():
-        raise UsageError(
-            "An import needs the path of an export.",
-            "Say it, paste it, or drop the file on the terminal: /import <path>",
-        )
     return str(dropped_path(argument) or Path(argument).expanduser())
 
 
@@ -78,6 +73,11 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
         return
     if argument == _UNDO:
         await _undo(host, kb)
+        return
+    if not argument.strip():
+        from kbtui.tui.chat.start import CONVERSATIONS, take
+
+        await take(host, kb, CONVERSATIONS)
         return
     wanted = argument if is_address(argument) else _named(argument)
     if await asyncio.to_thread(is_document, wanted):

@@ -30,7 +30,7 @@ from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual import events
@@ -230,7 +230,7 @@ class MemoryScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The bar, the lines, the week."""
-        yield TitleRow("Memory")
+        yield TitleRow("Memory", folder_of(self._kb))
         yield Static(id="memory-bar", classes="framed")
         with Divided(id="memory-split"):
             yield self.rows

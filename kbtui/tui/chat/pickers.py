@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -14,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted, fold
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.widgets.dialogs import Dialog, KeyDialog
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kbtui.sessions.store import SessionInfo
 
 _YES = "y"
+_OWN_CHANNELS = {"tui", "cli"}
 _NONE_HERE = (
     "\nWith Ollama (https://ollama.com), `kbtui setup` in a shell fetches a model that fits this "
     "machine, and tries it."
@@ -93,9 +94,10 @@ class ModelScreen(Dialog["Destination"]):
         ]
         choices += [
             Choice("another model or server ...", "by name, address and key", _Offer()),
-            Choice("offline", "no model: quotes your notes", _Offer(name=OFFLINE, asks=False)),
+            Choice("no model", "quotes your notes", _Offer(name=OFFLINE, asks=False)),
         ]
-        told = Content.assemble("In use: ", (clean_line(now.name), "bold"), f"  {now.reason}")
+        in_use = "no model" if now.offline else clean_line(now.name)
+        told = Content.assemble("In use: ", (in_use, "bold"), f"  {now.reason}")
         if not found:
             told += Content.styled(_NONE_HERE, "$text-muted")
         self.query_one(Static).update(told)
@@ -244,7 +246,7 @@ class SessionsScreen(Dialog[str]):
         ChoiceList { max-height: 24; }
     }
     """
-    TITLE_TEXT = "Sessions"
+    TITLE_TEXT = "Conversations"
     HINT = "Enter goes on · Esc leaves"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sessions")]
 
@@ -291,11 +293,6 @@ class SessionsScreen(Dialog[str]):
 
 
 def _choice(info: SessionInfo) -> Choice:
-    import humanize
-
-    when = humanize.naturaltime(datetime.now(UTC) - info.updated)
-    return Choice(
-        clean_line(info.title) or info.id,
-        f"{counted(info.messages, 'message')} · {info.channel} · {when}",
-        info.id,
-    )
+    elsewhere = "" if info.channel in _OWN_CHANNELS else f"{info.channel} · "
+    detail = f"{elsewhere}{counted(info.messages, 'message')} · {said(info.updated)}"
+    return Choice(clean_line(info.title) or said(info.created), detail, info.id)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual import work
 from textual.content import Content
+from textual.style import Style
 from textual.widget import Widget
 
+from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
+from kbtui.tui.chat.transcript import GREETING_MARGIN, WELCOME
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.host import ChatHost
 
-_MARGIN = 3
 _NAMES = (
     "Bring your notes",
     "Bring your conversations",
@@ -39,10 +41,15 @@ _NAMES = (
 _NAME_COLUMNS = max(map(len, _NAMES)) + 2
 _LEAST_REMARK = 16
 _ROOMY_ROWS = 20
+_AIRY_ROWS = 30
 _ABOUT = (
     "What you tell me becomes notes; what you ask is answered",
     "from them. All of it is yours, in plain files.",
 )
+
+
+CONVERSATIONS = 1
+"""The number of the way that brings conversations, for `take`."""
 
 
 class Way(NamedTuple):
@@ -112,6 +119,26 @@ def _model(kb: KnowledgeBase) -> Way:
     return Way("none found; a key will do")
 
 
+_LATELY = 4
+_TITLE_COLUMNS = 44
+
+
+def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
+    """What stands where nothing was said yet: the last conversations, each a way to go on.
+
+    Looks at files, so it is for a thread. `reason` is why this model answers, or none.
+    """
+    lines = [*WELCOME, Content()]
+    recent = [each for each in kb.sessions.list() if each.messages and each.title][:_LATELY]
+    for each in recent:
+        title = Content(clean_line(each.title)).truncate(_TITLE_COLUMNS, ellipsis=True, pad=True)
+        link = Style.from_meta({"session": each.id})
+        lines.append(title.stylize(link) + Content.styled(f"  {said(each.updated)}", "$text-muted"))
+    if recent:
+        lines += [Content(), Content.styled("/resume goes on with one of them", "$text-muted")]
+    return [*lines, Content.styled(reason, "$text-muted")] if reason else lines
+
+
 class StartPanel(Widget):
     """Shows the four ways; a number and Enter in the prompt, or a click, takes one.
 
@@ -161,23 +188,26 @@ class StartPanel(Widget):
 
     def _lines(self, width: int) -> tuple[list[Content], list[int | None]]:
         """The lines, and for each the way that it belongs to."""
-        roomy = self.app.size.height >= _ROOMY_ROWS
+        height = self.app.size.height
+        roomy, airy = height >= _ROOMY_ROWS, height >= _AIRY_ROWS
         self.set_class(not roomy, "-tight")
         lines: list[Content] = []
         of: list[int | None] = []
         if roomy:
-            lines += [Content.styled("kbtui", "bold $primary"), *map(Content, _ABOUT), Content()]
+            lines += [Content.styled("kbtui", "bold $primary"), *[Content()] * airy]
+            lines += [*map(Content, _ABOUT), *[Content()] * (1 + airy)]
             of += [None] * len(lines)
-        beside = width - _MARGIN * 2 - _NAME_COLUMNS >= _LEAST_REMARK
+        beside = width - GREETING_MARGIN * 2 - _NAME_COLUMNS >= _LEAST_REMARK
         for number, (name, way) in enumerate(zip(_NAMES, self.ways, strict=True)):
             drawn = _drawn(number, name, way, beside=beside, below=roomy and not beside)
+            drawn += [Content()] * airy
             lines += drawn
             of += [number] * len(drawn)
         if roomy:
             lines += [Content(), Content.styled("A number and Enter, or a click.", "$text-muted")]
             of += [None, None]
-        room = max(1, width - _MARGIN)
-        inset = Content(" " * _MARGIN)
+        room = max(1, width - GREETING_MARGIN)
+        inset = Content(" " * GREETING_MARGIN)
         return [inset + line.truncate(room, ellipsis=True) for line in lines], of
 
     def on_click(self, event: events.Click) -> None:
@@ -191,8 +221,8 @@ class StartPanel(Widget):
 
 def _drawn(number: int, name: str, way: Way, *, beside: bool, below: bool) -> list[Content]:
     """A way in one line or two, with a tick in place of the number's colour where it is done."""
-    sign = ("✓", "bold $success") if way.done else (str(number + 1), "bold $accent")
-    line = Content.assemble(sign, "  ", name)
+    sign = ("✓", "bold $success") if way.done else (str(number + 1), "bold $primary")
+    line = Content.assemble(sign, "  ", (name, "bold"))
     remark = Content.styled(clean_line(way.remark), "$text-muted")
     if beside:
         return [line + Content(" " * (_NAME_COLUMNS - len(name))) + remark]
@@ -256,7 +286,7 @@ async def take(host: ChatHost, kb: KnowledgeBase, way: int) -> None:
     if way == 0:
         question = NearbyDialog("Bring your notes", lambda: nearby_notes(root), "a folder")
         await _asked(host, question, "/workspaces")
-    elif way == 1:
+    elif way == CONVERSATIONS:
         question = NearbyDialog(
             "Bring your conversations", lambda: nearby_exports(root), "a file or folder"
         )

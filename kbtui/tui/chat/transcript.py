@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.segment import Segment
+from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 
-from kbtui.agent.events import (
-    Event,
-    NoticeGiven,
-    ReasoningDelta,
-    RetryStarted,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
-from kbtui.presentation.notes import Names
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argument_line
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
-from kbtui.tui.chat.items import (
-    AnswerItem,
-    BeforeItem,
-    Item,
-    NoticeItem,
-    NotKeptItem,
-    PendingItem,
-    Target,
-    UserItem,
-    citation_items,
-)
+from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from kbtui.tui.chat.written import Written
+    from kbtui.tui.chat.items import Item, Target
     from kbtui.tui.markdown.syntax import LinkRef
 
 # The looks of the conversation, by the names that its lines use. These aren't component classes:
@@ -87,12 +63,10 @@ _STYLES = {
     "md--callout-quiet": "bold $text-muted",
     "md--muted": "$text-muted",
 }
-WELCOME = (
-    "Tell me what is worth keeping, or ask what you once knew.",
-    "",
-    "/  commands     @  entries     F1  help     /resume  goes on",
-)
+WELCOME = (Content("Tell me what is worth keeping, or ask what you once knew."),)
 
+GREETING_MARGIN = 3
+"""Cells at the left of what stands where nothing was said yet."""
 Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "mark_past"]
 """An action on one item; see `kbtui.tui.chat.item_actions`."""
 
@@ -119,6 +93,13 @@ class Transcript(FlowView, can_focus=True):
             super().__init__()
             self.target = target
 
+    class Resume(Message):
+        """A conversation that the greeting names is to go on."""
+
+        def __init__(self, session: str) -> None:
+            super().__init__()
+            self.session = session
+
     class Link(Message):
         """A link in an answer was clicked."""
 
@@ -129,8 +110,12 @@ class Transcript(FlowView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._cursor: Item | None = None
-        self.greets = True
-        """Whether an empty conversation says what it is for."""
+        self._greeting: Sequence[Content] = WELCOME
+
+    def greet(self, lines: Sequence[Content]) -> None:
+        """Say something where nothing was said yet; a span with a ``session`` leads there."""
+        self._greeting = lines
+        self.refresh()
 
     def items_gone(self) -> None:
         """Select nothing where the selected item is gone."""
@@ -231,6 +216,8 @@ class Transcript(FlowView, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Mark as past only where an earlier line is shown; elsewhere the key asks again."""
         if action == "mark_past":
+            from kbtui.tui.chat.items import BeforeItem
+
             return isinstance(self._cursor, BeforeItem) and not self._cursor.past
         return super().check_action(action, parameters)
 
@@ -255,6 +242,9 @@ class Transcript(FlowView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Select what was clicked; follow a link, open or close a card."""
+        session = event.style.meta.get("session")
+        if isinstance(session, str):
+            self.post_message(self.Resume(session))
         item = self._flow.item_at(event.y + round(self.scroll_y))
         if item is None:
             return
@@ -293,151 +283,9 @@ class Transcript(FlowView, can_focus=True):
         return Strip.join([Strip([Segment(bar, style)], GUTTER), body]).crop(0, self.size.width)
 
     def _welcome_line(self, y: int) -> Strip:
-        """An empty conversation says what it is for, at the foot of the pane."""
+        """An empty conversation says what it is for."""
         width = self.size.width
-        at = y - (self.size.height - len(WELCOME) - 1)
-        text = WELCOME[at] if self.greets and 0 <= at < len(WELCOME) else ""
-        style = self.get_visual_style("chat--muted").rich_style
-        return Strip([Segment(f"   {text}"[:width].ljust(width), style)], width)
-
-
-ItemT = TypeVar("ItemT", bound=Item)
-
-
-class TurnView:
-    """Shows the events of one turn below the person's message that it answers.
-
-    `before` gives the item that everything new stands before (what is queued), or None.
-    """
-
-    def __init__(
-        self, transcript: Transcript, said: UserItem, before: Callable[[], Item | None]
-    ) -> None:
-        self.turn = ""
-        self.names = Names()
-        self.written: tuple[Written, ...] = ()
-        self._transcript = transcript
-        self._said = said
-        self._before = before
-        self._answer: AnswerItem | None = None
-        self._reasoning: ReasoningItem | None = None
-        self._tools: dict[str, ToolItem] = {}
-        self._pending: PendingItem | None = None
-        self._wait()
-
-    def show(self, event: Event) -> None:
-        """Take in one event; usage is the header's affair."""
-        match event:
-            case TurnStarted(turn=turn, message=message):
-                self.turn = self._said.turn = turn
-                self._said.message = message
-            case TextDelta(text=text):
-                self._add_text(text)
-            case ReasoningDelta(text=text):
-                self._add_reasoning(text)
-            case RetryStarted(text=text) | NoticeGiven(text=text):
-                self._put(NoticeItem(title=text))
-            case ToolStarted():
-                self._start_tool(event)
-            case ToolFinished():
-                self._finish_tool(event)
-            case TurnFinished():
-                self._finish(event)
-            case TurnFailed(cancelled=True):
-                self.stop()
-            case TurnFailed():
-                self._fail(event)
-
-    def tick(self) -> None:
-        """Let the waiting line move on."""
-        if self._pending is not None:
-            self._transcript.item_changed(self._pending)
-
-    def stop(self) -> None:
-        """The person stopped the turn: what was said until then stays."""
-        self._end_waiting()
-        for tool in self._tools.values():
-            if tool.ok is None:
-                tool.ok, tool.summary = False, "stopped"
-                self._transcript.item_changed(tool)
-        answer = self._answer or self._put(AnswerItem(turn=self.turn))
-        answer.interrupted = True
-        self._end_answer()
-        self._transcript.item_changed(answer)
-
-    def _put(self, item: ItemT) -> ItemT:
-        self._transcript.add(item, before=self._before())
-        return item
-
-    def _wait(self) -> None:
-        if self._pending is None:
-            self._pending = self._put(PendingItem(since=monotonic()))
-
-    def _end_waiting(self) -> None:
-        if self._pending is not None:
-            self._transcript.take_out(self._pending)
-            self._pending = None
-
-    def _add_text(self, text: str) -> None:
-        if not text:
-            return
-        self._end_waiting()
-        self._reasoning = None
-        if self._answer is None:
-            self._answer = self._put(AnswerItem(turn=self.turn, streaming=True))
-        self._answer.add(text)
-        self._transcript.item_changed(self._answer)
-
-    def _add_reasoning(self, text: str) -> None:
-        self._end_waiting()
-        if self._reasoning is None:
-            self._reasoning = self._put(ReasoningItem(turn=self.turn))
-        self._reasoning.add(text)
-        self._transcript.item_changed(self._reasoning)
-
-    def _end_answer(self, text: str | None = None) -> None:
-        if self._answer is not None:
-            self._answer.finish(text)
-            self._transcript.item_changed(self._answer)
-        self._answer = None
-        self._reasoning = None
-
-    def _start_tool(self, event: ToolStarted) -> None:
-        self._end_waiting()
-        self._end_answer()
-        self._tools[event.call] = self._put(
-            ToolItem(
-                turn=self.turn,
-                tool=event.tool,
-                arguments=argument_line(event.arguments),
-                details=argument_details(event.arguments),
-            )
-        )
-
-    def _finish_tool(self, event: ToolFinished) -> None:
-        tool = self._tools.get(event.call)
-        if tool is None:
-            tool = self._tools[event.call] = self._put(ToolItem(turn=self.turn, tool=event.tool))
-        tool.ok, tool.summary, tool.output = event.ok, event.summary, event.output
-        tool.changes, tool.proposal = event.changes, event.proposal
-        tool.names, tool.written = self.names, self.written
-        self._transcript.item_changed(tool)
-        if all(other.ok is not None for other in self._tools.values()):
-            self._wait()
-
-    def _finish(self, event: TurnFinished) -> None:
-        self._end_waiting()
-        if self._answer is None and event.text:
-            self._answer = self._put(AnswerItem(turn=self.turn))
-        self._end_answer(event.text or None)
-        for item in citation_items(event.citations, self.turn, self.names):
-            self._put(item)
-        if event.not_kept:
-            self._put(NotKeptItem(text=event.not_kept, turn=self.turn))
-        if event.earlier is not None:
-            self._put(BeforeItem(earlier=event.earlier, turn=self.turn))
-
-    def _fail(self, event: TurnFailed) -> None:
-        self._end_waiting()
-        self._end_answer()
-        self._put(NoticeItem(turn=self.turn, title=event.error, text=event.hint, kind="bad"))
+        if not 0 < y <= len(self._greeting):
+            return Strip.blank(width, self.visual_style.rich_style)
+        line = Content(" " * GREETING_MARGIN) + self._greeting[y - 1]
+        return to_strip(line, width, self.visual_style, style_parser(self))

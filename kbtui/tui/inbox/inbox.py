@@ -39,7 +39,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.title_row import TitleRow
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -53,15 +53,14 @@ _FRAME = 2
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
 _OWN = {binding.action for binding in bindings("inbox")}
-_EMPTY = """\
-Nothing waits for you.
+_NOTHING = "Nothing waits for you."
+_EMPTY = """
 
 What kbtui does by itself never changes a line that you wrote. If Dream finds one that is out of \
 date, if a conversation contradicts your memory, or if another machine changed the same line, the \
 change comes here first, and you decide on it place by place.
 
-To see what the assistant wants to write during a conversation before it is written as well, set
-`kbtui config set memory.review ask`."""
+To decide as well on what is written in conversations, set Memory: Review to `ask` in /config."""
 
 
 def _decides(
@@ -91,7 +90,7 @@ class InboxScreen(ListAndDiff):
     DEFAULT_CSS = """
     InboxScreen {
         #inbox-empty {
-            display: none; height: auto; color: $text-muted; max-width: 100;
+            display: none; height: 1fr; color: $text-muted; padding: 1 3;
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
@@ -121,7 +120,7 @@ class InboxScreen(ListAndDiff):
 
     def compose(self) -> ComposeResult:
         """List, details, keys."""
-        yield TitleRow("Inbox")
+        yield TitleRow("Inbox", folder_of(self._kb))
         yield Static(Content("Looking …"), id="inbox-empty", classes="framed")
         with Divided(classes="split-body"):
             yield self.rows
@@ -184,7 +183,8 @@ class InboxScreen(ListAndDiff):
         self.set_class(not plans, "-empty")
         if not plans:
             self.remove_class("-full")
-            self.query_one("#inbox-empty", Static).update(Content(_EMPTY))
+            told = Content.assemble((_NOTHING, "bold $foreground"), _EMPTY)
+            self.query_one("#inbox-empty", Static).update(told)
         self.refresh_bindings()
 
     def _say(self, text: str) -> None:

@@ -98,6 +98,7 @@ class NotesPane(Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("notes")]
+    BLANK = True
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -48,6 +48,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _SHADED = re.compile(r"(?P<color>auto|.*?)(?: +(?P<share>\d{1,3}(?:\.\d+)?%))?")
 _STYLES = frozenset({"none", "not", "bold", "dim", "italic", "underline", "reverse", "strike"})
 _MAX_BYTES = 64_000
+_BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,21 @@ def first_theme() -> Theme:
             return check_theme(values | values.pop("colors", {}))  # older files
         except (ValueError, TypeError, KeyError, AttributeError, ConfigurationError):
             pass  # a damaged cache: read the theme itself
-    return parse_theme(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml"))
+    return check_theme(_plain(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml")))
+
+
+def _plain(text: str) -> dict[str, Any]:
+    """The fields of a file of ours, which needs no more of YAML than lines of ``name: value``.
+
+    So the very first frame waits for no YAML parser either.
+    """
+    fields: dict[str, Any] = {}
+    for line in filter(None, (line.partition(" #")[0].rstrip() for line in text.splitlines())):
+        name, _, value = line.strip().partition(":")
+        into = fields["variables"] if line.startswith(" ") else fields
+        if not line.startswith("#"):
+            into[name] = _BOOLEANS.get(value.strip(), value.strip(' "')) if value else {}
+    return fields
 
 
 def remember_theme(theme: Theme) -> None:

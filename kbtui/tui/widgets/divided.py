@@ -25,6 +25,8 @@ class Divided(Container):
     that somebody has chosen the stylesheet says how the room is divided.
     """
 
+    BLANK = True  # nothing of it is seen: its lines needn't be drawn one by one
+
     def __init__(
         self, *children: Widget, id: str | None = None, classes: str | None = None
     ) -> None:

@@ -82,7 +82,8 @@ class Hints(Static):
         return pane, everywhere, last
 
     def _named(self, key: str, active: ActiveBinding) -> Content:
-        return self._hint(key, active.binding.description)
+        name = active.binding.description
+        return self._hint(key, name[:1].lower() + name[1:])
 
     @staticmethod
     def _hint(key: str, does: str) -> Content:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rich.cells import cell_len, chop_cells
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
+from textual.strip import Strip
 from textual.style import Style
 
 from kbtui.tui.widgets.line_view import coloured, steady
@@ -12,6 +14,7 @@ from kbtui.tui.widgets.line_view import coloured, steady
 _ENDS = 6
 """Cells of an edge that no label may take: corners, and a piece of line at either side."""
 _LEAST_NAME = 12
+_EDGES = 3  # lines: both edges, and the one between them that stands for all
 
 
 class Pane(Vertical):
@@ -54,6 +57,14 @@ class Pane(Vertical):
         """The line between name and remark has the colour of the frame."""
         super().notify_style_update()
         self._draw_labels()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the frame; between its edges all lines are alike, and drawn once."""
+        if crop.y or crop.height != self.outer_size.height or crop.height <= _EDGES:
+            return super().render_lines(crop)
+        upper = super().render_lines(Region(crop.x, 0, crop.width, 2))
+        lower = super().render_lines(Region(crop.x, crop.height - 1, crop.width, 1))
+        return [*upper, *upper[1:] * (crop.height - _EDGES), *lower]
 
     def _draw_labels(self) -> None:
         room = self.outer_size.width - _ENDS

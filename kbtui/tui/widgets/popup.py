@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual import events
 
 _MOST_ROWS = 8
-_CHOSEN = "$block-cursor-foreground on $block-cursor-background"
+_CHOSEN = "bold $foreground on $primary 22%"
 
 
 @dataclass(frozen=True, slots=True)

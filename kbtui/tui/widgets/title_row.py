@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -12,11 +12,11 @@ from textual.widgets import Static
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import steady
 
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.workspace.layout import Workspace
+
 _INTO = Content(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ")
-
-
-class _HasFolder(Protocol):
-    def folder(self) -> Path: ...
 
 
 class TitleRow(Static):
@@ -24,32 +24,38 @@ class TitleRow(Static):
 
     Args:
         place: What the screen shows, as people call it; empty on the main one.
+        folder: Where the notes are; None until that is known.
     """
 
     DEFAULT_CSS = """
     TitleRow { dock: top; height: 1; padding: 0 2; color: $text-muted; }
     .-short TitleRow { display: none; }
     """
-    place: reactive[Content | str] = reactive("")
+    folder: reactive[Path | None] = reactive(None)
     remark: reactive[Content] = reactive(Content())
 
-    def __init__(self, place: Content | str = "") -> None:
+    def __init__(self, place: str = "", folder: Path | None = None) -> None:
         super().__init__(markup=False)
-        self.set_reactive(TitleRow.place, place)
+        self.set_reactive(TitleRow.folder, folder)
+        self._place = place
 
     def render(self) -> Content:
         """Both, the remark only as far as there is room for it."""
         width = self.content_size.width
-        folder = cast("_HasFolder", self.app).folder()
-        parts = [shortened(folder)] if folder != Path() else []
-        if self.place:
-            parts.append(self.place if isinstance(self.place, Content) else Content(self.place))
+        parts = [_shortened(self.folder)] if self.folder is not None else []
+        parts += [Content(self._place)] if self._place else []
         left = Content.assemble(("kbtui", "bold $primary"), "  ", _INTO.join(parts))
         left = left.truncate(max(1, width), ellipsis=True)
         gap = width - left.cell_length - self.remark.cell_length
         return left if gap < 2 else left + Content(" " * gap) + self.remark
 
 
-def shortened(folder: Path) -> Content:
+def _shortened(folder: Path) -> Content:
     """A folder as people write it, from their home on."""
     return Content(steady(clean_line(str(folder).replace(str(Path.home()), "~", 1))))
+
+
+def folder_of(kb: KnowledgeBase) -> Path | None:
+    """Where the notes are; another repository that is looked at has none."""
+    workspace: Workspace | None = kb.workspace
+    return workspace.root if workspace is not None else None

@@ -15,7 +15,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
 from kbtui.tui.app.settings_screen import SettingsScreen
-from kbtui.tui.app.theme_manager import ThemeScreen
+from kbtui.tui.app.theme_screen import ThemeScreen
 from kbtui.tui.chat.items import UserItem
 from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
 from kbtui.tui.history.history import HistoryScreen
@@ -258,9 +258,9 @@ async def test_help_filters_as_one_types(shell) -> None:
 async def test_the_hints_follow_the_focus(shell) -> None:
     await shell.say("hello")
     status = shell.app.main.query_one("#status")
-    assert "F4 History" in str(status.render())
+    assert "F4 history" in str(status.render())
     await shell.press("shift+tab")
-    await shell.until(lambda: "y Copy" in str(status.render()))
+    await shell.until(lambda: "y copy" in str(status.render()))
 
 
 async def test_a_person_can_change_keys(tmp_path: Path, monkeypatch) -> None:

@@ -431,7 +431,7 @@ async def test_cost_is_told_in_tokens_and_money(shell) -> None:
     await shell.say("what did we decide on auth?")
     await shell.say("/cost")
     await shell.until(lambda: "800 tokens read" in shell.text)
-    assert "$0.0125" in shell.text
+    assert "$0.01" in shell.text
 
 
 async def test_a_session_is_exported_and_nothing_is_overwritten(shell, tmp_path) -> None:

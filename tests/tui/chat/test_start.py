@@ -50,7 +50,7 @@ async def test_an_empty_workspace_shows_four_ways_and_no_other_welcome(tmp_path)
         ):
             assert name in text(shell)
         assert not shell.transcript.items
-        assert not shell.transcript.greets
+        assert "Tell me" not in shell.text
 
 
 async def test_the_first_message_takes_it_away_for_ever(tmp_path):

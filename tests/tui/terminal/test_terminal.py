@@ -38,7 +38,7 @@ def _restored(output: bytes) -> bool:
 
 def test_the_first_frame_takes_typing_and_alt_enter_is_a_new_line(workspace: Path) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("─ Chat", "─ Notes", "F1 keys")
+        terminal.wait_for("New conversation", "─ Notes", "F1 keys")
         terminal.send("first\x1b\rsecond")
         terminal.wait_for("first", "second")
         assert not any("first" in line and "second" in line for line in terminal.text.splitlines())
@@ -77,7 +77,7 @@ def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: P
 
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("─ Chat", "words only")
+        terminal.wait_for("New conversation", "words only")
         terminal.send("draft")
         terminal.wait_for("draft")
         terminal.send("\x1a")
@@ -85,7 +85,7 @@ def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None
         terminal.output.clear()
         terminal.kill(signal.SIGCONT)
         terminal.wait(lambda _screen: b"\x1b[?1049h" in terminal.output)
-        terminal.wait(lambda _screen: b"Chat" in terminal.output)
+        terminal.wait(lambda _screen: b"New conversation" in terminal.output)
         terminal.wait(lambda _screen: b"Notes" in terminal.output)  # all is drawn again
         terminal.send(" goes on")
         terminal.wait_for("draft goes on")
@@ -93,7 +93,7 @@ def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None
 
 def test_ctrl_c_twice_quits(workspace: Path) -> None:
     with start(workspace, (80, 24)) as terminal:
-        terminal.wait_for("─ Chat")
+        terminal.wait_for("New conversation")
         terminal.send(CTRL_C)
         terminal.wait_for("Ctrl+C again quits")
         terminal.send(CTRL_C)
@@ -109,12 +109,12 @@ def test_a_missing_workspace_is_a_sentence_and_an_exit_code(tmp_path: Path) -> N
 
 def test_a_resize_is_followed(workspace: Path) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("─ Chat", "─ Notes")
+        terminal.wait_for("New conversation", "─ Notes")
         terminal.resize(80, 24)
         terminal.wait_gone("─ Notes")
         terminal.send(F[3])
         terminal.wait_for("─ Notes")
-        terminal.wait_gone("─ Chat")
+        terminal.wait_gone("New conversation")
 
 
 def test_another_workspace_is_shown_in_the_same_terminal_and_the_draft_waits(

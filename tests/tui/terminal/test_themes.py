@@ -126,7 +126,7 @@ def test_a_persons_theme_replaces_ours_and_a_bad_one_stops_nobody(tmp_path: Path
 
 
 def test_the_first_frame_has_the_theme_shown_last() -> None:
-    assert first_theme().name == DEFAULT_THEME
+    assert first_theme() == OURS.themes[DEFAULT_THEME]
     remember_theme(OURS.themes["paper"])
     assert first_theme().name == "paper"
     assert first_theme().variables == OURS.themes["paper"].variables

@@ -1,0 +1,69 @@
+"""Choosing a theme, each of which is shown while one is on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding
+
+from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+
+class ThemeScreen(Dialog[str]):
+    """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
+
+    DEFAULT_CSS = """
+    ThemeScreen {
+        align: right middle;
+        background: transparent;
+        & > Vertical { width: 40; max-height: 80%; margin: 0 2; }
+        ChoiceList { max-height: 24; margin: 0; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "Keep"),
+        Binding("q", "cancel", "Back"),
+    ]
+    TITLE_TEXT = "Theme"
+    HINT = "Enter keeps · Esc back"
+
+    def __init__(self, names: Sequence[tuple[str, str]]) -> None:
+        """Offer themes by name, each with a remark."""
+        super().__init__()
+        self._names = list(names)
+        self._before = ""
+
+    def compose_question(self) -> ComposeResult:
+        """The list."""
+        yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
+
+    def on_mount(self) -> None:
+        """Start on the theme that is used."""
+        self._before = self.app.theme
+        names = [name for name, _ in self._names]
+        themes = self.query_one(ChoiceList)
+        themes.cursor = names.index(self._before) if self._before in names else 0
+        themes.focus()
+
+    @on(RowList.Highlighted)
+    def _show(self, event: RowList.Highlighted) -> None:
+        if self._before:
+            self.app.theme = self._names[event.index][0]
+
+    @on(RowList.Selected)
+    def action_take(self) -> None:
+        """Keep the theme that is shown."""
+        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
+
+    def action_cancel(self) -> None:
+        """Use the theme from before."""
+        self.app.theme = self._before
+        self.dismiss(None)

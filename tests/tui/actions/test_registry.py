@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
+from functools import cache
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -57,6 +60,38 @@ HOSTS = {
     "facts": MemoryScreen,
     "inbox": InboxScreen,
 }
+
+
+TESTS = Path(__file__).resolve().parents[2]
+ROOMS = {
+    "chat": "chat", "prompt": "chat", "transcript": "chat", "sessions": "chat", "memory": "chat",
+    "facts": "chat", "notes": "notes", "map": "notes", "editor": "notes", "history": "history",
+    "past": "history", "search": "search", "switcher": "search", "inbox": "inbox",
+    "settings": "app",
+}  # fmt: skip
+"""Whose tests press the keys of a context; those that work everywhere are pressed anywhere."""
+
+
+@cache
+def tried(room: str) -> frozenset[str]:
+    """What the tests of a room press, type and call, and those of the whole app."""
+    found: set[str] = set()
+    for file in [*(TESTS / "tui" / room).rglob("*.py"), *(TESTS / "e2e").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Starred) and isinstance(node.value, ast.Constant):
+                found.update(str(node.value.value))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.update((node.value, node.value.partition(" ")[0]))
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_every_action_is_tried_by_a_test(action) -> None:
+    keys = [key for key in action.keys.split(",") if key]
+    ways = {*keys, *map(key_name, keys), f"action_{action.method}"}
+    assert ways & tried(ROOMS.get(action.context, "")) or action.slash in tried("") - {""}
 
 
 def test_ids_and_slash_commands_are_unique() -> None:

@@ -489,23 +489,7 @@ class KbtuiApp(KeysInOrder):
         """Give the focused pane all the room, and back."""
         self.main.zoom()
 
-    def action_border_left(self) -> None:
-        """Move the border between two panes to the left."""
-        self._move_border("left")
-
-    def action_border_right(self) -> None:
-        """Move it to the right."""
-        self._move_border("right")
-
-    def action_border_up(self) -> None:
-        """Move the border between two panes up."""
-        self._move_border("up")
-
-    def action_border_down(self) -> None:
-        """Move it down."""
-        self._move_border("down")
-
-    def _move_border(self, direction: Direction) -> None:
+    def action_border(self, direction: Direction) -> None:
         """Move the border nearest to the focus that goes that way."""
         around = self.focused.ancestors if self.focused is not None else []
         inner = [each for each in around if isinstance(each, Divided)]
@@ -627,7 +611,7 @@ class KbtuiApp(KeysInOrder):
         if action.slash in COMMANDS:
             COMMANDS[action.slash](self, "")
         elif action.context == "global":
-            await self.run_action(action.method, self)
+            await self.run_action(action.call, self)
         elif action.slash and action.context != "transcript":
             self.main.chat.run_command(Command(action, ""))
         else:
@@ -642,7 +626,7 @@ class KbtuiApp(KeysInOrder):
         node = place.get(action.context, self.main.chat.prompt)
         if node is self.main.chat.transcript:
             node.focus()
-        await self.run_action(action.method, node)
+        await self.run_action(action.call, node)
 
     @on(ChatPane.CommandWanted)
     def _run_command(self, event: ChatPane.CommandWanted) -> None:

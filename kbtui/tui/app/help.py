@@ -202,7 +202,7 @@ class ActionProvider(Provider):
             " ",
             ("  ".join(filter(None, ways)).ljust(_WAYS_WIDTH), "$accent not bold"),
             (action.help, "$text-muted not bold"),
-        ).truncate(min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 6), ellipsis=True)
+        ).truncate(min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 10), ellipsis=True)
 
 
 def _title(action: Action) -> str:

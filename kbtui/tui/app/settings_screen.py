@@ -333,13 +333,9 @@ class SettingsScreen(Screen[None]):
 
     # Moving
 
-    def action_down(self) -> None:
-        """Next row."""
-        self._list.cursor += 1
-
-    def action_up(self) -> None:
-        """Previous row."""
-        self._list.cursor -= 1
+    def action_move(self, by: int) -> None:
+        """Go to another row."""
+        self._list.cursor += by
 
     @property
     def _list(self) -> RowList:

@@ -38,13 +38,13 @@ async def _new(host: ChatHost, kb: KnowledgeBase, title: str) -> None:
 
 
 async def _sessions(host: ChatHost, kb: KnowledgeBase, _argument: str = "") -> None:
-    from kbtui.tui.chat.pickers import SessionsScreen
+    from kbtui.tui.chat.pickers import conversations
 
     infos = await asyncio.to_thread(kb.sessions.list)
     if not infos:
         host.say("There are no conversations yet.")
         return
-    chosen = await host.app.push_screen_wait(SessionsScreen(infos))
+    chosen = await host.app.push_screen_wait(conversations(infos))
     if chosen and not _is_answering(host):
         await _open(host, kb, chosen)
 

@@ -282,13 +282,9 @@ class MemoryScreen(Screen[None]):
 
     # Keys
 
-    def action_down(self) -> None:
-        """Next line."""
-        self.rows.cursor += 1
-
-    def action_up(self) -> None:
-        """Previous line."""
-        self.rows.cursor -= 1
+    def action_move(self, by: int) -> None:
+        """Go to another line."""
+        self.rows.cursor += by
 
     def action_edit(self) -> None:
         """Change what the line says."""

@@ -1,4 +1,4 @@
-"""Choosing a session to go on with, or the model that answers."""
+"""Choosing a conversation to go on with, or the model that answers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.moments import said
-from kbtui.text import clean_line, counted, fold
-from kbtui.tui.actions.registry import bindings
-from kbtui.tui.widgets.dialogs import Dialog, KeyDialog
+from kbtui.text import clean_line, counted
+from kbtui.tui.widgets.dialogs import Dialog, KeyDialog, PickDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
@@ -236,60 +235,11 @@ class ModelForm(Dialog["Destination"]):
 _FIELDS = ("name", "base", "key")
 
 
-class SessionsScreen(Dialog[str]):
-    """All conversations, the last one first; typing filters. The answer is an id."""
-
-    DEFAULT_CLASSES = "wide"
-    DEFAULT_CSS = """
-    SessionsScreen {
-        & > Vertical { max-height: 80%; }
-        ChoiceList { max-height: 24; }
-    }
-    """
-    TITLE_TEXT = "Conversations"
-    HINT = "Enter goes on · Esc leaves"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("sessions")]
-
-    def __init__(self, infos: Sequence[SessionInfo]) -> None:
-        super().__init__()
-        self._infos = list(infos)
-
-    def compose_question(self) -> ComposeResult:
-        """The filter and the list."""
-        yield Input(placeholder="filter")
-        yield ChoiceList([_choice(info) for info in self._infos])
-
-    @property
-    def _list(self) -> ChoiceList:
-        return self.query_one(ChoiceList)
-
-    @on(Input.Changed)
-    def _filter(self, event: Input.Changed) -> None:
-        event.stop()
-        wanted = fold(event.value).strip()
-        self._list.show_choices(
-            [_choice(info) for info in self._infos if wanted in fold(f"{info.title} {info.id}")]
-        )
-
-    @on(Input.Submitted)
-    @on(RowList.Selected)
-    def action_open(self) -> None:
-        """Go on with the chosen one."""
-        choice = self._list.choice
-        if choice is not None:
-            self.dismiss(str(choice.value))
-
-    def action_down(self) -> None:
-        """Go to the next one."""
-        self._list.cursor += 1
-
-    def action_up(self) -> None:
-        """Go to the one before."""
-        self._list.cursor -= 1
-
-    def action_back(self) -> None:
-        """Stay where we are."""
-        self.dismiss(None)
+def conversations(infos: Sequence[SessionInfo]) -> PickDialog:
+    """A question for one of the conversations, the last one first; the answer is an id."""
+    dialog = PickDialog("Conversations", [_choice(info) for info in infos])
+    dialog.add_class("wide")
+    return dialog
 
 
 def _choice(info: SessionInfo) -> Choice:

@@ -181,41 +181,9 @@ class Transcript(FlowView, can_focus=True):
         self._move(len(self.items))
         self.to_end()
 
-    def action_expand(self) -> None:
-        """Show or hide details, or follow where the item leads."""
-        self._act("expand")
-
-    def action_copy(self) -> None:
-        """Copy the item's Markdown."""
-        self._act("copy")
-
-    def action_copy_code(self) -> None:
-        """Copy its code blocks."""
-        self._act("copy_code")
-
-    def action_edit(self) -> None:
-        """Take it back into the prompt."""
-        self._act("edit")
-
-    def action_retry(self) -> None:
-        """Ask for another answer."""
-        self._act("retry")
-
-    def action_save(self) -> None:
-        """Keep it as an entry."""
-        self._act("save")
-
-    def action_undo(self) -> None:
-        """Take back what its turn changed."""
-        self._act("undo")
-
-    def action_mark_past(self) -> None:
-        """Strike out an earlier line that no longer holds."""
-        self._act("mark_past")
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Mark as past only where an earlier line is shown; elsewhere the key asks again."""
-        if action == "mark_past":
+        if parameters == ("mark_past",):
             from kbtui.tui.chat.items import BeforeItem
 
             return isinstance(self._cursor, BeforeItem) and not self._cursor.past
@@ -234,7 +202,8 @@ class Transcript(FlowView, can_focus=True):
         below = self.items[self.items.index(item) + 1 :][:1]
         return below[0].target if below and below[0].dense else None
 
-    def _act(self, verb: Verb) -> None:
+    def action_act(self, verb: Verb) -> None:
+        """Do something with the selected item."""
         if self._cursor is not None:
             self.post_message(self.Act(verb, self._cursor))
 
@@ -259,7 +228,7 @@ class Transcript(FlowView, can_focus=True):
         elif item.click == "open":
             self.action_open()
         elif item.click == "expand":
-            self._act("expand")
+            self.action_act("expand")
 
     # Drawing
 

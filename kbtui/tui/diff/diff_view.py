@@ -211,27 +211,16 @@ class ListAndDiff(Screen[None]):
         self.set_class(to_diff, "-full")
         (self.diff if to_diff else self.rows).focus()
 
-    def action_down(self) -> None:
-        """Next row, or the next line of the difference that has the screen."""
-        self._move(1)
-
-    def action_up(self) -> None:
-        """Previous row, or line."""
-        self._move(-1)
-
-    def _move(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Go to another row, or line of the difference that has the screen."""
         if self.has_class("-full"):
             self.diff.scroll_relative(y=by, animate=False)
         else:
             self.rows.cursor += by
 
-    def action_next_hunk(self) -> None:
-        """Go to the next changed place."""
-        self.diff.go_to_hunk(1)
-
-    def action_previous_hunk(self) -> None:
-        """Go to the changed place before."""
-        self.diff.go_to_hunk(-1)
+    def action_hunk(self, by: int) -> None:
+        """Go to the next changed place, or to the one before."""
+        self.diff.go_to_hunk(by)
 
     def action_side_by_side(self) -> None:
         """Show before and after beside each other, or one below the other."""

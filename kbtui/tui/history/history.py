@@ -228,15 +228,10 @@ class HistoryScreen(ListAndDiff):
 
     # The difference
 
-    def action_less_context(self) -> None:
-        """Show fewer unchanged lines."""
+    def action_context(self, by: int) -> None:
+        """Show more unchanged lines, or fewer."""
         if self.rows.commit is not None:
-            self.detail.change_context(self.rows.commit, -1)
-
-    def action_more_context(self) -> None:
-        """Show more unchanged lines."""
-        if self.rows.commit is not None:
-            self.detail.change_context(self.rows.commit, 1)
+            self.detail.change_context(self.rows.commit, by)
 
     def action_copy(self) -> None:
         """Copy the commit's id."""

@@ -157,33 +157,9 @@ class PastPane(NotesPane):
             "warning",
         )
 
-    def action_now(self) -> None:
-        """Return to now."""
-        self.post_message(self.Wanted("now", None))
-
-    def action_restore(self) -> None:
-        """Make the entry what it was."""
-        self.post_message(self.Wanted("restore", self.target()))
-
-    def action_compare(self) -> None:
-        """Show what has changed in the entry since."""
-        self.post_message(self.Wanted("compare", self.target()))
-
-    def action_earlier(self) -> None:
-        """Go back by one change."""
-        self.post_message(self.Wanted("earlier", None))
-
-    def action_later(self) -> None:
-        """Go on by one change."""
-        self.post_message(self.Wanted("later", None))
-
-    def action_day_before(self) -> None:
-        """Go back to the end of the day before."""
-        self.post_message(self.Wanted("day before", None))
-
-    def action_day_after(self) -> None:
-        """Go on to the end of the next day."""
-        self.post_message(self.Wanted("day after", None))
+    def action_want(self, what: str) -> None:
+        """Ask for a step in time, or for something to be done with the entry."""
+        self.post_message(self.Wanted(what, self.target()))
 
     def action_search(self) -> None:
         """Search what was there then."""

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _FRAME = 2
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
-_OWN = {binding.action for binding in bindings("inbox")}
+_OWN = {binding.action.partition("(")[0] for binding in bindings("inbox")}
 _NOTHING = "Nothing waits for you."
 _EMPTY = """
 

@@ -330,21 +330,9 @@ class MapScreen(Screen[OpenEntry]):
 
     # Keys
 
-    def action_left(self) -> None:
-        """Walk to the left."""
-        self.map.walk(-1, 0)
-
-    def action_right(self) -> None:
-        """Walk to the right."""
-        self.map.walk(1, 0)
-
-    def action_up(self) -> None:
-        """Walk up."""
-        self.map.walk(0, -1)
-
-    def action_down(self) -> None:
-        """Walk down."""
-        self.map.walk(0, 1)
+    def action_walk(self, dx: int, dy: int) -> None:
+        """Walk to the next note that way."""
+        self.map.walk(dx, dy)
 
     def action_scroll(self, pages: int) -> None:
         """Read on in the note that is looked at."""
@@ -392,17 +380,10 @@ class MapScreen(Screen[OpenEntry]):
         if path is not None:
             self.map.point_at(around.notes[path])
 
-    def action_more(self) -> None:
-        """Go a step further."""
-        self._take_steps(self.map.steps + 1)
-
-    def action_fewer(self) -> None:
-        """Go a step less far."""
-        self._take_steps(self.map.steps - 1)
-
-    def _take_steps(self, steps: int) -> None:
-        if 1 <= steps <= MOST_STEPS:
-            self.map.steps = steps
+    def action_step(self, by: int) -> None:
+        """Go some steps further, or less far."""
+        if 1 <= self.map.steps + by <= MOST_STEPS:
+            self.map.steps += by
             self._go(self._way[-1])
 
     def action_save(self) -> None:

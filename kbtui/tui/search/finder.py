@@ -172,13 +172,9 @@ class Finder(Screen[None]):
 
     # Actions
 
-    def action_down(self) -> None:
-        """Next row."""
-        self.rows.cursor += 1
-
-    def action_up(self) -> None:
-        """Previous row."""
-        self.rows.cursor -= 1
+    def action_move(self, by: int) -> None:
+        """Go to another row."""
+        self.rows.cursor += by
 
     def action_page(self, by: int) -> None:
         """A page further."""

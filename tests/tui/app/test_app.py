@@ -17,7 +17,7 @@ from kbtui.tui.app.help import HelpScreen
 from kbtui.tui.app.settings_screen import SettingsScreen
 from kbtui.tui.app.theme_screen import ThemeScreen
 from kbtui.tui.chat.items import UserItem
-from kbtui.tui.chat.pickers import ModelForm, ModelScreen, SessionsScreen
+from kbtui.tui.chat.pickers import ModelForm, ModelScreen
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.messages import OpenHistory, OpenSearch
 from kbtui.tui.terminal.process import let_go_of_widgets
@@ -333,7 +333,7 @@ async def test_the_picker_finds_a_session_by_its_title(shell) -> None:
         await shell.say(f"/rename {title}")
         await shell.until(lambda t=title: t in shell.chat.label)
     await shell.say("/sessions")
-    await shell.until(lambda: isinstance(shell.app.screen, SessionsScreen))
+    await shell.until(lambda: isinstance(shell.app.screen, PickDialog))
     shell.app.screen.query_one(Input).value = "aut"
     await settle(shell.pilot)
     await shell.press("enter")

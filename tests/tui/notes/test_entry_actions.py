@@ -147,7 +147,7 @@ async def test_every_action_of_the_registry_can_be_carried_out():
         action.id
         for context, widget in shown_by.items()
         for action in actions(context)
-        if not hasattr(widget, f"action_{action.method}")
+        if not hasattr(widget, f"action_{action.call.partition('(')[0]}")
     ]
     assert missing == []
 

@@ -141,7 +141,7 @@ class Searches:
     def _write(self, saved: list[str], last: list[str]) -> None:
         import json
 
-        from kbtui.workspace.redact import redact
+        from kbtui.redaction.redact import redact
 
         kept = [[redact(each).text for each in group] for group in (saved, last[:_MAX_SEARCHES])]
         write_state(self._file, json.dumps(dict(zip(_SEARCHES, kept, strict=True))))

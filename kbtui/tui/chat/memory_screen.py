@@ -173,12 +173,9 @@ class FactList(RowList):
         fact = self.facts[self.cursor] if self.cursor < len(self.facts) else None
         return fact if fact is not None and not fact.is_heading else None
 
-    def validate_cursor(self, cursor: int) -> int:
-        """Pass headings by in the direction of the step."""
-        cursor = super().validate_cursor(cursor)
-        way = 1 if cursor >= self.cursor else -1
-        beyond = range(cursor, len(self.facts) if way > 0 else -1, way)
-        return next((n for n in beyond if not self.facts[n].is_heading), self.cursor)
+    def rests_on(self, index: int) -> bool:
+        """Headings are passed by."""
+        return not self.facts[index].is_heading
 
     @property
     def row_count(self) -> int:

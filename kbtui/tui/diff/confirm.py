@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.binding import Binding, BindingType
@@ -15,7 +16,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
-from kbtui.text import clean, clean_line, counted
+from kbtui.text import clean, clean_line, counted, span
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import tell
@@ -151,6 +152,7 @@ class WorkBox(Dialog[None]):
         self.TITLE_TEXT = title
         self._text = clean_line(text)
         self._at = (0, 0)
+        self._began = 0.0
         self._is_over = False
         self._rows = 1
         self.stopped = asyncio.Event()
@@ -169,6 +171,7 @@ class WorkBox(Dialog[None]):
         Raises:
             StoppedError: The person wants that.
         """
+        self._began = self._began if self._at[1] else monotonic()
         self._at = done, total
         if self.stopped.is_set():
             raise StoppedError("Stopped: nothing was changed.")
@@ -204,7 +207,9 @@ class WorkBox(Dialog[None]):
             return Content(self._text)
         full = _BAR_CELLS * done // total
         bar = ("█" * full, "$accent"), ("░" * (_BAR_CELLS - full), "$text-muted")
-        return Content.assemble(f"{self._text}\n", *bar, f"  {done:,} of {total:,}")
+        left = (monotonic() - self._began) * (total - done) / max(1, done)
+        wait = f", {span(left)} left" if done and left >= 1 else ""
+        return Content.assemble(f"{self._text}\n", *bar, f"  {done:,} of {total:,}{wait}")
 
 
 async def watched(

@@ -81,12 +81,9 @@ class CommitList(RowList):
         row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
         return row if isinstance(row, Commit) else None
 
-    def validate_cursor(self, cursor: int) -> int:
-        """Keep the cursor on a commit: past a day in the direction of the step."""
-        cursor = super().validate_cursor(cursor)
-        while 0 < cursor < len(self._rows) and not isinstance(self._rows[cursor], Commit):
-            cursor += 1 if cursor >= self.cursor else -1
-        return max(cursor, 1) if self._rows else 0
+    def rests_on(self, index: int) -> bool:
+        """Days are passed by."""
+        return isinstance(self._rows[index], Commit)
 
     # Reading
 

@@ -134,9 +134,19 @@ class RowList(ScrollView, can_focus=True):
 
     # Cursor
 
+    def rests_on(self, index: int) -> bool:
+        """True of a row that the cursor may be on; it passes the others by."""
+        del index
+        return True
+
     def validate_cursor(self, cursor: int) -> int:
-        """Keep the cursor on a row."""
-        return max(0, min(cursor, self.row_count - 1))
+        """Keep the cursor on a row, and lead it on in its direction from what it passes by."""
+        cursor = max(0, min(cursor, self.row_count - 1))
+        if not self.row_count or self.rests_on(cursor):
+            return cursor
+        onward, back = range(cursor, self.row_count), range(cursor, -1, -1)
+        ways = (onward, back) if cursor >= self.cursor else (back, onward)
+        return next((at for way in ways for at in way if self.rests_on(at)), cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Bring the row into view and tell."""

@@ -205,7 +205,8 @@ class KbtuiApp(KeysInOrder):
 
     @property
     def _has_few_colors(self) -> bool:
-        return self.no_color or self.console.color_system == "standard"
+        few = self.no_color or self.console.color_system == "standard"
+        return few and not self.is_headless
 
     def _collect(self) -> None:
         """Free what is gone, again and again."""

@@ -173,7 +173,8 @@ class InboxScreen(ListAndDiff):
     def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
         at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
         self._at = ""
-        self.rows.styles.max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
+        most = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
+        self.rows.styles.max_height = None if self.has_class("-beside") else most
         self.diff.names = names
         self.rows.show_plans(plans, names, at)
         if self.rows.plan is None or self.rows.plan.proposal.id != at:

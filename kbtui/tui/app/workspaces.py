@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.app import App
 
 from kbtui.errors import KbtuiError
+from kbtui.presentation.moments import said
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
@@ -67,5 +68,5 @@ def passed_over(opened: Path) -> str:
 
 
 def _choice(known: KnownWorkspace) -> Choice:
-    when = f"{known.used.astimezone():%Y-%m-%d %H:%M}"
-    return Choice(clean_line(str(known.path)), when, str(known.path))
+    place = clean_line(str(known.path).replace(str(Path.home()), "~", 1))
+    return Choice(place, said(known.used), str(known.path))

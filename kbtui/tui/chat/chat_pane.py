@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kbtui.tui.messages import Severity
 
 _TICK_SECONDS = 0.2
-_WAYS = frozenset("1234")
+_WAYS = frozenset("12345")
 
 
 class ChatPane(Pane):

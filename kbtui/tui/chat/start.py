@@ -1,4 +1,4 @@
-"""The first start: what kbtui is, and four ways in, each of which ticks itself when it is done.
+"""The first start: what kbtui is, and the ways in, each of which ticks itself when it is done.
 
 It stands above the conversation of a workspace in which nothing was said yet, and goes for good
 with the first message.
@@ -37,6 +37,7 @@ _NAMES = (
     "Bring your conversations",
     "Choose a model",
     "Or just type",
+    "Look around first",
 )
 _NAME_COLUMNS = max(map(len, _NAMES)) + 2
 _LEAST_REMARK = 16
@@ -50,6 +51,7 @@ _ABOUT = (
 
 CONVERSATIONS = 1
 """The number of the way that brings conversations, for `take`."""
+_EXAMPLE = 4
 
 
 class Way(NamedTuple):
@@ -64,6 +66,7 @@ _AHEAD = (
     Way("Claude, ChatGPT, Gemini ..."),
     Way("looking around ..."),
     Way("I keep and quote what you say"),
+    Way("a month of somebody's notes"),
 )
 
 
@@ -85,7 +88,7 @@ def _mark(kb: KnowledgeBase) -> Path:
 
 def ways(kb: KnowledgeBase) -> tuple[Way, ...]:
     """How far each is; reads files and may ask servers on this machine, so it is for a thread."""
-    return _notes(kb), _conversations(kb), _model(kb), _AHEAD[3]
+    return _notes(kb), _conversations(kb), _model(kb), *_AHEAD[3:]
 
 
 def _notes(kb: KnowledgeBase) -> Way:
@@ -140,7 +143,7 @@ def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
 
 
 class StartPanel(Widget):
-    """Shows the four ways; a number and Enter in the prompt, or a click, takes one.
+    """Shows the ways in; a number and Enter in the prompt, or a click, takes one.
 
     Args:
         kb: What is looked at to see which of them are done.
@@ -293,8 +296,25 @@ async def take(host: ChatHost, kb: KnowledgeBase, way: int) -> None:
         await _asked(host, question, "/import")
     elif way == 2:
         host.run_command(Command(slash_commands()["/model"], ""))
+    elif way == _EXAMPLE:
+        host.say("Writing a month of somebody's notes …")
+        example = await asyncio.to_thread(_example)
+        host.run_command(Command(slash_commands()["/workspaces"], str(example)))
     else:
         host.focus_prompt()
+
+
+def _example() -> Path:
+    """The workspace of the example, made where it isn't there yet; for a thread."""
+    from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.maintenance.demo import StoryClock, plant
+    from kbtui.workspace.opening import default_workspace
+
+    folder, clock = default_workspace().parent / "example", StoryClock()
+    with KnowledgeBase.open(folder, create=True, clock=clock) as kb:
+        if not kb.library.infos():
+            plant(kb.services, kb.memory, clock)
+    return folder
 
 
 async def _asked(host: ChatHost, question: NearbyDialog, command: str) -> None:

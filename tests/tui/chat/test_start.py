@@ -40,13 +40,14 @@ async def choose(shell: Shell, way: str) -> None:
     await shell.press("enter")
 
 
-async def test_an_empty_workspace_shows_four_ways_and_no_other_welcome(tmp_path):
+async def test_an_empty_workspace_shows_its_ways_in_and_no_other_welcome(tmp_path):
     async with begun(tmp_path / "kb") as shell:
         for name in (
             "1  Bring your notes",
             "2  Bring your conv",
             "Choose a model",
             "4  Or just",
+            "5  Look around first",
         ):
             assert name in text(shell)
         assert not shell.transcript.items
@@ -150,6 +151,16 @@ async def test_the_third_way_offers_models(tmp_path):
     async with begun(tmp_path / "kb") as shell:
         await choose(shell, "3")
         await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
+
+
+async def test_the_fifth_goes_to_an_example_which_is_made_once(tmp_path):
+    for _ in range(2):
+        async with begun(tmp_path / "kb") as shell:
+            await choose(shell, "5")
+            await shell.until(lambda: shell.app.next_workspace is not None)
+            example = shell.app.next_workspace
+    with KnowledgeBase.open(example) as kb:
+        assert len(kb.library.infos()) == 11
 
 
 async def test_a_click_takes_a_way(tmp_path):

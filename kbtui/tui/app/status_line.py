@@ -63,7 +63,7 @@ class StatusLine(Hints):
         """Follow the state of the search index, the background work, and the inbox."""
         from kbtui.tui.inbox.inbox_watch import InboxWatch
 
-        self._background = BackgroundWatch(self, kb, self._show_memory)
+        self._background = BackgroundWatch(self, kb, self.show_work)
         self._inbox = InboxWatch(self, kb)
         self._stop_listening = kb.search.subscribe(self._index_changed)
         self._show_index(kb.search.status())
@@ -93,9 +93,6 @@ class StatusLine(Hints):
 
     def show_work(self, text: str) -> None:
         """Say what is being done in the background; nothing for an empty text."""
-        self.memory = text
-
-    def _show_memory(self, text: str) -> None:
         self.memory = text
 
     def _show_index(self, status: IndexStatus) -> None:

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {
     "textual", "rich", "pydantic", "numpy", "yaml", "sqlite3", "dulwich", "whoosh", "litellm",
     "torch", "sentence_transformers", "onnxruntime", "tokenizers", "rapidfuzz", "frontmatter",
-    "asyncio", "keyring", "tomlkit", "humanize", "watchfiles",
+    "asyncio", "keyring", "tomlkit", "watchfiles",
 }  # fmt: skip
 
 

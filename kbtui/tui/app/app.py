@@ -146,7 +146,7 @@ class KbtuiApp(KeysInOrder):
     ]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - as in App
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-tall")]  # noqa: RUF012 - as in App
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
 
     def __init__(

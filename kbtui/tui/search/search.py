@@ -60,9 +60,9 @@ class SearchScreen(Finder):
             link-color-hover: $text-primary; link-style-hover: underline;
             link-background-hover: transparent;
         }
-        &.-short #search-scope { margin: 0; }
+        &.-low #search-scope { margin: 0; }
         #search-state { height: auto; max-height: 3; padding: 0 1 1 1; color: $text-muted; }
-        &.-short #search-state { padding: 0 1; }
+        &.-low #search-state { padding: 0 1; }
         #search-hits, #search-lately { height: 1fr; }
         #search-lately { display: none; }
         &.-asks-nothing #search-hits { display: none; }

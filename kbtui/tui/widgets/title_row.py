@@ -29,7 +29,6 @@ class TitleRow(Static):
 
     DEFAULT_CSS = """
     TitleRow { dock: top; height: 1; padding: 0 2; color: $text-muted; }
-    .-short TitleRow { display: none; }
     """
     folder: reactive[Path | None] = reactive(None)
     remark: reactive[Content] = reactive(Content())

@@ -6,21 +6,23 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual.app import App
 
+from kbtui.tui.app import app as app_module
+from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.history.year import YearView
 from kbtui.tui.notes.map import MapScreen
 from kbtui.tui.search.search import SearchScreen
 from kbtui.tui.search.switcher import SwitcherScreen
-from kbtui.tui.terminal.themes import bundled_folder, parse_theme
+from kbtui.tui.terminal.themes import DEFAULT_THEME, bundled_folder, parse_theme
 from tests.tui.notes_support import NotesApp, arrived, hit, make_kb, opened, ready, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from textual.pilot import Pilot
 
@@ -38,15 +40,23 @@ NOTES = {
 }
 
 
+class Framed(NotesApp):
+    """The notes in the frames of the app."""
+
+    CSS_PATH = Path(app_module.__file__).with_name("kbtui.tcss")
+    HORIZONTAL_BREAKPOINTS = KbtuiApp.HORIZONTAL_BREAKPOINTS
+
+
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NotesApp:
     monkeypatch.setenv("HOME", str(tmp_path))
-    return _in_our_colours(NotesApp(make_kb(tmp_path / "notes", NOTES)))
+    return _in_our_colours(Framed(make_kb(tmp_path / "notes", NOTES)))
 
 
-def _in_our_colours(app: Any, theme: str = "kbtui-dark") -> Any:
-    app.register_theme(parse_theme((bundled_folder() / f"{theme}.yaml").read_text("utf-8")))
-    app.theme = theme
+def _in_our_colours(app: Any) -> Any:
+    theme = parse_theme((bundled_folder() / f"{DEFAULT_THEME}.yaml").read_text("utf-8"))
+    app.register_theme(theme)
+    app.theme = theme.name
     return app
 
 
@@ -96,11 +106,10 @@ def test_open_by_name(app: NotesApp, snap_compare: Callable[..., bool]) -> None:
     assert snap_compare(app, terminal_size=(120, 24), run_before=look)
 
 
-@pytest.mark.parametrize("theme", ["kbtui-dark", "kbtui-light", "kbtui-contrast"])
-def test_year(theme: str, snap_compare: Callable[..., bool]) -> None:
+def test_year(snap_compare: Callable[..., bool]) -> None:
     class YearApp(App[None]):
         def compose(self) -> Any:
             days = {TODAY - timedelta(days=n * n % 365): n % 9 for n in range(60)}
             yield YearView(days, TODAY)
 
-    assert snap_compare(_in_our_colours(YearApp(), theme), terminal_size=(120, 12))
+    assert snap_compare(_in_our_colours(YearApp()), terminal_size=(120, 12))

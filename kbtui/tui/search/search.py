@@ -24,6 +24,8 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
@@ -243,18 +245,23 @@ class SearchScreen(Finder):
         self.search()
 
     def _show_scope(self) -> None:
-        """The places, with how many hits each has where that is known."""
-        tabs = []
-        for scope, said in SCOPES.items():
-            count = f" {_count_said(self._counts[scope])}" if scope in self._counts else ""
-            if scope == self.scope:
-                tabs.append(Content.styled(f"{said}{count}", "bold $primary underline"))
-                continue
-            link = Style.from_meta({"@click": f"screen.scope('{scope}')"})
-            tabs.append(Content(f"{said}{count}").stylize(link))
+        """The places, with how many hits each has where that is known, as far as there is room."""
         line = self.query_one("#search-scope", Static)
-        wide = sum(tab.cell_length + 3 for tab in tabs) <= line.content_size.width
-        line.update(Content(" " * (3 if wide else 2)).join(tabs))
+        for gap, least in ((3, 0), (2, 0), (2, 1)):
+            tabs = Content(" " * gap).join([*self._tabs(least)])
+            if tabs.cell_length <= line.content_size.width:
+                break
+        line.update(tabs)
+
+    def _tabs(self, least: int) -> Iterator[Content]:
+        """The name of each place, with the count of its hits where that isn't less than `least`."""
+        for scope, said in SCOPES.items():
+            count = self._counts.get(scope, -1)
+            tab = Content(f"{said} {_count_said(count)}" if count >= least else said)
+            if scope == self.scope:
+                yield tab.stylize("bold $primary underline")
+            else:
+                yield tab.stylize(Style.from_meta({"@click": f"screen.scope('{scope}')"}))
 
     async def action_save(self) -> None:
         """Keep this search, or let go of it."""

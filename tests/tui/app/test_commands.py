@@ -11,6 +11,12 @@ from kbtui.tui.terminal.state import read_shares
 from tests.tui.shell import running
 
 
+@pytest.fixture
+async def shell(tmp_path):
+    async with running(tmp_path / "kb") as shell:
+        yield shell
+
+
 async def test_at_looks_at_everything_as_it_was(shell) -> None:
     await shell.say("/at HEAD")
     await shell.until(lambda: isinstance(shell.app.screen, TimeTravelScreen))
@@ -49,11 +55,11 @@ async def test_keep_without_a_message_says_that_there_is_none(shell) -> None:
     [((140, 40), ("ctrl+left", "ctrl+right"), "width"), ((90, 40), ("ctrl+up", "ctrl+down"), "")],
 )
 async def test_the_border_between_two_panes_moves_and_stays_where_it_is(tmp_path, size, keys, way):
-    async with running(tmp_path / "kb", size=size) as shell:
+    async with running(tmp_path / "kb", size=size, entries=1) as shell:
         if way:
             pane = shell.chat
         else:
-            await shell.press("f3", "enter")
+            shell.app.main.notes.open_entry("knowledge/topics/topic-0.md")
             await shell.until(lambda: shell.app.main.notes.view is not None)
             pane = shell.app.main.notes.panel
         await shell.press("f3")

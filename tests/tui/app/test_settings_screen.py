@@ -50,6 +50,10 @@ async def test_a_filter_leaves_what_fits_and_back_shows_the_group_again(shell) -
     assert screen.rows.row_count == 1
     await shell.press("q")
     await shell.until(lambda: screen.rows.row_count > 1)
+    await shell.press("h")
+    assert screen.groups.has_focus
+    await shell.press("l")
+    assert screen.rows.has_focus
     await shell.press("q")
     await shell.until(lambda: shell.app.screen is shell.app.main)
 

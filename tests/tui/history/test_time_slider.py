@@ -84,6 +84,8 @@ async def test_keys_step_through_time_and_the_tree_marks_what_differs_from_now(k
         await pilot.press("less_than_sign")
         await until(pilot, lambda: "Bob" in text_of(tree))
         assert screen.slider.at == 0, "all was done on one day"
+        await pilot.press("greater_than_sign")
+        await until(pilot, lambda: screen.slider.at == len(screen.slider.commits) - 1)
         await pilot.press("T")
         await until(pilot, lambda: len(app.screen_stack) == 1)
 

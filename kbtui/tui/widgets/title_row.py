@@ -11,12 +11,15 @@ from textual.widgets import Static
 
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import steady
+from kbtui.tui.widgets.pane import cut_middle
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Workspace
 
 _INTO = Content(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ")
+_PROGRAM = "kbtui  "
+_GAP = 2
 
 
 class TitleRow(Static):
@@ -39,19 +42,20 @@ class TitleRow(Static):
         self._place = place
 
     def render(self) -> Content:
-        """Both, the remark only as far as there is room for it."""
+        """Both; the folder loses its middle where there isn't room for all."""
         width = self.content_size.width
-        parts = [_shortened(self.folder)] if self.folder is not None else []
-        parts += [Content(self._place)] if self._place else []
-        left = Content.assemble(("kbtui", "bold $primary"), "  ", _INTO.join(parts))
+        place = _INTO + Content(self._place) if self._place else Content()
+        room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP
+        folder = cut_middle(_said(self.folder), max(0, room)) if self.folder is not None else ""
+        left = Content.assemble((_PROGRAM, "bold $primary"), folder, place)
         left = left.truncate(max(1, width), ellipsis=True)
         gap = width - left.cell_length - self.remark.cell_length
-        return left if gap < 2 else left + Content(" " * gap) + self.remark
+        return left if gap < 1 else left + Content(" " * gap) + self.remark
 
 
-def _shortened(folder: Path) -> Content:
+def _said(folder: Path) -> str:
     """A folder as people write it, from their home on."""
-    return Content(steady(clean_line(str(folder).replace(str(Path.home()), "~", 1))))
+    return steady(clean_line(str(folder).replace(str(Path.home()), "~", 1)))
 
 
 def folder_of(kb: KnowledgeBase) -> Path | None:

@@ -49,7 +49,11 @@ async def test_commits_are_listed_newest_first_with_their_differences(kb):
         assert len(rows) == 5
         assert rows[0].strip() == "Today"
         assert "Dream  wrote ● Alice" in rows[1]
-        await until(pilot, lambda: text_of(screen.rows).count("▪ ") == 4, "each has its size")
+        await until(
+            pilot,
+            lambda: sum("▪" in row for row in text_of(screen.rows).split("\n")) == 4,
+            "each has its size",
+        )
         await pilot.press("j", "j")
         await until(pilot, lambda: "thirty" in text_of(screen.diff))
         text = text_of(screen.diff)

@@ -66,9 +66,9 @@ async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> N
     text = shell.text
     assert "> what did we decide on auth?" in text
     assert 'searched for "auth" · 4 hits' in text
-    assert "✓ ○ Auth pkce created" in text
+    assert "✓ ◆ Auth pkce created" in text
     assert "PKCE, because the client can't keep a secret [1]." in text
-    assert "[1] ○ Auth pkce" in text
+    assert "[1] ◆ Auth pkce" in text
     assert text.index("created") < text.index("PKCE, because") < text.index("[1] ○")
     (answer,) = _items(shell, AnswerItem)
     assert answer.source == ANSWER
@@ -267,7 +267,7 @@ async def test_j_and_k_select_and_enter_expands_a_tool_and_opens_what_it_wrote(s
     (_, tool) = _items(shell, ToolItem)
     assert shell.transcript.cursor is tool
     await shell.press("enter")
-    assert "→ ○ Auth pkce" in shell.text
+    assert "→ ◆ Auth pkce" in shell.text
     opened = []
     shell.app.main.notes.open_entry = lambda path, line=None, edit=False: opened.append(
         (path, line)

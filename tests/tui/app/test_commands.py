@@ -26,7 +26,6 @@ async def test_browse_shows_the_history_of_a_repository(shell) -> None:
     repository = shell.app.kb.workspace.repository
     await shell.say(f"/browse {repository}")
     await shell.until(lambda: isinstance(shell.app.screen, HistoryScreen))
-    await shell.until(lambda: shell.app.screen.rows.commits)
 
 
 async def test_keys_says_how_to_change_one(shell) -> None:

@@ -76,7 +76,8 @@ class Divided(Container):
         if parts is None or self.is_beside != (direction in ("left", "right")):
             return False
         whole, part = self.size, parts[0].outer_size
-        share = part.width / whole.width if self.is_beside else part.height / whole.height
+        seen = part.width / whole.width if self.is_beside else part.height / whole.height
+        share = self._shares.get(self._arrangement, seen)  # as far as keys have moved it already
         grows = (direction in ("right", "down")) != self._is_last(parts)
         self._take(share + (_STEP if grows else -_STEP))
         self._remember()

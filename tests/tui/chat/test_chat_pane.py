@@ -69,7 +69,7 @@ async def test_an_answer_streams_in_below_its_tools_with_its_sources(shell) -> N
     assert "✓ ◆ Auth pkce created" in text
     assert "PKCE, because the client can't keep a secret [1]." in text
     assert "[1] ◆ Auth pkce" in text
-    assert text.index("created") < text.index("PKCE, because") < text.index("[1] ○")
+    assert text.index("created") < text.index("PKCE, because") < text.index("[1] ◆")
     (answer,) = _items(shell, AnswerItem)
     assert answer.source == ANSWER
 

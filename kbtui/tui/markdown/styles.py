@@ -27,8 +27,8 @@ class MarkdownLines(LineView):
         & > .md--em { text-style: italic; }
         & > .md--strike { text-style: strike; }
         & > .md--mark { background: $warning-muted; color: $text-warning; }
-        & > .md--code { background: $surface-lighten-1; color: $text-accent; }
-        & > .md--block { background: $surface-lighten-1; }
+        & > .md--code { background: $foreground 8%; color: $text-accent; }
+        & > .md--block { background: $foreground 8%; }
         & > .md--link { color: $text-accent; text-style: underline; }
         & > .md--missing { color: $text-error; text-style: underline; }
         & > .md--tag { background: $secondary-muted; color: $text-secondary; }
@@ -40,7 +40,7 @@ class MarkdownLines(LineView):
         & > .md--callout-warn { color: $text-warning; text-style: bold; }
         & > .md--callout-bad { color: $text-error; text-style: bold; }
         & > .md--callout-quiet { color: $text-muted; text-style: bold; }
-        & > .md--chip { background: $surface-lighten-1; }
+        & > .md--chip { background: $foreground 8%; }
         & > .md--muted { color: $text-muted; }
         & > .md--cursor { background: $foreground 10%; }
     }

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -33,7 +32,9 @@ from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
+from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
+from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -62,13 +63,13 @@ class Draft(NamedTuple):
     base_text: str
 
 
-class EntryEditor(Vertical):
+class EntryEditor(Pane):
     """Edits one document; saves through the library, expecting the version that was read."""
 
     DEFAULT_CSS = """
     EntryEditor {
         height: 1fr;
-        #editor-status { height: 1; color: $text-muted; }
+        #editor-status { height: auto; padding: 0 1; color: $text-warning; }
         NoteArea { height: 1fr; }
     }
     """
@@ -112,7 +113,7 @@ class EntryEditor(Vertical):
             self._start_text = for_editor(document.text)
 
     def compose(self) -> ComposeResult:
-        """The state in one line, the text, and what completes it."""
+        """What is wrong where something is, the text, and what completes it."""
         yield Static(id="editor-status")
         yield self.text_area
         yield self.popup
@@ -192,14 +193,14 @@ class EntryEditor(Vertical):
             self._completer.accept()
 
     def _show_state(self) -> None:
-        name = name_of(self.path)
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
-        # A long name, as a decision's is, is what a narrow pane cuts.
-        parts: list[str | tuple[str, str]] = ["✎ ", state, "  "]
-        for said in filter(None, (self._note, self._problem)):
-            parts += [(said, "$text-warning"), "  "]
-        parts.append((name, "bold $text"))
-        self.query_one("#editor-status", Static).update(Content.assemble(*parts))
+        self.label_with(
+            f"✎ {name_of(self.path)}", Content.styled(*state), place=short_name(self.path)
+        )
+        said = "\n".join(filter(None, (self._note, self._problem)))
+        status = self.query_one("#editor-status", Static)
+        status.update(Content(said))
+        status.display = bool(said)
 
     async def _checked(self) -> None:
         """Say what is wrong with the frontmatter, when somebody pauses."""

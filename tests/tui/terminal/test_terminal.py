@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.terminal.state import Drafts
+from kbtui.tui.terminal.state import Drafts, workspace_state
 from tests.terminal import CTRL_C, ENTER, F
 from tests.tui.pty_app import start
 
@@ -139,3 +139,25 @@ def test_another_workspace_is_shown_in_the_same_terminal_and_the_draft_waits(
         assert _restored(bytes(terminal.output))
         assert b"Traceback" not in terminal.output
     assert Drafts(workspace).load() == "not sent yet"
+
+
+def test_what_was_typed_in_a_note_is_there_after_a_kill(workspace: Path) -> None:
+    note = workspace / "knowledge" / "topics" / "mill.md"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("# The mill\n\nOld.\n")
+    with start(workspace) as terminal:
+        terminal.wait_for("offline", "The mill")
+        terminal.send(f"{F[5]}mill{ENTER}")
+        terminal.wait_for("Old.")
+        terminal.send("eTYPED")
+        terminal.wait_for("TYPED", "not saved")
+        drafts = workspace_state(workspace) / "edits"
+        terminal.wait(lambda _: any("TYPED" in each.read_text() for each in drafts.glob("*.json")))
+        terminal.kill()
+    assert note.read_text() == "# The mill\n\nOld.\n"
+    with start(workspace) as terminal:
+        terminal.wait_for("offline", "The mill")
+        terminal.send(f"{F[5]}mill{ENTER}")
+        terminal.wait_for("Old.")
+        terminal.send("e")
+        terminal.wait_for("TYPED", "Unsaved text of an earlier time is back.")

@@ -72,6 +72,7 @@ class MarkdownView(MarkdownLines):
         self._origins: Sequence[LineOrigin] | None = None
         self._folds: Mapping[int, Fold] = {}
         self._folded: dict[int, bool] = {}
+        self._more = False
 
     @property
     def source(self) -> Source:
@@ -84,13 +85,15 @@ class MarkdownView(MarkdownLines):
         *,
         reveal: tuple[int, int | None] | None = None,
         top: int | None = 0,
+        more: bool = False,
     ) -> None:
         """Lay out and show a text, and scroll to lines of the file (`reveal`) or of the view.
 
         The last call wins, however long the ones before are still at work. `top` None keeps the
-        place in the text, as far as it goes.
+        place in the text, as far as it goes. With `more` the same text is about to be shown with
+        more known about it: of a long one only a part is laid out now.
         """
-        self._source = source
+        self._source, self._more = source, more
         if reveal is not None or top is not None:
             self._wanted, self._top = reveal, top  # else what is asked for already is still to be
         if top is not None:
@@ -120,13 +123,18 @@ class MarkdownView(MarkdownLines):
         wanted, top = self._wanted, self._top
         line = wanted[0] if wanted is not None else None
         if len(source.text) > 2 * _HEAD and (line is not None or top == 0):
-            part = await asyncio.to_thread(render, _part_of(source, line), width, self._folded)
-            self._show_rendered(part, 0)
+            part = _part_of(source, line)
+            rendered = await asyncio.to_thread(render, part, width, self._folded, line)
+            self._unfold(rendered, line)
+            self._show_rendered(rendered, 0)
             if wanted is not None:
                 self.reveal_source(*wanted)
             wanted = top = None
+            if self._more:
+                self._wanted = self._top = None
+                return
         rendered = await asyncio.to_thread(render, source, width, self._folded, line)
-        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
+        self._unfold(rendered, line)
         kept = self.top_source if top is None else None
         pointed = self.pointed_source if top is None and self.has_cursor else None
         lit = [self.lines[at].source for at in self.flashed] if top is None else []
@@ -145,6 +153,10 @@ class MarkdownView(MarkdownLines):
             if lit:
                 self._flashed = self.lines_of_source(min(lit), max(lit))
         self.post_message(self.Shown())
+
+    def _unfold(self, rendered: Rendered, line: int | None) -> None:
+        """Keep open what a line that was looked for is in."""
+        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
         self._links, self._folds = rendered.links, rendered.folds

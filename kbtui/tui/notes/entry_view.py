@@ -213,11 +213,11 @@ class EntryView(Pane):
         if document.entry is None:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
-        self.links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
-        self.body.show(document.source(self.links), top=None)
+        self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
+        self.body.show(document.source(links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
         if mentions:
-            self.links = replace(self.links, mentions=mentions)
+            self.links = replace(links, mentions=mentions)
             self.body.show(document.source(self.links), top=None)
 
     # Showing
@@ -227,7 +227,8 @@ class EntryView(Pane):
         self.query_one("#entry-header", Static).update(header)
         self.query_one("#entry-header").display = bool(header)
         reveal = (line, None) if line is not None else None
-        self.body.show(document.source(), reveal=reveal, top=top)
+        more = document.entry is not None
+        self.body.show(document.source(), reveal=reveal, top=top, more=more)
 
     def _header(self, document: Document) -> Content:
         from kbtui.tui.notes.documents import stated_summary

@@ -446,8 +446,11 @@ async def test_of_a_very_long_entry_what_is_looked_at_is_shown_before_all_of_it_
     text = "# Long\n\n" + "\n\n".join(f"Paragraph **{n}** of many." for n in range(4_000))
     door, render = Door(), layout.render
 
+    whole = []
+
     def render_all_behind_the_door(source, *room):
         if text.endswith(source.text):
+            whole.append(source)
             door.wait()
         return render(source, *room)
 
@@ -462,6 +465,7 @@ async def test_of_a_very_long_entry_what_is_looked_at_is_shown_before_all_of_it_
         await until(pilot, lambda: len(body.lines) > 7_000)
         assert wanted in text_of(body)
         assert body.pointed_source == (line or 3)
+        assert len(whole) == 1, "all of it is laid out once its links are known"
 
 
 async def test_a_conversation_can_be_read_and_opened_at_a_message(tmp_path):

@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
+from kbtui.presentation.notes import Names
 from kbtui.text import clean, clean_line, counted, span
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.diff.diff_view import DiffView
@@ -68,6 +69,7 @@ class ConfirmScreen(Dialog[str]):
         diffs: Sequence[FileDiff] = (),
         *,
         leave: str = "leaves it",
+        names: Names | None = None,
     ) -> None:
         """Ask with `title`; `choices` maps each key to what it does, `leave` is what Esc does."""
         super().__init__()
@@ -76,6 +78,7 @@ class ConfirmScreen(Dialog[str]):
         self.HINT = " · ".join([*keys, f"Esc {leave}"])
         self._text = clean(text)
         self._diffs = tuple(diffs)
+        self._names = names or Names()
         self.set_class(bool(diffs), "-diffs")
         for key, label in choices.items():
             self._bindings.bind(key, f"answer('{key}')", label)
@@ -90,6 +93,7 @@ class ConfirmScreen(Dialog[str]):
     def on_mount(self) -> None:
         """Show the differences."""
         for view in self.query(DiffView):
+            view.names = self._names
             view.show(self._diffs)
             view.focus()
 
@@ -249,8 +253,8 @@ class Question(NamedTuple):
     """The question before a change of several files is made.
 
     `own` are the files that it is about, `unasked` how many others it may touch without a
-    question. `{files}` in the text stands for the count of those others. `nothing` is said where
-    nothing is to be changed.
+    question, `names` what they are called. `{files}` in the text stands for the count of those
+    others. `nothing` is said where nothing is to be changed.
     """
 
     title: str
@@ -259,6 +263,7 @@ class Question(NamedTuple):
     own: Collection[str] = ()
     unasked: int = 1
     nothing: str = ""
+    names: Names = Names()
 
 
 async def make_change(
@@ -314,5 +319,7 @@ async def _agreed(node: DOMNode, history: History, change: Change, question: Que
     text = question.text.replace("{files}", counted(others, kind))
     if len(change.edits) > len(diffs):
         text += f" The first {len(diffs)} of {len(change.edits):,} are shown below."
-    screen = ConfirmScreen(f"{question.title}?", text, {"y": question.yes}, diffs)
+    screen = ConfirmScreen(
+        f"{question.title}?", text, {"y": question.yes}, diffs, names=question.names
+    )
     return await node.app.push_screen_wait(screen) is not None

@@ -18,6 +18,7 @@ from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import Links, line_as_read
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES
@@ -167,7 +168,7 @@ _FILLS = {" ": "", "+": "diff--added", "-": "diff--removed", "~": ""}
 _WORDS = (".diff--removed-word", ".diff--added-word")
 _HEADING = re.compile(r"#{1,6}\s.*")
 _MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?|>\s?|---+\s*$")
-_PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+")
+_PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
 _KEY = re.compile(r"[^\s#\-][^:]*:(?=\s|$)")
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)|(?P<link>!?\[\[[^\]]+\]\]|\[[^\]]*\]\([^)\s]+\)|<https?://[^>\s]+>)"
@@ -221,7 +222,7 @@ class _Texts:
         self._lines = hunk.lines
         self._coloured = _is_markdown(diff.path)
         self._names = names
-        self._links = Links(lambda _ref: Named("", ""))
+        self._links = Links(self._named)
         old, new = diff.heads if self._coloured else (0, 0)
         self._front = {
             index
@@ -329,9 +330,12 @@ class _Texts:
         return ", ".join(self._value_said(each.strip().strip("\"'")) for each in values)
 
     def _value_said(self, value: str) -> str:
-        path = f"{ENTRIES}{value}.md"
-        is_path = _PATH.fullmatch(value) is not None
-        return self._names[path].title if is_path else written_said(value)
+        return self._named(LinkRef("wiki", value)).title or written_said(value)
+
+    def _named(self, link: LinkRef) -> Named:
+        """What a link leads to, if it says a path."""
+        path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
+        return self._names[path] if _PATH.fullmatch(link.target) else Named("", "")
 
     def _written(self, index: int) -> Content:
         """A line as it stands in the file."""

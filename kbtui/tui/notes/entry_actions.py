@@ -134,7 +134,7 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
         own.append(kb.library.rename(path, new, sink=sink).path)
 
     text = "{files} would be rewritten: their links follow it. u brings everything back."
-    question = Question(title, text, "does it", own)
+    question = Question(title, text, "does it", own, names=Names(kb.library.infos()))
     if await make_change(node, kb.history, gather, question) is None:
         return None
     renamed = kb.library.info(own[-1])
@@ -154,8 +154,9 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
         return
     others = {each.path for each in mentions}
     title = clean_line(kb.library.get(path).title)
-    text = "{files} would be changed: they say the name and would link to it. u undoes it there."
-    question = Question(f"Link what names {title}", text, "links them", unasked=0)
+    text = "{files} would be changed: what says the name would link to it. F4 takes it back."
+    names = Names(kb.library.infos())
+    question = Question(f"Link what names {title}", text, "links them", unasked=0, names=names)
     commit = await make_change(
         node, kb.history, lambda sink: kb.library.link_mentions(path, others, sink=sink), question
     )
@@ -170,7 +171,8 @@ async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | 
     info = kb.library.info(path)
     title = clean_line(title_of(info) if info is not None else name_of(path))
     text = "{files} would be rewritten: links to it become plain text. u brings everything back."
-    question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0)
+    names = Names(kb.library.infos())
+    question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0, names=names)
     commit = await make_change(
         node, kb.history, lambda sink: kb.library.delete(path, sink=sink), question
     )

@@ -97,6 +97,11 @@ def test_of_a_list_in_the_frontmatter_the_name_stands_above_what_was_added():
     assert plain(layout)[2:] == ["   tags", " +   c"]
 
 
+def test_a_link_that_says_a_path_is_shown_by_its_title():
+    layout = lay_out([diff_of("", "at [[people/mira-okafor]]\n")], 80, side_by_side=False)
+    assert plain(layout)[-1] == " + at Mira okafor"
+
+
 def test_where_only_the_signs_of_markdown_differ_they_are_shown():
     layout = lay_out([diff_of("a *b*\n", "a _b_\n")], 80, side_by_side=False)
     assert plain(layout)[2:] == [" - a *b*", " + a _b_"]

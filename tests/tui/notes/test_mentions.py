@@ -40,7 +40,8 @@ async def test_one_key_makes_links_of_them_in_one_change_after_a_look(tmp_path):
         await opened(pilot, ALICE)
         before = len(list(kb.history.log()))
         await pilot.press("L")
-        await arrived(pilot, ConfirmScreen, "DiffView")
+        screen = await arrived(pilot, ConfirmScreen, "DiffView")
+        await until(pilot, lambda: "■ Plan" in text_of(screen.query_one("DiffView")))
         assert len(list(kb.history.log())) == before
         await pilot.press("y")
         await until(pilot, lambda: "2 notes link to Alice now." in app.toasts)

@@ -16,8 +16,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
 
-from kbtui.documents.documents import Documents, is_document
-from kbtui.documents.documents import Text as DocumentText
+from kbtui.documents.documents import Documents, DocumentText, is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
@@ -56,7 +55,7 @@ class Audience(Enum):
         return cls.OWN_MODEL if model.is_local else cls.MODEL_ELSEWHERE
 
 
-class Rooms(Protocol):
+class ViewedRooms(Protocol):
     """The parts of a workspace that a view is of."""
 
     @property
@@ -76,7 +75,7 @@ class Rooms(Protocol):
 class View:
     """A workspace as an audience sees it; all methods may be called from any thread."""
 
-    def __init__(self, rooms: Rooms, audience: Audience, *, heard_all: bool = False) -> None:
+    def __init__(self, rooms: ViewedRooms, audience: Audience, *, heard_all: bool = False) -> None:
         """View these rooms; `heard_all`: who asks may say what only their own models see."""
         self.audience = audience
         self._rooms = rooms
@@ -192,7 +191,7 @@ class View:
 class SearchView:
     """The search as an audience sees it."""
 
-    def __init__(self, rooms: Rooms, view: View, *, heard_all: bool) -> None:
+    def __init__(self, rooms: ViewedRooms, view: View, *, heard_all: bool) -> None:
         self._rooms = rooms
         self._view = view
         self._heard_all = heard_all
@@ -242,7 +241,7 @@ class SearchView:
 class SessionView:
     """The conversations as an audience sees them."""
 
-    def __init__(self, rooms: Rooms, *, sees_all: bool) -> None:
+    def __init__(self, rooms: ViewedRooms, *, sees_all: bool) -> None:
         self._rooms = rooms
         self._sees_all = sees_all
 

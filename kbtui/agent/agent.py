@@ -7,7 +7,7 @@ from contextlib import aclosing
 from datetime import datetime
 from functools import cache, partial
 
-from kbtui.agent.context import Prompt, assemble
+from kbtui.agent.context import AssembledPrompt, assemble
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
 from kbtui.agent.keeping import Keeping, Kept
 from kbtui.agent.recall import Recall
@@ -136,7 +136,7 @@ class Agent:
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
 
-            nothing = Prompt((), ())
+            nothing = AssembledPrompt((), ())
             keeping = self.find_keeping() if self.find_keeping is not None else None
             return OfflineTurn(
                 turn_id,
@@ -157,7 +157,7 @@ class Agent:
         context.most_tokens = min(MOST_TOKENS, model.context_window // _RESULT_SHARE)
         before = [each for each in session.messages if each.id < said.id]
 
-        def assembled(model: ChatModel) -> Prompt:
+        def assembled(model: ChatModel) -> AssembledPrompt:
             return assemble(
                 rooms,
                 session,

@@ -93,7 +93,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class AssembledPrompt:
     """A whole prompt. `drew_on` names what is in it that only models here may see."""
 
     messages: tuple[Message, ...]
@@ -117,7 +117,7 @@ def assemble(
     recalled: Callable[[str, int], str] = lambda _shown, _most_tokens: "",
     lines_naming: Callable[[str], str] = lambda _name: "",
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-) -> Prompt:
+) -> AssembledPrompt:
     """Put a prompt together for the session so far, if any; reads files: not on the app's loop.
 
     `text` is what the user says now; "" leaves that part out. `before` are the messages before it,
@@ -129,7 +129,7 @@ def assemble(
     limits = rooms.settings.context
     shown = _Shown(rooms.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
-    frame = _Window(model.context_window, parts[0].tokens, now())
+    frame = _PromptWindow(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
     before = shown.view.sessions.shown(before)
@@ -166,7 +166,9 @@ def assemble(
         messages.append(Message("user", f"{known}\n\n{said}", pictures=pictures))
         parts.append(Part("message", estimate_tokens(said), said))
     shown.paths += [each.path for each in attached if each.text or each.picture]
-    return Prompt(tuple(messages), tuple(parts), tuple(attached), shown.view.to_mark(shown.paths))
+    return AssembledPrompt(
+        tuple(messages), tuple(parts), tuple(attached), shown.view.to_mark(shown.paths)
+    )
 
 
 def _tools(model: ChatModel, window: int) -> Part:
@@ -192,7 +194,7 @@ def session_room(rooms: Rooms) -> int:
     window = model.context_window
     if not isinstance(model, OfflineModel):
         window = rooms.models.window()
-    frame = _Window(window, _tools(model, window).tokens, datetime.now().astimezone())
+    frame = _PromptWindow(window, _tools(model, window).tokens, datetime.now().astimezone())
     standing = _standing(rooms, _Shown(rooms.seen_by(Audience.of(model))), frame)
     return standing.session_room(rooms.settings.context, 0)
 
@@ -259,7 +261,7 @@ def _offset(now: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _PromptWindow:
     """A model's context window, what the tools take of it, both in tokens, and the time."""
 
     window: int
@@ -285,7 +287,7 @@ class _Standing:
     `late_tokens` at most with what is known of a message.
     """
 
-    frame: _Window
+    frame: _PromptWindow
     parts: tuple[Part, ...]
     notes: tuple[Note, ...]
     known: Known
@@ -332,7 +334,7 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*said[-2:], text])
 
 
-def _standing(rooms: Rooms, shown: _Shown, frame: _Window) -> _Standing:
+def _standing(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> _Standing:
     """Put together what stands in every prompt; one part's spare room goes to the next."""
     limits = rooms.settings.context
     parts = tuple(_known_parts(rooms, shown, frame))
@@ -362,7 +364,7 @@ def _share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
 
 
-def _known_parts(rooms: Rooms, shown: _Shown, frame: _Window) -> Iterator[Part]:
+def _known_parts(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
     """Who the agent is, bootstrap files, skills, and MEMORY.md."""
     limits = rooms.settings.context
     place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."
@@ -415,7 +417,7 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _Window) -> str:
+def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
     """Always-on skills in full as long as they fit, the others in a line each.
 
     Of a skill that has a brief form a model with a small window is given that. One without tools is

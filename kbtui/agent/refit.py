@@ -20,7 +20,7 @@ from kbtui.models.port import (
 )
 
 if TYPE_CHECKING:
-    from kbtui.agent.context import Prompt
+    from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.toolbox import Toolbox
     from kbtui.models.port import ToolSpec
 
@@ -39,8 +39,8 @@ class RefittedModel:
     def __init__(
         self,
         model: ChatModel,
-        prompt: Prompt,
-        assembled: Callable[[ChatModel], Prompt],
+        prompt: AssembledPrompt,
+        assembled: Callable[[ChatModel], AssembledPrompt],
         toolbox: Toolbox,
     ) -> None:
         """Stand for `model`; `assembled` puts the turn's `prompt` together anew."""
@@ -49,7 +49,7 @@ class RefittedModel:
         self._assembled = assembled
         self._toolbox = toolbox
         self._window: int | None = None
-        self._anew: Prompt | None = None
+        self._anew: AssembledPrompt | None = None
 
     @property
     def name(self) -> str:

@@ -54,7 +54,7 @@ from kbtui.offline.language import begins, holds, of_all
 from kbtui.sessions import MARKS
 
 if TYPE_CHECKING:
-    from kbtui.agent.context import Prompt
+    from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
     from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.sessions import DREW_ON
@@ -93,7 +93,7 @@ class Turn:
     session: Session
     said: SessionMessage
     model: ChatModel
-    prompt: Prompt
+    prompt: AssembledPrompt
     context: ToolContext
     toolbox: Toolbox
     steps: int

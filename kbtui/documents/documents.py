@@ -54,7 +54,7 @@ _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "S
 
 
 @dataclass(frozen=True)
-class Text:
+class DocumentText:
     """The text of a document, in parts with their places, such as ``page 3``, or none.
 
     `problem` is why there is no text, or not all of it, as it follows "because"; else empty.
@@ -97,7 +97,7 @@ def place_at(places: Sequence[tuple[int, str]], line: int) -> str:
 
 
 @dataclass(frozen=True)
-class Picture:
+class DocumentPicture:
     """A picture made small: its size in pixels, that of what is left, and that in RGB, by rows."""
 
     width: int
@@ -107,7 +107,7 @@ class Picture:
     pixels: bytes
 
 
-TOO_LARGE = Text(problem=f"it is larger than {MOST_BYTES >> 20} MB")
+TOO_LARGE = DocumentText(problem=f"it is larger than {MOST_BYTES >> 20} MB")
 
 
 def kind_of(path: str) -> str:
@@ -162,7 +162,7 @@ class Documents:
             self._child.end()
             self._child = None
 
-    def stored(self, path: str, blob: str) -> Text | None:
+    def stored(self, path: str, blob: str) -> DocumentText | None:
         """The text that is known of a content; None: it has to be read."""
         try:
             data = self._file(path, blob).read_bytes()
@@ -175,7 +175,7 @@ class Documents:
         """True if a text of this content is kept."""
         return self._file(path, blob).exists()
 
-    def read(self, path: str) -> Text:
+    def read(self, path: str) -> DocumentText:
         """The text of a document, out of the cache if it is known; takes seconds else.
 
         Raises:
@@ -191,17 +191,17 @@ class Documents:
         if (known := self.stored(path, blob)) is not None:
             return known
         if not can_read(kind):
-            return Text(problem=MISSING)
+            return DocumentText(problem=MISSING)
         answer = self._ask(file, kind)
         if answer is not None and not answer.get("missing"):
             self._keep(self._file(path, blob), answer)
         return _told(answer)
 
-    def convert(self, file: Path, kind: str) -> Text:
+    def convert(self, file: Path, kind: str) -> DocumentText:
         """The text of any file, which isn't kept; ``page``: a web page without its navigation."""
         return _told(self._ask(file, kind))
 
-    def picture(self, path: str) -> Picture:
+    def picture(self, path: str) -> DocumentPicture:
         """A picture of the workspace, made small; it isn't kept.
 
         Raises:
@@ -223,7 +223,7 @@ class Documents:
             raise UnreadableError("no picture") from error
         if min(columns, rows) < 1 or len(data) != columns * rows * 3:
             raise UnreadableError("no picture")
-        return Picture(width, height, columns, rows, data)
+        return DocumentPicture(width, height, columns, rows, data)
 
     def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
         """Delete the texts of all but these (path, blob), such as of files that are gone."""
@@ -291,15 +291,15 @@ def _start() -> ChildProcess:
     )
 
 
-def _told(answer: dict[str, Any] | None) -> Text:
+def _told(answer: dict[str, Any] | None) -> DocumentText:
     if answer is None:
-        return Text(problem="reading it was interrupted")
+        return DocumentText(problem="reading it was interrupted")
     if missing := answer.get("missing"):
-        return Text(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
+        return DocumentText(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
     return _text(answer)
 
 
-def _text(answer: Any) -> Text:
+def _text(answer: Any) -> DocumentText:
     """Read an answer of the child, which may have been taken over by what it read."""
     if not isinstance(answer, dict):
         raise ValueError("no answer")  # noqa: TRY004 — to be caught with what JSON raises
@@ -309,7 +309,7 @@ def _text(answer: Any) -> Text:
         )
     except TypeError as error:
         raise ValueError("no parts") from error
-    return Text(
+    return DocumentText(
         parts,
         clean_line(str(answer.get("title", "")))[:200],
         markdown=answer.get("markdown") is True,

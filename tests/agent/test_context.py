@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.agent.attachments import attachments_of, reference, references
-from kbtui.agent.context import Prompt, assemble
+from kbtui.agent.context import AssembledPrompt, assemble
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.history.change import Actor, Origin
@@ -37,7 +37,7 @@ def prompt_of(
     text: str = "Hi",
     window: int = 100_000,
     **limits: int,
-) -> Prompt:
+) -> AssembledPrompt:
     context = kb.settings.context.model_copy(update=limits)
     kb.settings = kb.settings.model_copy(update={"context": context})
     model = LiteLLMModel(
@@ -46,7 +46,7 @@ def prompt_of(
     return assemble(kb, session, text, model=model, now=lambda: NOW)
 
 
-def parts_of(prompt: Prompt) -> Mapping[str, str]:
+def parts_of(prompt: AssembledPrompt) -> Mapping[str, str]:
     return {part.name: part.text for part in prompt.parts}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.documents import child, documents
-from kbtui.documents.documents import MISSING, Documents, Text, is_document
+from kbtui.documents.documents import MISSING, Documents, DocumentText, is_document
 from kbtui.errors import KbtuiError
 from kbtui.workspace.layout import Workspace
 from tests.documents import make
@@ -48,7 +48,7 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Text]]:
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, DocumentText]]:
     root = tmp_path_factory.mktemp("documents")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(root / "cache"))
@@ -79,7 +79,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     ],
 )
 def test_a_sentence_in_the_middle_is_read_with_its_place(
-    read: dict[str, Text], name: str, place: str
+    read: dict[str, DocumentText], name: str, place: str
 ) -> None:
     text = read[name]
     found = [number for number, line in enumerate(text.whole.split("\n"), 1) if MILL in line]
@@ -87,36 +87,38 @@ def test_a_sentence_in_the_middle_is_read_with_its_place(
     assert text.problem == ""
 
 
-def test_each_part_begins_on_the_line_that_is_told_of_it(read: dict[str, Text]) -> None:
+def test_each_part_begins_on_the_line_that_is_told_of_it(read: dict[str, DocumentText]) -> None:
     text = read["a.pdf"]
     lines = text.whole.split("\n")
     assert [lines[start - 2] for start in text.starts] == ["[page 1]", "[page 2]", "[page 3]"]
     assert [text.place_at(start) for start in text.starts] == ["page 1", "page 2", "page 3"]
 
 
-def test_titles_are_those_that_a_document_states(read: dict[str, Text]) -> None:
+def test_titles_are_those_that_a_document_states(read: dict[str, DocumentText]) -> None:
     titles = {name: read[name].title for name in ("a.pdf", "a.html", "a.epub")}
     assert titles == {"a.pdf": "Birds of Tarn", "a.html": "Kestrels", "a.epub": "The Mill"}
 
 
-def test_headings_and_tables_become_markdown(read: dict[str, Text]) -> None:
+def test_headings_and_tables_become_markdown(read: dict[str, DocumentText]) -> None:
     assert read["a.docx"].whole.startswith("# On kestrels\n")
     assert f"| kestrel | {MILL} | 3.5 |" in read["a.xlsx"].whole
     assert "| 2026 |" in read["a.xlsx"].whole
 
 
-def test_what_a_page_would_run_is_left_out(read: dict[str, Text]) -> None:
+def test_what_a_page_would_run_is_left_out(read: dict[str, DocumentText]) -> None:
     text = read["a.html"].whole
     assert not any(word in text for word in ("secret", "steal", "javascript", "color"))
 
 
-def test_other_encodings_are_read_and_control_characters_are_not(read: dict[str, Text]) -> None:
+def test_other_encodings_are_read_and_control_characters_are_not(
+    read: dict[str, DocumentText],
+) -> None:
     assert "Zürich ist größer." in read["latin.htm"].whole
     assert "[31malert" in read["control.html"].whole
     assert not set("\x1b\x07\u202e") & set(read["control.html"].whole)
 
 
-def test_deeply_nested_pages_are_read(read: dict[str, Text]) -> None:
+def test_deeply_nested_pages_are_read(read: dict[str, DocumentText]) -> None:
     assert "deep inside" in read["deep.html"].whole
 
 
@@ -135,13 +137,13 @@ def test_deeply_nested_pages_are_read(read: dict[str, Text]) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_the_reason(
-    read: dict[str, Text], name: str, why: str
+    read: dict[str, DocumentText], name: str, why: str
 ) -> None:
     assert read[name].problem.startswith(why)
     assert read[name].parts == ()
 
 
-def test_a_pdf_that_is_cut_short_is_read_or_refused(read: dict[str, Text]) -> None:
+def test_a_pdf_that_is_cut_short_is_read_or_refused(read: dict[str, DocumentText]) -> None:
     assert read["cut.pdf"].parts or read["cut.pdf"].problem
 
 

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from kbtui.documents import documents as module
-from kbtui.documents.documents import Documents, Text, is_picture
+from kbtui.documents.documents import Documents, DocumentText, is_picture
 from kbtui.errors import KbtuiError, UnreadableError
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.opening import create_workspace
@@ -71,7 +71,9 @@ def test_an_answer_of_another_form_is_no_picture(
 ) -> None:
     save(workspace, Image.new("RGB", (1, 1)))
     monkeypatch.setattr(
-        module.Documents, "convert", lambda *_: Text(parts=((sizes, pixels),) if pixels else ())
+        module.Documents,
+        "convert",
+        lambda *_: DocumentText(parts=((sizes, pixels),) if pixels else ()),
     )
     with pytest.raises(UnreadableError, match="no picture"):
         Documents(workspace).picture(PATH)

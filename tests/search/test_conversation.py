@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kbtui.search.index.chunker import ChunkLimits, Document, read_document
+from kbtui.search.index.chunker import ChunkLimits, IndexedDocument, read_document
 
 LIMITS = ChunkLimits()
 PATH = "sessions/tui_20261121-ab12.jsonl"
 
 
-def session(*records: dict[str, Any] | str) -> Document:
+def session(*records: dict[str, Any] | str) -> IndexedDocument:
     lines = [r if isinstance(r, str) else json.dumps(r) for r in records]
     return read_document(PATH, ("\n".join(lines) + "\n").encode(), LIMITS)
 

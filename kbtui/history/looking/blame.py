@@ -73,7 +73,7 @@ _FIELDS = tuple(each.name for each in fields(Origin))
 _SCHEMA = ('CREATE TABLE files (path TEXT PRIMARY KEY, "commit" TEXT, blob TEXT, data BLOB)',)
 
 
-class Kept(NamedTuple):
+class KeptVersion(NamedTuple):
     """One file's version as it was kept; its lines are those of the blob (None: it was gone)."""
 
     blob: str | None
@@ -92,7 +92,7 @@ class BlameCache:
         row = self._one('SELECT "commit" FROM files WHERE path = ?', path)
         return row[0] if row else None
 
-    def load(self, path: str) -> Kept | None:
+    def load(self, path: str) -> KeptVersion | None:
         """The part of a file that is kept."""
         row = self._one("SELECT blob, data FROM files WHERE path = ?", path)
         return self._read(*row) if row else None
@@ -108,7 +108,7 @@ class BlameCache:
             write=True,
         )
 
-    def _read(self, blob: str | None, data: bytes) -> Kept | None:
+    def _read(self, blob: str | None, data: bytes) -> KeptVersion | None:
         try:
             kept = json.loads(zlib.decompress(data))
             written = [_read_written(*each) for each in kept["written"]]
@@ -120,7 +120,7 @@ class BlameCache:
         except (zlib.error, ValueError, TypeError, KeyError, IndexError, sqlite3.Error):
             self._database.clear()  # damaged, or another version's
             return None
-        return Kept(blob, origins, gone)
+        return KeptVersion(blob, origins, gone)
 
 
 def _packed(version: Version) -> bytes:
@@ -192,7 +192,7 @@ _Value = TypeVar("_Value")
 _Source = Callable[[int], LineOrigin | None]
 
 
-class _Step(NamedTuple):
+class _BlameStep(NamedTuple):
     """A commit that touched a file: what that was called, and its blob (None: it was gone)."""
 
     commit: Commit
@@ -250,7 +250,7 @@ class Blame:
             depth: How many files have been gone through to get here.
             keep: Let a later start of the program know as well.
         """
-        steps: list[_Step] = []
+        steps: list[_BlameStep] = []
         version = _NOTHING
         kept: dict[str, str | None] = {}  # by each name that the file has had
         for commit, name in self._log.versions(path, upto):
@@ -263,7 +263,7 @@ class Blame:
                 version = known
                 break
             blob = next((change.blob for change in commit.paths if change.path == name), None)
-            steps.append(_Step(commit, name, blob))
+            steps.append(_BlameStep(commit, name, blob))
         for number, step in enumerate(reversed(steps), 1):
             version = self._next(version, step, depth)
             # Files that give lines to each other meet again in the middle of their histories.
@@ -290,7 +290,7 @@ class Blame:
 
     # One commit ------------------------------------------------------------------------------
 
-    def _next(self, version: Version, step: _Step, depth: int) -> Version:
+    def _next(self, version: Version, step: _BlameStep, depth: int) -> Version:
         """The next version of a file."""
         commit = step.commit
         lines = self._lines(step.blob)
@@ -306,7 +306,7 @@ class Blame:
         return _advanced(version, lines, written)
 
     def _sources(
-        self, version: Version, step: _Step, lines: Sequence[str], depth: int
+        self, version: Version, step: _BlameStep, lines: Sequence[str], depth: int
     ) -> Iterator[_Source]:
         """Where lines that are new in a file may have come from, the surest first."""
         commit = step.commit

@@ -14,7 +14,7 @@ from kbtui.history.looking.diff import pair_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.line_merge import Decisions, Side
 from kbtui.history.merging.undo_merge import (
-    Front,
+    FrontmatterParts,
     common_items,
     date_of,
     holds_all_of,
@@ -107,7 +107,7 @@ def _agree_on_dates(ours: str, theirs: str) -> tuple[str, str]:
     return _whole(one), _whole(other)
 
 
-def _whole(front: Front) -> str:
+def _whole(front: FrontmatterParts) -> str:
     return "".join([*front.lines(), *front.body])
 
 
@@ -123,7 +123,7 @@ def _common(ours: str, theirs: str) -> str:
             units[key] = unit
         elif there is not None and (both := common_items(unit, there)):
             units[key] = both
-    front = Front(one.opening, units, one.closing, [])
+    front = FrontmatterParts(one.opening, units, one.closing, [])
     return "".join(front.lines()) + _common_lines(one.body, other.body)
 
 

@@ -27,7 +27,7 @@ _MAX_LINES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class FrontmatterParts:
     """A text cut into its frontmatter and its body.
 
     Attributes:
@@ -51,7 +51,7 @@ class Front:
         ]
 
 
-def split_front(text: str) -> Front | None:
+def split_front(text: str) -> FrontmatterParts | None:
     """Cut a text; None when it has no frontmatter whose keys can be told apart."""
     lines = split_lines(text)
     if not lines or lines[0].rstrip() != "---":
@@ -59,7 +59,9 @@ def split_front(text: str) -> Front | None:
     for end, line in enumerate(lines[1:_MAX_LINES], 1):
         if line.rstrip() in {"---", "..."}:
             units = _units(lines[1:end])
-            return None if units is None else Front(lines[0], units, line, lines[end + 1 :])
+            return (
+                None if units is None else FrontmatterParts(lines[0], units, line, lines[end + 1 :])
+            )
     return None
 
 
@@ -260,10 +262,12 @@ def take_out_creation(
         units = _kept_keys(path, made, now, decisions)
     if units is None:
         return None
-    return "".join(Front(now.opening, units, now.closing, []).lines()) + body
+    return "".join(FrontmatterParts(now.opening, units, now.closing, []).lines()) + body
 
 
-def _kept_keys(path: str, made: Front, now: Front, decisions: Decisions) -> dict[str, _Unit] | None:
+def _kept_keys(
+    path: str, made: FrontmatterParts, now: FrontmatterParts, decisions: Decisions
+) -> dict[str, _Unit] | None:
     """The frontmatter of a file of which only later changes to it are left, if one is to stay."""
     kept: dict[str, _Unit] = {}
     for key, unit in now.units.items():
@@ -289,14 +293,20 @@ def without_detours(versions: Sequence[str]) -> list[str]:
     return list(way)
 
 
-def _bodies(fronts: Sequence[Front | None], versions: Sequence[str]) -> list[list[str]]:
+def _bodies(fronts: Sequence[FrontmatterParts | None], versions: Sequence[str]) -> list[list[str]]:
     return [
         front.body if front else split_lines(text)
         for front, text in zip(fronts, versions, strict=True)
     ]
 
 
-def _merge_keys(path: str, base: Front, target: Front, ours: Front, decisions: Decisions) -> str:
+def _merge_keys(
+    path: str,
+    base: FrontmatterParts,
+    target: FrontmatterParts,
+    ours: FrontmatterParts,
+    decisions: Decisions,
+) -> str:
     merged = dict(ours.units)
     order = list(target.units)
     for key in dict.fromkeys([*target.units, *base.units]):
@@ -313,7 +323,7 @@ def _merge_keys(path: str, base: Front, target: Front, ours: Front, decisions: D
                 both = now if text is None else _unit_of(text)
             wanted = both if both is not None else now
         merged = _with_key(merged, key, wanted or None, order)
-    return "".join(Front(ours.opening, merged, ours.closing, []).lines())
+    return "".join(FrontmatterParts(ours.opening, merged, ours.closing, []).lines())
 
 
 def _with_key(
@@ -341,7 +351,7 @@ def _shown(unit: _Unit | None) -> str:
     return "".join(unit or ())
 
 
-def _line_of(front: Front, key: str) -> int:
+def _line_of(front: FrontmatterParts, key: str) -> int:
     line = 2
     for other, unit in front.units.items():
         if other == key:

@@ -15,7 +15,7 @@ _TASK = re.compile(
 _BEGINS = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
 
 
-class Task(NamedTuple):
+class TaskLine(NamedTuple):
     """A task: its line (from 1), whether it is done, and where its box stands in the text."""
 
     line: int
@@ -24,7 +24,7 @@ class Task(NamedTuple):
     box: int
 
 
-def tasks_in(text: str) -> Iterator[Task]:
+def tasks_in(text: str) -> Iterator[TaskLine]:
     """The tasks of a text from top to bottom, code left out."""
     code: CodeRanges | None = None
     line, at = 1, 0
@@ -35,11 +35,11 @@ def tasks_in(text: str) -> Iterator[Task]:
             yield _task(found, line)
 
 
-def _task(found: re.Match[str], line: int) -> Task:
-    return Task(line, found["box"] != " ", found["text"].strip(), found.start("box"))
+def _task(found: re.Match[str], line: int) -> TaskLine:
+    return TaskLine(line, found["box"] != " ", found["text"].strip(), found.start("box"))
 
 
-def task_at(text: str, line: int) -> Task | None:
+def task_at(text: str, line: int) -> TaskLine | None:
     """The task that a line belongs to: its own, or that of the item that it goes on."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
@@ -52,6 +52,6 @@ def task_at(text: str, line: int) -> Task | None:
     return _task(found, first) if found and start not in CodeRanges(text) else None
 
 
-def ticked(text: str, task: Task) -> str:
+def ticked(text: str, task: TaskLine) -> str:
     """The text with the task done, or open again where it was done; no other character differs."""
     return f"{text[: task.box]}{' ' if task.done else 'x'}{text[task.box + 1 :]}"

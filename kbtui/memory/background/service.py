@@ -28,7 +28,7 @@ from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import Surroundings
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.forget import Forgetting
-from kbtui.memory.recall.left_out import LeftOut, left_out
+from kbtui.memory.recall.left_out import LeftOutMessage, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
@@ -149,7 +149,7 @@ class Memory:
         """The outcome of every message."""
         return self.ledger.account()
 
-    def left_out(self) -> list[LeftOut]:
+    def left_out(self) -> list[LeftOutMessage]:
         """The statements that are archived and stand in no summary, note or entry; reads files."""
         return list(left_out(self._services, self.pending))
 

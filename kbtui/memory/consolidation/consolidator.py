@@ -20,7 +20,7 @@ from kbtui.errors import KbtuiError, ModelError, ModelWindowError, WorkspaceBusy
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
 from kbtui.memory.consolidation.page import Page, Pending, pages_for
-from kbtui.memory.consolidation.page_writer import MemoryWriter, Saved
+from kbtui.memory.consolidation.page_writer import MemoryWriter, SavedPage
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import Conversation
@@ -268,14 +268,14 @@ class _CondensingRun:
     """The progress of a run; `halving`: it works on the halves of a page that failed."""
 
     session: str
-    pages: list[tuple[Page, Saved]] = field(default_factory=list)
+    pages: list[tuple[Page, SavedPage]] = field(default_factory=list)
     title: str = ""
     why_raw: str = ""
     raw_in_a_row: int = 0
     halving: bool = False
     error: KbtuiError | None = None
 
-    def add(self, page: Page, saved: Saved | None, why_raw: str = "") -> None:
+    def add(self, page: Page, saved: SavedPage | None, why_raw: str = "") -> None:
         """Note what became of a page; None: another process had archived it."""
         if saved is None:
             return

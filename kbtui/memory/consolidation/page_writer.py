@@ -41,7 +41,7 @@ _UPDATED = re.compile(r"(?m)^updated: *[\"']?(\d{4}-\d\d-\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedPage:
     """The writes of a page: its archive entry's cursor, the commit, the proposals' ids."""
 
     cursor: int
@@ -77,7 +77,7 @@ class MemoryWriter:
         except NotFoundError:
             return ""
 
-    def save(self, page: Page, answer: Answer, model: str) -> Saved | None:
+    def save(self, page: Page, answer: Answer, model: str) -> SavedPage | None:
         """Write an answer; None where another process archived the page. Raises as `committed`."""
         is_verbatim = model == OFFLINE and not page.private
         if self._is_archived(page, by_model=not is_verbatim):
@@ -87,7 +87,7 @@ class MemoryWriter:
         content = absolute_dates(without_stamp(answer.summary), page.day)
         answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
 
-        def work(change: Change) -> Saved:
+        def work(change: Change) -> SavedPage:
             copy, outcomes = self._keep(page, answer, live)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
             kept = (each.fact.text for each in outcomes if each.kind != "refused")
@@ -99,7 +99,7 @@ class MemoryWriter:
             copy.stage(change)
             if self.notes.enabled:
                 stage_day_notes(change, page, notes, copy.must_not)
-            return Saved(cursor, "", proposals)
+            return SavedPage(cursor, "", proposals)
 
         first, last = page.range
         reason = f"Archived messages {first} to {last} of {page.session}."
@@ -149,21 +149,23 @@ class MemoryWriter:
             return found is not None and found[1] < day.isoformat()
         return False
 
-    def save_raw(self, page: Page, model: str, why: str) -> Saved | None:
+    def save_raw(self, page: Page, model: str, why: str) -> SavedPage | None:
         """Write a page whole, where no model could condense it; see `save`."""
         if self._is_archived(page, by_model=True):
             return None
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
 
-        def work(change: Change) -> Saved:
-            saved = Saved(self._stage(change, page, content, raw=True), "")
+        def work(change: Change) -> SavedPage:
+            saved = SavedPage(self._stage(change, page, content, raw=True), "")
             if self.notes.enabled:
                 stage_raw_notes(change, page)
             return saved
 
         return self._committed(f"Archived whole. {why}", self._origin(page, model), work)
 
-    def _committed(self, reason: str, origin: Origin, work: Callable[[Change], Saved]) -> Saved:
+    def _committed(
+        self, reason: str, origin: Origin, work: Callable[[Change], SavedPage]
+    ) -> SavedPage:
         layout = self.workspace
         saved, commit = committed(self.history, layout, Actor.CONSOLIDATOR, reason, origin, work)
         if commit is None:

@@ -20,7 +20,7 @@ from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, 
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.dream.reading import ArchiveBatch, DreamReader, Page, Shares
+from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
 from kbtui.memory.dream.tools import CURATE, Editing, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
@@ -157,7 +157,7 @@ class Dream:
         self,
         run: _DreamRun,
         model: ChatModel,
-        page: Page,
+        page: ArchivePage,
         copy: WorkingCopy,
         shares: Shares,
         deadline: float,
@@ -208,7 +208,7 @@ class Dream:
                 "Another model may do better: models.dream.model.",
             )
 
-    def _put_in_order(self, page: Page, copy: WorkingCopy, editing: Editing) -> None:
+    def _put_in_order(self, page: ArchivePage, copy: WorkingCopy, editing: Editing) -> None:
         """Without a model: put right what is evidently out of order."""
         found, texts = self._reader.disorder(page, copy)
         edits = (each.edit(texts.get(each.path, "")) for each in found)

@@ -44,7 +44,7 @@ _HITS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ArchivePage:
     """A part of the archive shown at once: whole entries, or a part of one that is too long."""
 
     entries: tuple[ArchiveEntry, ...]
@@ -61,7 +61,7 @@ class ArchiveBatch:
     """The archive entries of one run, oldest first, and how many wait behind them."""
 
     entries: tuple[ArchiveEntry, ...]
-    pages: tuple[Page, ...]
+    pages: tuple[ArchivePage, ...]
     remaining: int
 
     @property
@@ -132,17 +132,17 @@ class DreamReader:
                 break
             chosen.append(entry)
             blocks.append(block)
-        pages = [Page(tuple(chosen), tuple(blocks))]
+        pages = [ArchivePage(tuple(chosen), tuple(blocks))]
         if len(chosen) == 1 and size > shares.page:
             parts = split_text(chosen[0].content, shares.page, model.count_tokens)
             pages = [
-                Page((chosen[0],), (_block(chosen[0], part, f"{number} of {len(parts)}"),))
+                ArchivePage((chosen[0],), (_block(chosen[0], part, f"{number} of {len(parts)}"),))
                 for number, part in enumerate(parts, 1)
             ]
         pages = pages if chosen else []
         return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
-    def material(self, page: Page, files: Overlay, shares: Shares, model: ChatModel) -> str:
+    def material(self, page: ArchivePage, files: Overlay, shares: Shares, model: ChatModel) -> str:
         """All that a model is shown for a page, what changes least first."""
         paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
         parts = [self._file(path, files, shares.note) for path in paths]
@@ -161,7 +161,9 @@ class DreamReader:
             parts.append(as_block(PROBLEMS, "\n".join(problem.line() for problem in found)))
         return "\n\n".join([*parts, *page.blocks])
 
-    def disorder(self, page: Page, copy: WorkingCopy) -> tuple[list[Problem], dict[str, str]]:
+    def disorder(
+        self, page: ArchivePage, copy: WorkingCopy
+    ) -> tuple[list[Problem], dict[str, str]]:
         """What is out of order around a page, and the texts looked at.
 
         That two notes say the same is for a person to see where a person wrote both.
@@ -203,7 +205,7 @@ class DreamReader:
             cut=None if cut == text else "the rest isn't shown",
         )
 
-    def _relevant(self, page: Page, files: Overlay) -> list[EntryInfo]:
+    def _relevant(self, page: ArchivePage, files: Overlay) -> list[EntryInfo]:
         """The entries that the new ones are about: those that are named, then those found."""
         infos = {
             info.path: info

@@ -20,7 +20,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import statements
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.mentions import (
-    Mention,
+    MentioningLine,
     masks_of,
     mentions,
     says,
@@ -322,6 +322,6 @@ def _left(plan: ForgetPlan, commits: Sequence[str]) -> Iterator[str]:
         yield "`kbtui purge` takes it out of everything for good."
 
 
-def _says_anything(data: bytes, gone: list[Mention]) -> bool:
+def _says_anything(data: bytes, gone: list[MentioningLine]) -> bool:
     rest = without(data, gone)
     return bool(statements(rest.decode("utf-8", "replace")))

@@ -22,7 +22,7 @@ _WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutMessage:
     """Something that was said and archived, and stands nowhere, and the reason."""
 
     session: str
@@ -35,7 +35,7 @@ class LeftOut:
         return asdict(self)
 
 
-def left_out(services: Services, pending: Pending) -> Iterator[LeftOut]:
+def left_out(services: Services, pending: Pending) -> Iterator[LeftOutMessage]:
     """Compare what the user said, as far as it is archived, with what memory says; reads files."""
     lines = _Lines(_said_by_memory(services))
     entries: dict[str, list[ArchiveEntry]] = defaultdict(list)
@@ -54,14 +54,14 @@ def left_out(services: Services, pending: Pending) -> Iterator[LeftOut]:
             reason = conversation.reasons.get(message.id)
             if reason is not None:
                 text = shorten(message.content, _WIDTH)
-                yield LeftOut(session, message.id, text, reason)
+                yield LeftOutMessage(session, message.id, text, reason)
                 continue
             told = {word for each in holding for word in normalise(each.content).split()}
             for text in sentences(conversation.spoken(message)):
                 words = set(normalise(text).split())
                 if words and not text.endswith("?") and not lines.hold(words, told):
                     shown = shorten(text, _WIDTH)
-                    yield LeftOut(session, message.id, shown, NOT_SUMMED_UP)
+                    yield LeftOutMessage(session, message.id, shown, NOT_SUMMED_UP)
 
 
 def _holds(entry: ArchiveEntry, message: int) -> bool:

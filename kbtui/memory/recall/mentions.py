@@ -27,7 +27,7 @@ _LEAD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class MentioningLine:
     """A line that says it; 0 is the summary in the frontmatter.
 
     `text` are the sentences that say it, `rest` what of the line stays without them.
@@ -53,7 +53,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(normalise(text.replace("|", " ")).split())
 
 
-def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[Mention]:
+def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLine]:
     """The lines of a document that say one of some facts, each given by its words.
 
     Code and headings don't count; of a document that is about nothing else every line does. A line
@@ -66,12 +66,12 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[Mention]:
     body = parts.body.decode("utf-8", "surrogateescape")
     is_all = _is_about(str(values.get("title") or ""), body, facts)
     if isinstance(summary, str) and (is_all or any(says(summary, fact) for fact in facts)):
-        found.append(Mention(0, summary))
+        found.append(MentioningLine(0, summary))
     first = data[: len(data) - len(parts.body)].count(b"\n")
     asked = ""
     for number, line in _spoken_lines(body):
         if is_all:
-            found.append(Mention(first + number, plain_fact(line)))
+            found.append(MentioningLine(first + number, plain_fact(line)))
         elif spans := spans_saying(line, facts, asked):
             found.append(_mention(first + number, line, spans))
         asked = line if _SPEAKER.match(line) and line.rstrip().endswith("?") else ""
@@ -127,7 +127,7 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
     return found
 
 
-def without(data: bytes, found: Iterable[Mention]) -> bytes:
+def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
     """A document without what some mentions say; every other byte stays."""
     by_line = {each.line: each for each in found}
     lines = split_lines(data.decode("utf-8", "surrogateescape"))
@@ -152,7 +152,7 @@ def _spoken_lines(body: str) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mention:
+def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> MentioningLine:
     """The sentences of a line that say it, and what is left without them."""
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
@@ -163,4 +163,4 @@ def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> Mentio
         rest = f"{rest[: begin - start].rstrip()} {rest[last - start :].lstrip()}"
     text = plain_fact(" ".join(reversed(telling)))
     left = rest.strip()
-    return Mention(number, text, line[:start] + left if normalise(left) else "")
+    return MentioningLine(number, text, line[:start] + left if normalise(left) else "")

@@ -34,14 +34,14 @@ _MIN_DUPLICATE = 40
 _KNOWLEDGE = "knowledge"
 
 
-class _Said(Protocol):
+class _Spoken(Protocol):
     @property
     def role(self) -> str: ...
     @property
     def content(self) -> str: ...
 
 
-def drop_reason(message: _Said, seen: set[str]) -> str | None:
+def drop_reason(message: _Spoken, seen: set[str]) -> str | None:
     """Say why a message needs no archiving; None: it does. Adds it to what was `seen`."""
     text = " ".join(message.content.split())
     if FORGOTTEN_MARK in text and not text.replace(FORGOTTEN_MARK, "").strip():

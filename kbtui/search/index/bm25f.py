@@ -54,7 +54,7 @@ _OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
 _MOST_IMPACTS = 16 << 20  # bytes
 
 
-class Segment(Protocol):
+class ScoredSegment(Protocol):
     """A fixed run of documents, numbered from 0."""
 
     @property
@@ -93,7 +93,7 @@ def _day_number(day: str) -> int | None:
 class Corpus:
     """A state of the index that searches run on; never changes, so threads share it freely."""
 
-    def __init__(self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]]) -> None:
+    def __init__(self, segments: Sequence[ScoredSegment], deleted: Sequence[Sequence[int]]) -> None:
         """Take the segments and, for each, the numbers of its deleted documents."""
         self.segments = tuple(segments)
         sizes = [len(segment.chunks) for segment in segments]

@@ -18,7 +18,7 @@ from kbtui.documents.documents import (
 from kbtui.errors import KbtuiError
 from kbtui.search.index.chunker import (
     ChunkLimits,
-    Document,
+    IndexedDocument,
     is_indexed,
     read_document,
     read_parts,
@@ -158,8 +158,8 @@ class Builder:
             self.waiting[state.path] = state.blob
         return not known
 
-    def _lots(self, states: Sequence[FileState]) -> Iterator[list[tuple[Document, str]]]:
-        lot: list[tuple[Document, str]] = []
+    def _lots(self, states: Sequence[FileState]) -> Iterator[list[tuple[IndexedDocument, str]]]:
+        lot: list[tuple[IndexedDocument, str]] = []
         size, most = 0, _FIRST_LOT
         for state in states:
             document, mark = self._document(state)
@@ -171,7 +171,7 @@ class Builder:
         if lot:
             yield lot
 
-    def _document(self, state: FileState) -> tuple[Document, str]:
+    def _document(self, state: FileState) -> tuple[IndexedDocument, str]:
         """A file as it is searched, and what stands for its content."""
         if not self._is_document(state.path):
             return self._text(state), state.blob
@@ -185,7 +185,7 @@ class Builder:
         why = WAITING if can_read(kind_of(state.path)) else MISSING
         return self._skipped(state.path, why), _UNREAD
 
-    def _text(self, state: FileState) -> Document:
+    def _text(self, state: FileState) -> IndexedDocument:
         if state.size > self._most_bytes:
             return self._skipped(state.path, f"it is larger than {self._most_bytes >> 20} MB")
         try:
@@ -196,8 +196,8 @@ class Builder:
         return read_document(state.path, data, self._limits)
 
     @staticmethod
-    def _skipped(path: str, why: str) -> Document:
-        return Document(path, Properties(title=path.rpartition("/")[2]), problem=why)
+    def _skipped(path: str, why: str) -> IndexedDocument:
+        return IndexedDocument(path, Properties(title=path.rpartition("/")[2]), problem=why)
 
 
 def _mark_of(state: FileState) -> str:

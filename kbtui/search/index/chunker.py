@@ -1,8 +1,8 @@
 """Files to chunks: what is indexed, embedded and shown.
 
-A file becomes a `Document` with the properties that all its chunks share. Each chunk knows its
-lines and its *passages*, the slices short enough for an embedding model to read whole; a passage
-carries title, heading and, of a conversation, speaker and date, because questions ask by them.
+A file becomes an `IndexedDocument` with the properties that all its chunks share. Each chunk knows
+its lines and its *passages*, the slices short enough for an embedding model to read whole. A
+passage carries title, heading and, of a conversation, speaker and date: questions ask by them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from kbtui.documents.documents import Text
+from kbtui.documents.documents import DocumentText
 from kbtui.search.index.markdown import (
     Block,
     Outline,
@@ -274,7 +274,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexedDocument:
     """A file as it is searched; `problem` says why nothing of it is, if so."""
 
     path: str
@@ -308,7 +308,7 @@ def is_indexed(path: str) -> bool:
     return not name.lower().endswith(_BINARY_ENDINGS)
 
 
-def read_document(path: str, data: bytes, limits: ChunkLimits) -> Document:
+def read_document(path: str, data: bytes, limits: ChunkLimits) -> IndexedDocument:
     """Cut a file into chunks; never raises, whatever the bytes are."""
     decoded = decode(data)
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
@@ -318,14 +318,16 @@ def read_document(path: str, data: bytes, limits: ChunkLimits) -> Document:
     if _ARCHIVE.fullmatch(path):
         return _conversation(path, "History", archive_messages(text), limits)
     if decoded.encoding != "utf-16" and b"\0" in data[:_BINARY_PROBE]:
-        return Document(path, Properties(), problem="it is not text")
+        return IndexedDocument(path, Properties(), problem="it is not text")
     if path.lower().endswith(_MARKDOWN):
         return _markdown(path, text, limits)
     properties = Properties(title=path.rpartition("/")[2])
-    return Document(path, properties, tuple(_chunks(text, properties, limits, markdown=False)))
+    return IndexedDocument(
+        path, properties, tuple(_chunks(text, properties, limits, markdown=False))
+    )
 
 
-def read_parts(path: str, text: Text, limits: ChunkLimits) -> Document:
+def read_parts(path: str, text: DocumentText, limits: ChunkLimits) -> IndexedDocument:
     """Cut the text of a document into chunks, each with its page or whatever holds it as heading.
 
     A sentence that goes over the end of a page counts a little on both.
@@ -342,7 +344,7 @@ def read_parts(path: str, text: Text, limits: ChunkLimits) -> Document:
             headings = ((line + start - 1, _inside(place, each)) for line, each in chunk.headings)
             lines = (first + start - 1, last + start - 1)
             chunks.append(replace(chunk, lines=lines, headings=tuple(headings), context=around))
-    return Document(path, properties, tuple(chunks), text.problem)
+    return IndexedDocument(path, properties, tuple(chunks), text.problem)
 
 
 def _unended(page: str) -> str:
@@ -368,12 +370,12 @@ def passage_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _markdown(path: str, text: str, limits: ChunkLimits) -> Document:
+def _markdown(path: str, text: str, limits: ChunkLimits) -> IndexedDocument:
     properties = read_properties(path, text)
     chunks = tuple(_chunks(text, properties, limits, markdown=True))
     if not chunks:
         chunks = (_bare(text, properties),)
-    return Document(path, properties, chunks)
+    return IndexedDocument(path, properties, chunks)
 
 
 def _bare(text: str, properties: Properties) -> Chunk:
@@ -485,7 +487,7 @@ def _passage(found: Outline, at: int, end: int, base: int, title: str, section: 
 
 def _conversation(
     path: str, title: str, messages: list[SpokenMessage], limits: ChunkLimits
-) -> Document:
+) -> IndexedDocument:
     """One chunk a message, long ones cut.
 
     A passage begins with the end of the message before, and the neighbours' words count a little:
@@ -516,7 +518,7 @@ def _conversation(
                 role=message.role,
             )
             chunks.append(said)
-    return Document(path, properties, tuple(chunks))
+    return IndexedDocument(path, properties, tuple(chunks))
 
 
 def _end(text: str, tokens: int) -> str:

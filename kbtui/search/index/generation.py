@@ -26,7 +26,7 @@ from pathlib import Path
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
 from kbtui.search.index.bm25f import Corpus
-from kbtui.search.index.chunker import ChunkLimits, Document
+from kbtui.search.index.chunker import ChunkLimits, IndexedDocument
 from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.segment import SegmentFile
@@ -110,7 +110,7 @@ class Generation:
         with _undisturbed(self.folder.parent):  # what is missing now is lost
             return self._lexical.corpus(self.store.segments())
 
-    def commit(self, documents: Sequence[tuple[Document, str]], gone: Sequence[str]) -> None:
+    def commit(self, documents: Sequence[tuple[IndexedDocument, str]], gone: Sequence[str]) -> None:
         """Put changed files in, given with their blobs, and take the ones in `gone` out."""
         added, removed = self.store.begin(documents, gone)
         segments = self._lexical.write(self.store.segments(), added, removed)

@@ -18,7 +18,7 @@ from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import Corpus
 from kbtui.search.index.chunker import (
     Chunk,
-    Document,
+    IndexedDocument,
     Passage,
     is_indexed,
     is_question,
@@ -90,7 +90,7 @@ class ChunkRow:
         return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
 
 
-def row_of(document: Document, chunk: Chunk, number: int, order: int) -> ChunkRow:
+def row_of(document: IndexedDocument, chunk: Chunk, number: int, order: int) -> ChunkRow:
     """The row that a chunk makes."""
     properties = document.properties
     return ChunkRow(
@@ -264,7 +264,7 @@ _REMEMBERED_TREES = 2
 class TreeIndex:
     """The files of one commit, indexed."""
 
-    def __init__(self, documents: Iterable[Document]) -> None:
+    def __init__(self, documents: Iterable[IndexedDocument]) -> None:
         rows = [
             (document, chunk, order)
             for document in documents
@@ -296,7 +296,7 @@ class TreeReader:
         self._limits = limits
         self._tree_at = tree_at
         self._lock = threading.Lock()
-        self._documents: OrderedDict[tuple[str, str], Document] = OrderedDict()
+        self._documents: OrderedDict[tuple[str, str], IndexedDocument] = OrderedDict()
         self._trees: dict[str, TreeIndex] = {}
 
     def at(self, revision: str) -> TreeIndex:
@@ -311,7 +311,7 @@ class TreeReader:
     def _index(self, files: Iterable[tuple[str, bytes]]) -> TreeIndex:
         return TreeIndex(self._document(path, data) for path, data in files if is_indexed(path))
 
-    def _document(self, path: str, data: bytes) -> Document:
+    def _document(self, path: str, data: bytes) -> IndexedDocument:
         key = (path, blob_id(data))
         found = self._documents.get(key)
         if found is None:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kbtui.search.index import analyser
-from kbtui.search.index.chunker import Document
+from kbtui.search.index.chunker import IndexedDocument
 from kbtui.search.index.rows import (
     READ,
     STORED,
@@ -170,7 +170,7 @@ class StateStore:
         return int(row[0]) if row else 0
 
     def begin(
-        self, documents: Iterable[tuple[Document, str]], gone: Iterable[str]
+        self, documents: Iterable[tuple[IndexedDocument, str]], gone: Iterable[str]
     ) -> tuple[list[LexicalDocument], list[int]]:
         """Store the new chunks of changed files, given with their blobs, and mark the files.
 
@@ -237,7 +237,7 @@ class StateStore:
             counts[key] += 1
         return found
 
-    def _mark(self, document: Document, blob: str) -> None:
+    def _mark(self, document: IndexedDocument, blob: str) -> None:
         p = document.properties
         values = [p.title, p.type, json.dumps(p.tags), json.dumps(p.aliases), p.created, p.updated]
         self._connection.execute(
@@ -259,7 +259,7 @@ class StateStore:
         )
 
     def _insert(
-        self, document: Document, old: dict[tuple[bytes, int], int], words: set[str]
+        self, document: IndexedDocument, old: dict[tuple[bytes, int], int], words: set[str]
     ) -> Iterator[LexicalDocument]:
         """Store a file's chunks; takes from `old` those that stay, gives the others.
 

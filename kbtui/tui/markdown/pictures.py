@@ -16,13 +16,13 @@ from textual.content import Content, Span
 from textual.style import Style
 
 if TYPE_CHECKING:
-    from kbtui.documents.documents import Picture
+    from kbtui.documents.documents import DocumentPicture
 
 _MOST_ROWS = 24
 _MOST_COLUMNS = 76
 
 
-def picture_lines(picture: Picture, width: int) -> Iterator[Content]:
+def picture_lines(picture: DocumentPicture, width: int) -> Iterator[Content]:
     """A picture as lines of at most `width` cells, and no larger than it is."""
     columns = min(width, _MOST_COLUMNS, picture.columns)
     shape = picture.rows / picture.columns
@@ -40,7 +40,9 @@ def picture_lines(picture: Picture, width: int) -> Iterator[Content]:
         yield Content("▀" * columns, spans)
 
 
-def _row(picture: Picture, columns: int, number: int, rows: int) -> list[tuple[int, int, int]]:
+def _row(
+    picture: DocumentPicture, columns: int, number: int, rows: int
+) -> list[tuple[int, int, int]]:
     """One row of a picture that is made smaller: of each place the mean of what it covers."""
     tops = _covered(number, rows, picture.rows)
     return [
@@ -54,7 +56,7 @@ def _covered(place: int, places: int, pixels: int) -> range:
     return range(first, max(first + 1, (place + 1) * pixels // places))
 
 
-def _mean(picture: Picture, tops: range, lefts: range) -> tuple[int, int, int]:
+def _mean(picture: DocumentPicture, tops: range, lefts: range) -> tuple[int, int, int]:
     pixels, wide = picture.pixels, picture.columns
     begins = [3 * (top * wide + left) for top in tops for left in lefts]
     red, green, blue = (sum(pixels[at + part] for at in begins) // len(begins) for part in range(3))

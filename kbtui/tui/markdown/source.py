@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbtui.presentation.notes import Named
 
 if TYPE_CHECKING:
-    from kbtui.documents.documents import Picture
+    from kbtui.documents.documents import DocumentPicture
     from kbtui.tui.markdown.syntax import LinkRef
 
 
@@ -18,7 +18,7 @@ class Embed(NamedTuple):
 
     title: str
     text: str = ""
-    picture: Picture | None = None
+    picture: DocumentPicture | None = None
 
 
 class Property(NamedTuple):

@@ -16,7 +16,7 @@ from kbtui.documents.documents import Documents, is_document, is_picture, kind_o
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
-from kbtui.knowledge.format.tasks import Task, task_at, ticked
+from kbtui.knowledge.format.tasks import TaskLine, task_at, ticked
 from kbtui.presentation import notes
 from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import Named, Names, names_of
@@ -467,7 +467,7 @@ def _values(value: object) -> Iterator[str]:
         yield _BOXES.get(value) or shorten(value, _LONGEST_VALUE)
 
 
-def tick(kb: KnowledgeBase, path: str, task: Task) -> None:
+def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
     """Turn the box of a task that was read, in the file as it is now.
 
     Raises:

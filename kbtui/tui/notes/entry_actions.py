@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kbtui.history.change import Sink
     from kbtui.history.objects.commit import Commit
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.format.tasks import Task
+    from kbtui.knowledge.format.tasks import TaskLine
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -249,7 +249,7 @@ class PlacedTask(NamedTuple):
 
     path: str
     title: str
-    task: Task
+    task: TaskLine
 
 
 def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:

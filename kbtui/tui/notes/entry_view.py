@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.tasks import Task, task_at
+from kbtui.knowledge.format.tasks import TaskLine, task_at
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
@@ -350,7 +350,7 @@ class EntryView(Pane):
             self._ticking.run(self._tick, document.path, task)
         return task is not None
 
-    async def _tick(self, path: str, task: Task) -> None:
+    async def _tick(self, path: str, task: TaskLine) -> None:
         from kbtui.tui.notes.documents import tick
 
         await with_errors_told(self, asyncio.to_thread, tick, self._kb, path, task)

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import pytest
 
-from kbtui.documents.documents import Picture
+from kbtui.documents.documents import DocumentPicture
 from kbtui.presentation.notes import Named, kind_of
 from kbtui.tui.markdown.layout import Rendered, column_widths, render, render_plain
 from kbtui.tui.markdown.pictures import picture_lines
@@ -323,7 +323,7 @@ def test_what_is_embedded_stands_in_its_place_one_step_deep():
     assert [ref.target for ref in rendered.links] == ["b", "d", "b", "p.png", "b", "none"]
 
 
-PICTURE = Picture(40, 30, 4, 3, bytes(range(36)))
+PICTURE = DocumentPicture(40, 30, 4, 3, bytes(range(36)))
 
 
 def test_a_picture_is_drawn_in_half_blocks_where_it_is_embedded():
@@ -345,7 +345,7 @@ def test_a_picture_is_drawn_in_half_blocks_where_it_is_embedded():
 )
 def test_a_picture_keeps_its_shape_and_fits(size, shown_as):
     columns, rows = size
-    lines = list(picture_lines(Picture(1, 1, columns, rows, bytes(3 * columns * rows)), 20))
+    lines = list(picture_lines(DocumentPicture(1, 1, columns, rows, bytes(3 * columns * rows)), 20))
     assert (lines[0].cell_length, len(lines)) == shown_as
 
 

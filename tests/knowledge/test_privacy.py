@@ -14,6 +14,7 @@ from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.history.objects.commit import Origin
 from kbtui.knowledge.catalog import entry_index
+from kbtui.knowledge.entries import entry
 from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -328,6 +329,7 @@ def test_what_older_rules_took_for_public_is_looked_at_again(
         (kb.workspace.knowledge / "diary.md").write_text("#+PRIVATE: t\n# Diary\n")
         kb.library.refresh()
         assert not kb.library.is_private("knowledge/diary.md")
+    entry._parsed.cache_clear()  # newer rules come with a new process
     with KnowledgeBase.open(root) as kb:
         assert kb.library.is_private("knowledge/diary.md")
 

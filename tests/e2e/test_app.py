@@ -61,9 +61,9 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.wait_for("From your notes:", "▌ we decided to use PostgreSQL", "[1]")
 
     app.send(F[3])
-    app.wait_for("▾ Decisions", "H History of it")
+    app.wait_for("▾ Decisions", "H history of it")
     app.send("j" + ENTER)
-    app.wait_for("of its JSON operators", "no links")
+    app.wait_for("of its JSON operators", "decisions/")
 
     app.send("e")
     app.wait_for("type: decision")
@@ -166,7 +166,7 @@ def test_an_export_is_dropped_looked_at_imported_asked_about_and_cited(
     app.wait_for("Claude.ai: 1 conversation; 2 messages")
 
     app.send("which acid descales a kettle?" + ENTER)
-    app.wait_for("From your notes:", "▌ Citric acid descales", "[1]", "you were", "5 March 2024")
+    app.wait_for("From your notes:", "▌ Citric acid descales", "[1]", "were told", "5 March 2024")
     app.send("\x1b[Z")
     app.send("o")
     app.wait_for("Talk a", "How do I descale my kettle?")

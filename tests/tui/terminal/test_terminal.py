@@ -55,7 +55,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     workspace: Path, number: signal.Signals
 ) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("offline")
+        terminal.wait_for("no model")
         terminal.send("not sent yet")
         terminal.wait_for("not sent yet")
         terminal.kill(number)
@@ -66,7 +66,7 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
 
 def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:
     terminal = start(workspace)
-    terminal.wait_for("offline")
+    terminal.wait_for("no model")
     terminal.send("not sent yet")
     terminal.wait_for("not sent yet")
     os.close(terminal._fd)
@@ -125,7 +125,7 @@ def test_another_workspace_is_shown_in_the_same_terminal_and_the_draft_waits(
     ) as kb:
         kb.library.create("topic", "Kingfisher", body="Blue.")
     with start(workspace) as terminal:
-        terminal.wait_for("offline")
+        terminal.wait_for("no model")
         terminal.send("not sent yet")
         terminal.wait_for("not sent yet")
         terminal.send("\x0f")

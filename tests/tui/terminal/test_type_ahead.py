@@ -252,9 +252,9 @@ def test_keys_typed_right_after_the_first_paint_go_where_they_lead(tmp_path: Pat
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     make_kb(tmp_path / "notes")
     with start(tmp_path / "notes") as terminal:
-        terminal.wait_for("offline", "People", "Topics")
+        terminal.wait_for("no model", "People", "Topics")
         terminal.send(F[3])
-        terminal.wait_for("/ Filter")
+        terminal.wait_for("/ filter")
         yield terminal
 
 
@@ -277,6 +277,6 @@ def test_bursts_in_a_terminal_delete_nothing_and_arrive(terminal: Terminal, tmp_
     terminal.wait_gone("not saved")
     assert any(file.read_text().startswith("ddd") for file in before)
     terminal.send(ESC)
-    terminal.wait_gone("Save")
+    terminal.wait_gone("save")
     terminal.send(F[5] + "alice" + ENTER + "e" + "QQ")
     terminal.wait_for("Alice", "QQ", "not saved")

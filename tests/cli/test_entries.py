@@ -83,7 +83,7 @@ def test_rename_and_delete_say_what_they_did(kbtui: Command) -> None:
         "knowledge/projects/podman.md"
     )
     done = kbtui.ok("delete", "podman")
-    assert "deleted ○ Podman" in done.out
+    assert "deleted ▲ Podman" in done.out
     assert "kbtui undo" in done.err
     assert not kbtui.file("knowledge/projects/podman.md").exists()
 

@@ -307,4 +307,4 @@ def test_what_is_taken_back_is_said_by_titles(kbtui: Command) -> None:
     assert done[0].partition(" (")[0].endswith("Podman")
     assert "undid a change: renamed Podman to" in done[1]
     assert "topics/" not in "".join(done)
-    assert "deleted ○ Docker b engine" in kbtui.ok("delete", "docker-b-engine").out
+    assert "deleted ■ Docker b engine" in kbtui.ok("delete", "docker-b-engine").out

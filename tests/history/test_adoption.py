@@ -133,7 +133,7 @@ def test_a_deletion_of_many_entries_is_asked_about(notes: Notes) -> None:
     for number in range(4):
         notes.put(f"knowledge/topics/{number}.md", None)
     notes.put("knowledge/topics/9.md", "edited\n")
-    with pytest.raises(MassDeletionError, match="4 of 10 entries are gone") as caught:
+    with pytest.raises(MassDeletionError, match="4 of 10 files are gone") as caught:
         notes.history.adopt(settle=0)
     assert isinstance(caught.value, ConflictError)
     assert caught.value.paths == tuple(f"knowledge/topics/{n}.md" for n in range(4))

@@ -341,7 +341,7 @@ class _Paid:
 
     name = "some/model"
     is_local = False
-    context_window = 8000
+    context_window = 32_000
     asked = 0
 
     def count_tokens(self, text: str) -> int:

@@ -93,7 +93,7 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
         near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
     if not near:
         return Answer("none")
-    shown = _distinct(near)
+    shown = _distinct(near, asked)
     if (begins(question, of_all("who")) or "")[:1].isupper():  # what was said first tells who it is
         shown.sort(key=_age)
     held = max(map(asked.held, shown))
@@ -124,14 +124,21 @@ class _Asked:
         pairs = zip(self._weights.values(), shares, strict=True)
         return sum(weight * share for weight, share in pairs) / self._whole
 
+    def is_told_by(self, line: Candidate) -> bool:
+        """True if a line of the journal holds the whole text by its own words."""
+        return bool(line.time and self._weights.keys() <= set(analyser.terms(line.text)))
+
     def score(self, line: Candidate) -> float:
         """How well a line answers beside others."""
         own = line.score * (1 - _OWN + _OWN * self.held(line))
         return own + _MEANING * max(0.0, line.cosine)
 
 
-def _distinct(lines: Sequence[Candidate]) -> list[Candidate]:
-    """The first lines without repetitions; of those about one thing the newest first."""
+def _distinct(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
+    """The first lines without repetitions; of those about one thing the newest first.
+
+    So are lines of the journal that each hold all that is asked for.
+    """
     kept: list[Candidate] = []
     for line in lines:
         if line.whole and any((line.path, line.whole) == (each.path, each.whole) for each in kept):
@@ -144,7 +151,12 @@ def _distinct(lines: Sequence[Candidate]) -> list[Candidate]:
     ordered: list[Candidate] = []
     for line in kept[:MOST_SHOWN]:
         older = (n for n, each in enumerate(ordered) if _age(line) > _age(each))
-        alike = (n for n in older if _shared(line, ordered[n], min) >= _SAME_THING)
+        alike = (
+            n
+            for n in older
+            if (asked.is_told_by(line) and asked.is_told_by(ordered[n]))
+            or _shared(line, ordered[n], min) >= _SAME_THING
+        )
         ordered.insert(next(alike, len(ordered)), line)
     return ordered
 

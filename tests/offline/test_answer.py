@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kbtui.offline.answer import Candidate, choose, nearest
 
 
@@ -34,6 +36,13 @@ def test_of_lines_about_one_thing_the_newest_comes_first() -> None:
     new = line("no, the meeting is on Friday", "2026-11-21 09:00", score=0.8)
     shown = choose("when is the release meeting?", [old, new]).lines
     assert [each.text for each in shown] == [new.text, old.text]
+
+
+def test_of_lines_of_the_journal_that_hold_all_that_is_asked_the_newest_comes_first() -> None:
+    old = replace(line("dentist on Thursday at 9:30, Dr. Keller", "2026-11-20"), time="09:00")
+    new = replace(line("Actually the dentist is on Friday at 8", "2026-11-21"), time="09:00")
+    new = replace(new, score=0.8)
+    assert choose("when is the dentist?", [old, new]).lines == (new, old)
 
 
 def test_who_somebody_is_what_was_said_first_tells() -> None:

@@ -155,6 +155,10 @@ class Door:
         self._intents = IntentLog(workspace, repository)
         self.events = CommitEvents(repository, log)
 
+    def now(self) -> datetime:
+        """The time that a commit made now has."""
+        return self._clock()
+
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
         """Make or mend the repository and settle what a crash left; was it made, what was left.
 

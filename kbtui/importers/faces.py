@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from kbtui.memory.background.estimate import Estimate
 
 WHAT_IS_KNOWN = (
-    "kbtui knows what Claude.ai, ChatGPT, Open WebUI, LibreChat, Claude Code, Codex CLI, Gemini,"
-    " Telegram, WhatsApp, Slack, Notion, Evernote, Google Keep, Joplin, Roam, Logseq, nanobot and"
-    " ShareGPT keep or export, and folders of Markdown or of web pages (Apple Notes): as a file, a"
-    " folder or a zip."
+    "kbtui knows what Claude.ai, ChatGPT, Open WebUI, LibreChat, Claude Code, Codex CLI, Cursor,"
+    " Continue, aider, Gemini, Telegram, WhatsApp, Slack, Notion, Evernote, Google Keep, Joplin,"
+    " Roam, Logseq, nanobot and ShareGPT keep or export, and folders of Markdown or of web pages"
+    " (Apple Notes): as a file, a folder or a zip."
 )
-_PLURALS = {"step of a tool": ("step of a tool", "steps of tools")}
+_PLURALS = {
+    "step of a tool": ("step of a tool", "steps of tools"),
+    "notice of the program": ("notice of the program", "notices of the program"),
+    "command to the program": ("command to the program", "commands to the program"),
+}
 
 
 def is_document(name: str) -> bool:

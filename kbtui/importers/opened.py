@@ -28,6 +28,8 @@ _MOST_KEPT = 32 << 20
 _MOST_MEMBERS = 200_000
 PACKED = (".zip", ".jex")
 """Endings of files that are an export each, within a folder as well."""
+_WANTED = (".aider.chat.history.md",)
+"""Hidden files that are somebody's conversations."""
 _TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
@@ -114,6 +116,10 @@ class Opened:
             raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
         limit = max(_SMALL, info.compress_size * _MOST_RATIO)
         return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)
+
+    def file(self, name: str) -> Path | None:
+        """A member as a file on the disk, for what can't be read as a stream; None in a zip."""
+        return None if self._zip is not None else self._place(name)
 
     def head(self, name: str, size: int = 64 << 10) -> bytes:
         """Read the beginning of a member; empty if it can't be read, and then it's `refused`.
@@ -205,5 +211,9 @@ def _walk(folder: Path) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             file = Path(base, name)
-            if not name.startswith(".") and file.is_file() and not file.is_symlink():
+            if (
+                (not name.startswith(".") or name in _WANTED)
+                and file.is_file()
+                and not file.is_symlink()
+            ):
                 yield file.relative_to(folder).as_posix()

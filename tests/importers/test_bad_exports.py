@@ -14,6 +14,7 @@ from kbtui.importers.opened import Opened
 from kbtui.importers.port import Skipped
 from tests.importers import exports
 from tests.importers.sources import (
+    test_continue_dev,
     test_gemini,
     test_keep,
     test_librechat,
@@ -63,6 +64,7 @@ EXPORTS = {
         test_logseq.graph(*(test_logseq.page(n, test_logseq.block("b1", "Soup")) for n in "AB"))
     ),
     "gemini": _json([test_gemini.act("Soup", "<p>Leeks</p>", "2026-01-05T10:00:00Z")]),
+    "continue": _json(test_continue_dev.SESSION),
     "whatsapp": test_whatsapp.ANDROID.encode(),
 }  # fmt: skip
 EACH = pytest.mark.parametrize("key", EXPORTS)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import NotFoundError, UnsafePathError, UsageError
+from kbtui.history.change import Actor
+from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import Library
@@ -273,3 +275,29 @@ def test_links_follow_every_change(room: Room) -> None:
     room.put(one, "nothing now\n")
     room.adopt()
     assert library.backlinks(two) == []
+
+
+def test_links_follow_a_heading_that_reads_otherwise_in_each_of_their_forms(room: Room) -> None:
+    path = room.put("knowledge/topics/kestrel.md", "# Kestrel\n\n## Its food\n\n[[#Its food]]\n")
+    text = (
+        "[[Kestrel#Its food]] [[Kestrel#Its food|eats]] [x](kestrel.md#its-food)"
+        " [[Kestrel#Kestrel#Its food]] [[Kestrel#Nest]] [[Other#Its food]]\n"
+    )
+    other = room.put("knowledge/topics/other.md", text)
+    room.library.refresh()
+    assert room.library.notes_naming(path, ["Its food"]) == [other, path]
+    assert room.library.notes_naming(path, ["Nothing"]) == []
+    new = room.text(path).replace("## Its food", "## What it eats")
+    room.library.write(
+        path,
+        new,
+        expecting=blob_id(room.bytes(path)),
+        actor=Actor.YOU,
+        reason="edited",
+        headings={"Its food": "What it eats"},
+    )
+    assert room.text(other).endswith(
+        "[[Kestrel#What it eats]] [[Kestrel#What it eats|eats]] [x](kestrel.md#what-it-eats)"
+        " [[Kestrel#Kestrel#What it eats]] [[Kestrel#Nest]] [[Other#Its food]]\n"
+    )
+    assert "[[#What it eats]]" in room.text(path)

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from kbtui.knowledge.format.outline import heading_named, headings_of, line_named, part_named
+from kbtui.knowledge.format.outline import (
+    heading_named,
+    headings_of,
+    line_named,
+    part_named,
+    renamed_headings,
+)
 
 TEXT = (
     "---\n# yaml: comment\n---\n# One *two* [[x|three]] #\n\n```\n# code\n```\n\n"
@@ -41,3 +47,16 @@ def test_the_part_that_a_link_means():
     assert part_named(text, "^i") == "- y ^i"
     assert part_named(text, "^t") == "| t |\n|---|\n\n^t"
     assert part_named(text, "nobody") == part_named(text, "^x") == ""
+
+
+def test_a_heading_in_the_place_of_another_of_its_level_is_that_one_renamed() -> None:
+    old = "# Kestrel\n\n## Food\n\nVoles.\n\n## Nest\n\nA box.\n"
+    assert renamed_headings(old, old.replace("Nest", "Where it nests")) == {
+        "Nest": "Where it nests"
+    }
+    assert renamed_headings(old, old.replace("## Nest", "### Nests")) == {}
+    assert renamed_headings(old, old.replace("## Nest\n\nA box.\n", "")) == {}
+    assert renamed_headings(old, f"{old}\n## More\n") == {}
+    swapped = old.replace("Food", "x").replace("Nest", "Food").replace("## x", "## Nest")
+    assert renamed_headings(old, swapped) == {}
+    assert renamed_headings(old, old.replace("Nest", "nest")) == {}

@@ -370,6 +370,10 @@ class Repository:
             if was != now and self.keeps(path):
                 yield path, was, now
 
+    def compare_all(self, old: str, new: str) -> Iterator[tuple[str, str | None, str | None]]:
+        """The same of trees that aren't a workspace's, whatever they hold."""
+        return compare_trees(old, new, self.read_entries)
+
     def with_prefix(self, prefix: str) -> list[str]:
         """The ids of commits that begin with `prefix`."""
         if not self.exists:

@@ -21,7 +21,8 @@ from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.pack_folder import PackRecord
 from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.repository import Repository
-from kbtui.history.objects.trees import LINK, MODULE, TreeEntry, walk_files
+from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
+from kbtui.history.sync.at_root import NotesAtRoot, is_note
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.remote import Address, SyncWatcher
@@ -97,6 +98,7 @@ class Sync:
         self._adoption = adoption
         self._rules = rules
         self._purged = PurgedCommits(layout.root)
+        self._at_root = NotesAtRoot(repository, self._store)
 
     def run(
         self, address: Address, watcher: SyncWatcher, *, replace_theirs: bool = False
@@ -152,28 +154,87 @@ class Sync:
         head = self._repository.head()
         purged = self._purged.known()
         try:
-            theirs = transport.fetch(head, purged)
+            found = transport.fetch([*([head] if head else []), *self._at_root.tips()], purged)
         except PurgedTipError as old:
             return self._replace(transport, watcher, report, old.tip, forced=replace_theirs)
-        if theirs is None:
+        if found is None:
             return self._send(transport, watcher, report, None) if head else report
+        theirs = self._as_ours(found)
         if theirs == head:
             return report
         apart = diverge(self._repository, head, theirs)
         if not purged.isdisjoint(each for each, _ in apart.theirs):  # by a git program, or a race
+            if theirs != found:
+                raise RefusedHistoryError(
+                    f"{report.remote} still has what you purged here.",
+                    "It holds notes of a git program, whose history kbtui doesn't rewrite. Remove"
+                    " it there (`git filter-repo --replace-text`), then sync again.",
+                )
             return self._replace(transport, watcher, report, theirs, forced=replace_theirs)
         self._check_epoch(apart, head, report.remote)
+        return self._join(head, found, theirs, apart, transport, watcher, report)
+
+    def _join(
+        self,
+        head: str | None,
+        found: str,
+        theirs: str,
+        apart: Divergence,
+        transport: Transport,
+        watcher: Watcher,
+        report: SyncReport,
+    ) -> SyncReport:
+        """Merge what came, and send what they lack; `theirs` is `found` as our history names it."""
+        at_root = theirs != found
         watcher.tell("Bringing both together")
         tip, report = self._with_other_names(head, theirs, apart, report)
-        report = self._bring_together(head, tip, apart, watcher, report)
+        if at_root and not self._at_root.tips():
+            report = replace(report, notes=(*report.notes, *self._said_of_root(report.remote)))
+        report = self._bring_together(head, tip, apart, watcher, report, joins=at_root)
         came = self._repository.compare(head, self._repository.head())
         self._rules.on_brought([path for path, _, _ in came])
-        if self._repository.head() == theirs:
-            return report
         try:
+            if at_root:
+                return self._send_notes(transport, watcher, report, found)
+            if self._repository.head() == theirs:
+                return report
             return self._send(transport, watcher, report, theirs)
         except MovedError as moved:
             raise _MergedError(report, moved) from None
+
+    def _as_ours(self, tip: str) -> str:
+        """What came as our history names it; notes at a root are a vault's, whose twin is ours."""
+        return (self._layout.in_place and self._at_root.twin_of(tip)) or tip
+
+    def _store(self, objects: Sequence[GitObject]) -> None:
+        with self._door.entered(), storage_errors("Can't keep what was fetched"):
+            self._repository.store(objects)
+
+    def _said_of_root(self, place: str) -> Iterator[str]:
+        yield (
+            f"{place} holds notes at its root: notes and what lies beside them travel there, as one"
+            " commit each time; memory, how-tos and the steps of the history stay here."
+        )
+        if (self._layout.root / ".git").exists():
+            yield (
+                "This folder is a git repository itself. Where another program syncs it as well"
+                " (Obsidian Git), switch one of the two off on this machine."
+            )
+
+    def _send_notes(
+        self, transport: Transport, watcher: Watcher, report: SyncReport, onto: str
+    ) -> SyncReport:
+        """Send our notes to where they lie at the root, in one commit on top of theirs."""
+        head = self._repository.head() or ""
+        new = self._at_root.commit_for(head, onto, self._door.now())
+        if new != onto:
+            commit = new, self._repository.read_commit(new)
+            watcher.tell("Sending the notes")
+            transport.push(new, onto, lambda: pack_of(self._repository, [commit]))
+            report = replace(report, sent=report.sent + 1)
+        with self._door.entered():
+            self._at_root.remember(new, head)
+        return report
 
     def _send(
         self,
@@ -201,6 +262,8 @@ class Sync:
         apart: Divergence,
         watcher: SyncWatcher,
         report: SyncReport,
+        *,
+        joins: bool,
     ) -> SyncReport:
         base = apart.base
         if base == theirs:
@@ -212,7 +275,7 @@ class Sync:
         if head is None or base == head or (base is None and self._is_fresh(head)):
             self._door.forward(head, theirs)
             return report
-        if base is None:
+        if base is None and not joins:
             raise RefusedHistoryError(
                 f"{report.remote} holds another knowledge base: the two have no past in common.",
                 "To use that one, sync a new workspace with it: `kbtui init NEW-FOLDER`, then"
@@ -244,9 +307,8 @@ class Sync:
             for old, new in names.items()
         )
         change = Change(self._layout, Actor.SYNC, "\n".join(notes), Origin(), adopted=True)
-        with self._door.entered(), storage_errors("Can't keep what was fetched"):
-            made, _, objects = self._door.build(change, theirs, before, edits)
-            self._repository.store(objects)
+        made, _, objects = self._door.build(change, theirs, before, edits)
+        self._store(objects)
         return made.id, replace(report, notes=(*report.notes, *notes))
 
     def _note_beside(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
@@ -261,12 +323,12 @@ class Sync:
             return report
         tree = self._repository.read_commit(theirs).tree
         every = walk_files(tree, self._repository.read_tree)
-        if not self._repository.files(theirs) and any(_is_note(path) for path, _ in every):
+        if not self._repository.files(theirs) and any(is_note(path) for path, _ in every):
             raise RefusedHistoryError(
                 f"{report.remote} holds no knowledge base, but other files: {_listed(new)}.",
-                "Nothing was taken over. For its notes: `git clone` it to a FOLDER, then `kbtui"
-                " init FOLDER` uses them where they are, and `kbtui import FOLDER` takes them in."
-                " To sync, name an empty place, or a workspace's.",
+                "Nothing was taken over. To sync its notes, have them where they are: `kbtui init"
+                " NEW-FOLDER --in-place`, then `kbtui -w NEW-FOLDER sync` with that address. Else"
+                " name an empty place, or a workspace's.",
             )
         verb = "is" if len(new) == 1 else "are"
         note = f"{_listed(new)} {verb} no part of a workspace: kept there, and not written here."
@@ -355,13 +417,6 @@ class Sync:
                 " --prune=now` there), and so may its forks, clones and backups."
             )
         return replace(report, notes=(*report.notes, note)) if note else report
-
-
-def _is_note(path: str) -> bool:
-    """True for a Markdown file that isn't about the repository itself, as README.md is."""
-    stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
-    is_text = bool(dot) and suffix.lower() == "md"
-    return is_text and not stem.isupper() and not path.startswith(".")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -135,11 +135,11 @@ class Transport:
         """True if the other side is a folder that is at hand."""
         return self._address.folder is not None
 
-    def fetch(self, head: str | None, purged: frozenset[str]) -> str | None:
+    def fetch(self, have: Sequence[str], purged: frozenset[str]) -> str | None:
         """Bring over what the other side has, and let it in.
 
         Args:
-            head: Our newest commit.
+            have: Our newest commits.
             purged: Commits that must not come back.
 
         Returns:
@@ -155,7 +155,7 @@ class Transport:
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository)
         try:
-            tip = self._fetch_into(incoming, head, purged)
+            tip = self._fetch_into(incoming, have, purged)
             if tip is not None and not self._repository.has(tip):
                 self._watcher.tell("Looking through what came")
                 incoming.admit(tip, purged)
@@ -227,7 +227,7 @@ class Transport:
             yield record
 
     def _fetch_into(
-        self, incoming: Incoming, head: str | None, purged: frozenset[str]
+        self, incoming: Incoming, have: Sequence[str], purged: frozenset[str]
     ) -> str | None:
         from dulwich.object_store import ObjectStoreGraphWalker
 
@@ -250,7 +250,8 @@ class Transport:
             self._watcher.check()
             return incoming.write(data)
 
-        walker = ObjectStoreGraphWalker([head.encode()] if head else [], parents)  # type: ignore[list-item]
+        heads: list[Any] = [each.encode() for each in have]
+        walker = ObjectStoreGraphWalker(heads, parents)
         with self._connected() as (client, path):
             client.fetch_pack(path, wants, walker, take, progress=self._progress)
         return found[0] if found else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -43,6 +44,25 @@ def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
     """The heading that a link names; of ``A#B`` the last part counts, of Dendron's ``A:#*`` A."""
     wanted = unquote(name).partition(":#")[0].rpartition("#")[2]
     return next((each for each in headings if is_named(wanted, each.text)), None)
+
+
+def renamed_headings(old: str, new: str) -> dict[str, str]:
+    """The headings of a text that read otherwise in a newer one, by what they were.
+
+    One was renamed if another of its level stands in its place, and no other is called so.
+    """
+    before, after = headings_of(old), headings_of(new)
+    known = {_anchor(each.text) for each in before} & {_anchor(each.text) for each in after}
+    matcher = SequenceMatcher(None, [h[:2] for h in before], [h[:2] for h in after], False)
+    found: dict[str, str] = {}
+    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+        if tag != "replace" or a2 - a1 != b2 - b1:
+            continue
+        for was, now in zip(before[a1:a2], after[b1:b2], strict=True):
+            is_other = known.isdisjoint((_anchor(was.text), _anchor(now.text)))
+            if is_other and was.level == now.level and not is_named(was.text, now.text):
+                found[was.text] = now.text
+    return found
 
 
 def is_named(name: str, heading: str) -> bool:

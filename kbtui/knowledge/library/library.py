@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
@@ -236,12 +237,32 @@ class Library(Reader):
                 found.append(info)
         return found
 
+    def notes_naming(self, path: str, headings: Collection[str]) -> list[str]:
+        """The notes with links to headings of an entry that have one of these texts."""
+        names = {text: f"{text} {text}" for text in headings}  # any other text
+        data = self._entries.read(path)
+        edits = self.overlay().reheaded(path, data, names)
+        return [each for each, made in edits.items() if each != path or made != data]
+
     def write(
-        self, path: str, text: str, *, expecting: str | None, actor: Actor, reason: str
+        self,
+        path: str,
+        text: str,
+        *,
+        expecting: str | None,
+        actor: Actor,
+        reason: str,
+        headings: Mapping[str, str] = MappingProxyType({}),
     ) -> Commit | None:
         """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
 
-        `expecting` is the blob id of what the writer read; None: the file must be new.
+        Args:
+            path: The file.
+            text: What it is to hold.
+            expecting: The blob id of what the writer read; None: the file must be new.
+            actor: Who writes.
+            reason: Why.
+            headings: The new text, by the old one, of headings that links are to follow to.
 
         Raises:
             ConflictError: somebody else changed it meanwhile; both versions are kept.
@@ -251,6 +272,11 @@ class Library(Reader):
         with self._history.change(actor, reason) as change:
             old = change.read(path)
             data = text.encode("utf-8", "replace") if old is None else _encoded_as(old, text, path)
+            if headings:
+                overlay = self.overlay()
+                edits = overlay.reheaded(path, data, headings)
+                data = edits.pop(path) or data
+                overlay.stage(change, edits)
             change.write(path, data, expecting=expecting)
         return change.result
 

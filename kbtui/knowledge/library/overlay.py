@@ -29,6 +29,7 @@ from kbtui.knowledge.linking.repair import (
     Move,
     NewName,
     follow,
+    new_heading,
     new_target,
     retargeted,
     titled,
@@ -244,6 +245,24 @@ class Overlay:
         self.moved[name.path] = path
         edits[name.path] = own
         return edits
+
+    def reheaded(self, path: str, data: bytes, headings: Mapping[str, str]) -> Edits:
+        """The edits that lead links along where headings of a file read otherwise.
+
+        Args:
+            path: The file.
+            data: What it is to hold; its own links to its headings follow in it.
+            headings: The new text of each heading by the old one.
+        """
+        index = self.index()
+
+        def repair(data: bytes, source: str) -> bytes:
+            def head(link: Link) -> str | None:
+                return new_heading(link, headings) if index.resolve(link, source) == path else None
+
+            return retargeted(data, index.read, lambda _: None, head)
+
+        return {**self._repaired((path,), (), repair), path: repair(data, path)}
 
     def removed(self, path: str) -> Edits:
         """The edits that remove an entry and turn every link to it into its text."""

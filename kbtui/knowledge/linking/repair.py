@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote, unquote
@@ -127,14 +127,9 @@ class Move:
 
     def heading_of(self, link: Link, source: str) -> str | None:
         """The new heading of a link to the title, which changed as a heading; None: it holds."""
-        if not self.retitled or not link.heading or link.heading.startswith("^"):
+        if not self.retitled or self.before.resolve(link, source) != self.old.path:
             return None
-        if self.before.resolve(link, source) != self.old.path:
-            return None
-        parts = unquote(link.heading).split("#")
-        if not any(is_named(part, self.old.title) for part in parts):
-            return None
-        return "#".join(_heading(part, self.old.title, self.new.title, link) for part in parts)
+        return new_heading(link, {self.old.title: self.new.title})
 
     def target_of(self, link: Link, source: str) -> str | None:
         """The new target of a link in the file `source` (its old path); None: it still holds."""
@@ -168,12 +163,25 @@ class Move:
         return relative_target(link, now, path) if self.file_exists(path) else None
 
 
-def _heading(part: str, old: str, new: str, link: Link) -> str:
+def new_heading(link: Link, headings: Mapping[str, str]) -> str | None:
+    """What a link names behind its ``#`` once headings read otherwise; None: it holds."""
+    if not link.heading or link.heading.startswith("^"):
+        return None
+    parts = unquote(link.heading).split("#")
+    made = [_heading(part, headings, link) for part in parts]
+    if made == parts:
+        return None
+    return "#".join(_encoded(part, link) if link.kind == "markdown" else part for part in made)
+
+
+def _heading(part: str, headings: Mapping[str, str], link: Link) -> str:
     """One part of a link's heading, in the form that it has: as words, encoded, or as an anchor."""
-    if is_named(part, old):
+    old = next((each for each in headings if is_named(part, each)), None)
+    if old is not None:
         is_anchor = part == slugify(old) != old and ("-" in part or link.kind == "markdown")
+        new = headings[old]
         part = slugify(new) if is_anchor else " ".join(_NO_HEADING.sub(" ", new).split())
-    return _encoded(part, link) if link.kind == "markdown" else part
+    return part
 
 
 def retargeted(

@@ -24,7 +24,7 @@ from textual.widgets import Static
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
 from kbtui.presentation.notes import name_of
-from kbtui.text import clean_line
+from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.completing import Completer, Vocabulary
@@ -37,6 +37,8 @@ from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.timer import Timer
@@ -264,7 +266,8 @@ class EntryEditor(Pane):
         typed = self.text_area.text
         self._saving = True
         try:
-            theirs = await asyncio.to_thread(self._write, self.text, self._base)
+            headings = await self._headings_to_follow()
+            theirs = await asyncio.to_thread(self._write, self.text, self._base, headings)
         except KbtuiError as error:
             tell_error(self, error)
             return False
@@ -275,7 +278,40 @@ class EntryEditor(Pane):
         await self._saved(typed)
         return not self.dirty
 
-    def _write(self, text: str, expecting: str | None) -> Document | None:
+    async def _headings_to_follow(self) -> Mapping[str, str]:
+        """The headings that were renamed, if the person wants the links to them mended."""
+        renamed, naming = await asyncio.to_thread(self._renamed, self._original, self.text)
+        if not naming:
+            return {}
+        from kbtui.tui.widgets.dialogs import KeyDialog
+
+        old, new = next(iter(renamed.items()))
+        more = f", and {counted(len(renamed) - 1, 'other heading')}" if len(renamed) > 1 else ""
+        links = counted(len(naming), "note links", "notes link")
+        answer = await self.app.push_screen_wait(
+            KeyDialog(
+                "Heading renamed",
+                f"{links} to “{old}”, which is “{new}” now{more}.",
+                {"m": "mend the links", "l": "leave them"},
+            )
+        )
+        return renamed if answer == "m" else {}
+
+    def _renamed(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
+        """The headings that read otherwise and are linked to, and the notes that do."""
+        from kbtui.knowledge.format.outline import renamed_headings
+
+        renamed = renamed_headings(before, after)
+        library = self._kb.library
+        if not renamed or not library.exists(self.path):
+            return {}, []
+        naming = {each: library.notes_naming(self.path, [each]) for each in renamed}
+        linked = {old: new for old, new in renamed.items() if naming[old]}
+        return linked, sorted({note for notes in naming.values() for note in notes})
+
+    def _write(
+        self, text: str, expecting: str | None, headings: Mapping[str, str]
+    ) -> Document | None:
         """Write, unless the file isn't what is expected: then it is returned instead."""
         from kbtui.history.change import Actor
         from kbtui.tui.notes.documents import load_document
@@ -286,7 +322,12 @@ class EntryEditor(Pane):
         if document.blob != expecting:
             return document
         self._kb.library.write(
-            self.path, text, expecting=expecting, actor=Actor.YOU, reason="edited in kbtui"
+            self.path,
+            text,
+            expecting=expecting,
+            actor=Actor.YOU,
+            reason="edited in kbtui",
+            headings=headings,
         )
         return None
 

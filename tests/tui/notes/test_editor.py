@@ -250,3 +250,36 @@ async def test_an_editor_outside_makes_the_persons_own_change(tmp_path, monkeypa
         commit = kb.history.commit("HEAD")
         assert commit.actor is Actor.YOU
         assert [change.path for change in commit.paths if "INDEX" not in change.path] == [PATH]
+
+
+async def test_links_to_a_heading_that_is_renamed_follow_in_the_same_save_if_wanted(tmp_path):
+    kb = make_kb(tmp_path)
+    kb.library.create("topic", "Storage", body="See [[PostgreSQL#Old name]].")
+    old = kb.library.get(PATH).text.rstrip("\n") + "\n\n## Old name\n\nText.\n"
+    kb.library.write(PATH, old, expecting=blob_of(kb, PATH), actor=Actor.YOU, reason="more")
+    source = "knowledge/topics/storage.md"
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        _, editor = await editing(pilot)
+        for wanted, key in (("A second name", "l"), ("A third name", "m")):
+            before = editor.text_area.text
+            there = "Old name" if key == "l" else "A second name"
+            if key == "m":
+                link = on_disk(kb, source).replace("#Old name", "#A second name")
+                kb.library.write(
+                    source, link, expecting=blob_of(kb, source), actor=Actor.YOU, reason="by hand"
+                )
+            editor.text_area.text = before.replace(f"## {there}", f"## {wanted}")
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: len(app.screen_stack) == 2, "it asks")
+            await pilot.press(key)
+            await until(pilot, lambda: not editor.dirty, "it is saved")
+            assert f"## {wanted}" in on_disk(kb)
+            followed = key == "m"
+            assert (f"#{wanted}]]" in on_disk(kb, source)) is followed
+        head = kb.history.commit("HEAD")
+        assert {PATH, source} <= {each.path for each in head.paths}
+
+
+def blob_of(kb, path: str) -> str:
+    return kb.history.tree("HEAD")[path]

@@ -1,0 +1,228 @@
+"""Cursor: its ``state.vscdb``, an SQLite database, of which there is one for all folders.
+
+Newer versions keep a conversation as a list of ids and each message in a row of its own; before,
+the messages stood in the conversation, and before that in one value with all tabs of the chat. The
+databases of single folders name conversations, and hold none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+from kbtui.errors import UnreadableError
+from kbtui.importers.markup import line_of
+from kbtui.importers.opened import Opened
+from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.reading import (
+    conversation,
+    dated,
+    mapping,
+    mappings,
+    place_of,
+    read_each,
+    text_of,
+    time_of,
+)
+
+_SIGN = b"SQLite format 3\0"
+_ENDINGS = (".vscdb", ".sqlite", ".db", ".backup")
+_TABS = "workbench.panel.aichat.view.aichat.chatdata"
+_LIST = "composer.composerData"
+_PROMPTS = "aiService.prompts"
+_LARGEST = 64 << 20
+_ROLES = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
+
+
+def _databases(opened: Opened) -> Iterator[str]:
+    for name in opened.names:
+        if opened.is_folder and not name.lower().endswith(_ENDINGS):
+            continue
+        if opened.head(name, len(_SIGN)) == _SIGN and _holds_any(opened, name):
+            yield name
+
+
+def _holds_any(opened: Opened, name: str) -> bool:
+    file = opened.file(name)
+    if file is None:
+        return name.lower().endswith(".vscdb")  # in a zip: told of when it is read
+    with contextlib.suppress(sqlite3.Error), _Database(file) as database:
+        keys = [_TABS, _LIST, _PROMPTS]
+        return any(map(database.item, keys)) or next(database.composers(), "") != ""
+    return False
+
+
+class _Database:
+    """One database, opened to be read; nothing is ever written beside it.
+
+    One that `is_behind` has newer rows in a file beside it, which can't be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.is_behind = False
+        where = f"file:{quote(str(file.resolve()))}?mode=ro"
+        try:
+            self._open(where)
+        except sqlite3.OperationalError:
+            self.is_behind = Path(f"{file}-wal").exists()
+            self._open(f"{where}&immutable=1")
+
+    def _open(self, where: str) -> None:
+        self._connection = sqlite3.connect(where, uri=True)
+        try:
+            rows = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            self._tables = {str(name) for (name,) in rows}
+        except sqlite3.Error:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def composers(self) -> Iterator[str]:
+        """The keys of all conversations."""
+        if "cursorDiskKV" in self._tables:
+            asked = (
+                "SELECT key FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
+            )
+            yield from [str(key) for (key,) in self._connection.execute(asked)]
+
+    def item(self, key: str) -> Any:
+        """A value of the older table; None where there is none."""
+        return self._value("ItemTable", key) if "ItemTable" in self._tables else None
+
+    def value(self, key: str) -> Any:
+        """A value of the newer table; None where there is none.
+
+        Raises:
+            UnreadableError: It is no JSON, or too large.
+        """
+        return self._value("cursorDiskKV", key)
+
+    def _value(self, table: str, key: str) -> Any:
+        asked = f"SELECT length(value), value FROM {table} WHERE key = ?"  # noqa: S608 — two names
+        row = self._connection.execute(asked, (key,)).fetchone()
+        if row is None or row[1] is None:
+            return None
+        if row[0] > _LARGEST:
+            raise UnreadableError(f"It is larger than {_LARGEST >> 20} MB.")
+        try:
+            return json.loads(row[1], strict=False)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableError(f"It is no JSON: {error}.") from None
+
+
+def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+    file = opened.file(name)
+    if file is None:
+        yield Skipped(line_of(name), "A database can't be read in a zip: unpack it first.")
+        return
+    opened.taken.add(name)
+    try:
+        with _Database(file) as database:
+            if database.is_behind:
+                why = "Its newest messages can't be read yet: end Cursor, then import once more."
+                yield Skipped(line_of(name), why)
+            count = 0
+            for each in _all(database, name):
+                count += isinstance(each, Conversation)
+                yield each
+            if not count:
+                yield from _only_named(database, name)
+    except sqlite3.Error as error:
+        raise UnreadableError(f"The database is damaged: {error}.") from None
+
+
+def _all(database: _Database, name: str) -> Iterator[Item]:
+    for key in database.composers():
+        try:
+            yield from _composer(database, name, key)
+        except UnreadableError as error:
+            yield Skipped(f"{line_of(key)} ({line_of(name)})", str(error))
+    for tab in mappings(mapping(database.item(_TABS)).get("tabs")):
+        found = _conversation(
+            text_of(tab.get("tabId")), tab.get("chatTitle"), mappings(tab.get("bubbles")), tab
+        )
+        yield found or Skipped(place_of(name, tab.get("chatTitle")), "It holds no messages.")
+
+
+def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
+    record = mapping(database.value(key))
+    id_ = key.partition(":")[2]
+    bubbles = mappings(record.get("conversation"))
+    headers = mappings(record.get("fullConversationHeadersOnly"))
+    missing = 0
+    for header in headers if not bubbles else ():
+        bubble = database.value(f"bubbleId:{id_}:{text_of(header.get('bubbleId'))}")
+        missing += bubble is None
+        bubbles.append(mapping(bubble))
+    if missing:
+        why = f"{missing:,} of its {len(headers):,} messages aren't in the database."
+        yield Skipped(place_of(name, record.get("name"), id_), why)
+    if found := _conversation(id_, record.get("name"), bubbles, record):
+        yield found
+    elif headers and not missing:
+        yield Skipped(place_of(name, record.get("name"), id_), "It holds no messages.")
+
+
+def _conversation(
+    id_: str, title: Any, bubbles: list[dict[str, Any]], record: dict[str, Any]
+) -> Conversation | None:
+    named: Counter[str] = Counter()
+    said = [one for each in bubbles if (one := _said(each, named))]
+    found = conversation(id_, line_of(title), said, named=tuple(named.items()))
+    if found is None:
+        return None
+    updated = record.get("lastUpdatedAt") or record.get("lastSendTime")
+    created, updated = dated(said, record.get("createdAt"), updated)
+    return Conversation(
+        found.id, found.title, created or updated, updated, found.messages, named=found.named
+    )
+
+
+def _said(bubble: dict[str, Any], named: Counter[str]) -> Said | None:
+    kind = bubble.get("type")
+    role = _ROLES.get(kind) if isinstance(kind, int | str) else None
+    named.update(["step of a tool"] if mapping(bubble.get("toolFormerData")) else ())
+    named.update(["thought"] if mapping(bubble.get("thinking")) else ())
+    pictures = len(bubble.get("images") or ()) if isinstance(bubble.get("images"), list) else 0
+    named.update(["picture"] * pictures)
+    text = (text_of(bubble.get("text")) or text_of(bubble.get("rawText"))).strip()
+    if role is None or not (text or pictures):
+        return None
+    return Said(
+        "user" if role == "user" else "assistant",
+        text,
+        time_of(bubble.get("createdAt")),
+        text_of(bubble.get("bubbleId")) or text_of(bubble.get("id")),
+        ("picture",) * pictures,
+    )
+
+
+def _only_named(database: _Database, name: str) -> Iterator[Item]:
+    """Say of a folder's database what it holds instead of conversations."""
+    listed = mappings(mapping(database.item(_LIST)).get("allComposers"))
+    prompts = mappings(database.item(_PROMPTS))
+    if listed or prompts:
+        yield Skipped(
+            line_of(name),
+            f"It names {len(listed):,} conversations and {len(prompts):,} prompts, and holds no"
+            " answers: these are in globalStorage/state.vscdb.",
+        )
+
+
+SOURCE = Source(
+    "Cursor",
+    "cursor",
+    lambda opened: any(True for _ in _databases(opened)),
+    lambda opened: read_each(opened, [*_databases(opened)], _conversations),
+)

@@ -259,9 +259,7 @@ def test_pictures_and_papers_have_a_history_and_travel_and_large_ones_are_named(
     vault: Path, tmp_path: Path
 ) -> None:
     picture, film = bytes(range(256)) * 40, b"film" * (3 << 20)
-    put(vault / "Work/The Nest.png", "").write_bytes(picture)
-    put(vault / "Film.mp4", "").write_bytes(film)
-    put(vault / "program.py", "print()\n")
+    fill(vault, {"Work/The Nest.png": picture, "Film.mp4": film, "program.py": "print()\n"})
     ok("init", vault)
     remote, other = tmp_path / "remote", tmp_path / "other"
     said = ok("sync", remote, workspace=vault).err
@@ -288,8 +286,7 @@ def test_pictures_and_papers_have_a_history_and_travel_and_large_ones_are_named(
 def test_many_pictures_wait_for_a_sync_and_are_recorded_a_few_at_a_time(
     vault: Path, tmp_path: Path
 ) -> None:
-    for number in range(12):
-        put(vault / f"Pictures/{number}.png", "").write_bytes(bytes([number]) * (5 << 20))
+    fill(vault, {f"Pictures/{n}.png": bytes([n]) * (5 << 20) for n in range(12)})
     ok("init", vault)
     assert "Pictures" not in ok("log", "--json", workspace=vault).out
     ok("sync", tmp_path / "remote", workspace=vault)

@@ -113,7 +113,7 @@ def test_a_repository_of_other_notes_is_not_taken_for_a_new_one(
     here.write(A, "# A\n")
     with pytest.raises(RefusedHistoryError, match="holds no knowledge base") as caught:
         here.sync()
-    assert "init FOLDER" in caught.value.hint
+    assert "init NEW-FOLDER --in-place" in caught.value.hint
     assert _kept(remote) == {"README.md", "Projects/Kestrel.md"}
 
 

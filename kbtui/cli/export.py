@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
     help="Else by the target's name: .md, .zip or .json; a folder.",
 )
 @click.option("--session", "ref", metavar="SESSION", help="A conversation; else all entries.")
+@click.option("--since", metavar="DATE", help="Only what is new or changed from that day on.")
 @click.option("--private", is_flag=True, help="With what is private, which else stays here.")
 @click.option("--overwrite", is_flag=True, help="Write over what is there.")
 @json_option
@@ -48,6 +50,7 @@ def export(
     target: str | None,
     form: str | None,
     ref: str | None,
+    since: str | None,
     private: bool,
     overwrite: bool,
     as_json: bool,
@@ -77,6 +80,9 @@ def export(
         raise UsageError(f"A {form} needs a place.", "Try: kbtui export -o notes.zip")
     if ref and form in ("folder", "zip"):
         raise UsageError("A conversation is exported as md or json.")
+    if ref and since:
+        raise UsageError("A conversation is exported whole.", "Say --session or --since.")
+    begin = _moment(since) if since else None
     file = Path(target or "-").expanduser()
     is_partial = False
     with place.opened() as kb:
@@ -87,9 +93,10 @@ def export(
             count, kept = _session(kb, view, ref, file, form, overwrite=overwrite)
             told = counted(count, "message")
         else:
-            from kbtui.maintenance.export import tree_of
+            from kbtui.maintenance.export import changed_since, tree_of
 
             tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
+            tree = changed_since(tree, kb.history, begin) if begin else tree
             _tree(kb, tree, file, form, overwrite=overwrite)
             count, kept = sum(path not in tree.left_out for path in tree.paths), tree.kept_back
             told = counted(count, "file")
@@ -104,6 +111,15 @@ def export(
         say_json(shape) if as_json else say(f"{told} written to {file}")
     if is_partial:
         click.get_current_context().exit(1)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{text!r} is no date.", "Write it as 2026-11-20, or 2026-11-20T18:30."
+        ) from None
 
 
 def _tell_left_out(tree: Tree) -> None:

@@ -57,18 +57,18 @@ class Adoption:
         if not pending:
             return None
         time.sleep(self._unrest(pending, settle))
-        found = self._repository.head() is None
         commit = None
         try:
             with self._door.entered(timeout) as events:
                 pending = self._pending(most)
                 settled = {p: b for p, b in pending.items() if not self._unrest([p], settle)}
                 gone = [] if confirmed else self._mass_deletion(pending)
-                first, *others = self._batches({p: settled[p] for p in settled.keys() - {*gone}})
-                commit = self._door.record(first, events, found=found)
-            for batch in others:  # somebody else may write in between
-                with self._door.entered(timeout) as events:
-                    commit = self._door.record(batch, events, found=found) or commit
+                batches = self._batches({p: settled[p] for p in settled.keys() - {*gone}})
+                found = [self._is_found(batch, len(batches)) for batch in batches]
+                commit = self._door.record(batches[0], events, found=found[0])
+            for batch, is_found in zip(batches[1:], found[1:], strict=True):
+                with self._door.entered(timeout) as events:  # somebody else may write in between
+                    commit = self._door.record(batch, events, found=is_found) or commit
         except WorkspaceBusyError:
             return commit
         if gone:
@@ -99,6 +99,12 @@ class Adoption:
             batches[-1] += paths
             total += size
         return batches
+
+    def _is_found(self, batch: list[str], count: int) -> bool:
+        """True of what stood there before kbtui came, or before it took up so much."""
+        recorded = self._recorded()
+        is_much = count > 1 and all(map(is_attachment, batch))
+        return not recorded or (is_much and not any(map(is_attachment, recorded)))
 
     def _pending(self, attachments: float) -> dict[str, str | None]:
         """Paths whose files differ from the newest commit, with the blob ids that they have."""

@@ -13,13 +13,15 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
 from kbtui.errors import KbtuiError, UnsafePathError, UsageError
+from kbtui.history.history import History
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.library.library import Library
 from kbtui.sessions.imported import is_imported
@@ -103,6 +105,21 @@ def tree_of(workspace: Workspace, library: Library, sessions: SessionStore, view
     records = {path for path in found - hidden if _is_record(path)}
     paths = tuple(sorted((found - hidden - records) | (logs - hidden_logs)))
     return Tree(workspace, library, paths, len(hidden | hidden_logs), left_out)
+
+
+def changed_since(tree: Tree, history: History, moment: datetime) -> Tree:
+    """What of a tree is new or otherwise than before a moment: by the history, else by its date."""
+    last = next(history.log(until=moment - timedelta(seconds=1), limit=1), None)
+    before = history.tree(last.id) if last else {}
+    now = history.tree("HEAD") if history.head() else {}
+
+    def is_new(path: str) -> bool:
+        if path in now:
+            return now[path] != before.get(path)
+        status = None if path == _SIGN else files.file_status(tree.workspace, path)
+        return status is not None and status.st_mtime >= moment.timestamp()
+
+    return replace(tree, paths=tuple(filter(is_new, tree.paths)))
 
 
 def _trouble(workspace: Workspace, path: str) -> str:

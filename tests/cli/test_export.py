@@ -6,11 +6,15 @@ import io
 import json
 import os
 import zipfile
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.history.objects.commit import Actor
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.workspace import files
+from kbtui.workspace.files import blob_id
 from tests.importers.exports import claude, written
 
 if TYPE_CHECKING:
@@ -219,3 +223,33 @@ def test_what_cant_be_read_stays_here_by_name_and_all_else_leaves(
         there = tree(tmp_path / "out")
         assert len(there["knowledge/topics/film.mp4"]) == files.READ_LIMIT + 1
         assert "knowledge/topics/boat.md" in there
+
+
+def test_what_is_new_or_changed_from_a_day_on_leaves_alone(filled: Command, tmp_path: Path) -> None:
+    long_ago = datetime(2026, 1, 10, 12, 0, tzinfo=UTC)
+    workspace = tmp_path / "old"
+    with KnowledgeBase.open(workspace, create=True, clock=lambda: long_ago) as kb:
+        kb.library.create("topic", "Old", body="Long ago.")
+        kb.library.create("topic", "Changed", body="Long ago.")
+    manual = workspace / "docs/manual.txt"
+    manual.write_text("How to sail.\n")
+    os.utime(manual, (long_ago.timestamp(), long_ago.timestamp()))
+    with KnowledgeBase.open(workspace) as kb:
+        kb.library.create("topic", "New", body="Today.")
+        changed = kb.library.find("Changed")
+        kb.library.write(
+            changed.path,
+            changed.text.replace("Long ago", "Today"),
+            expecting=blob_id(changed.text.encode()),
+            actor=Actor.YOU,
+            reason="edited",
+        )
+    for since, wanted in (("2026-01-11", {"new", "changed"}), ("2026-01-10", {"old", "manual"})):
+        filled.bare("-w", str(workspace), "export", "-o", f"since-{since}", "--since", since)
+        stems = {
+            path.rpartition("/")[2].partition(".")[0] for path in tree(tmp_path / f"since-{since}")
+        }
+        assert wanted <= stems
+        assert ("old" in stems) is (since == "2026-01-10")
+    assert filled("export", "-o", "x", "--since", "someday").status == 2
+    assert filled("export", "--session", "Mooring", "--since", "2026-01-10").status == 2

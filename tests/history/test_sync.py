@@ -20,7 +20,7 @@ from kbtui.history.objects.lineage import diverge
 from kbtui.history.objects.repository import Repository
 from kbtui.history.sync import transport
 from kbtui.history.sync.remote import SyncWatcher, parse_address, shown_address
-from tests.history.sync_room import Machine, fsck
+from tests.history.sync_room import Machine, fsck, plumb
 from tests.history.test_recovery import Crash, crash_at
 
 if TYPE_CHECKING:
@@ -572,3 +572,20 @@ def test_a_folder_that_somebody_was_cut_off_in_making_a_repository_is_made_one(
     one.write("knowledge/topics/a.md", "one\n")
     assert one.sync().sent == 1
     fsck(remote)
+
+
+def test_a_folder_that_git_has_tidied_up_can_be_synced_with_after_the_next_push(
+    tmp_path: Path,
+) -> None:
+    remote = tmp_path / "remote"
+    here, there = (Machine(tmp_path / name, remote) for name in ("here", "there"))
+    here.write("knowledge/a.md", "one\n")
+    here.sync()
+    plumb(remote, "repack", "-adb", "-q")
+    here.write("knowledge/a.md", "two\n")
+    here.sync()
+    assert there.sync().received == 2
+    here.write("knowledge/a.md", "three\n")
+    here.sync()
+    assert there.sync().received == 1
+    assert there.text("knowledge/a.md") == "three\n"

@@ -181,7 +181,7 @@ class Sync:
         theirs: str,
         apart: Divergence,
         transport: Transport,
-        watcher: Watcher,
+        watcher: SyncWatcher,
         report: SyncReport,
     ) -> SyncReport:
         """Merge what came, and send what they lack; `theirs` is `found` as our history names it."""
@@ -222,7 +222,7 @@ class Sync:
             )
 
     def _send_notes(
-        self, transport: Transport, watcher: Watcher, report: SyncReport, onto: str
+        self, transport: Transport, watcher: SyncWatcher, report: SyncReport, onto: str
     ) -> SyncReport:
         """Send our notes to where they lie at the root, in one commit on top of theirs."""
         head = self._repository.head() or ""

@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import socket
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -263,7 +264,6 @@ class Transport:
 
     def _client(self) -> tuple[GitClient, str]:
         from dulwich.client import (
-            LocalGitClient,
             SSHGitClient,
             default_urllib3_manager,
             get_transport_and_path,
@@ -271,7 +271,7 @@ class Transport:
 
         text = self._address.text
         if self._address.folder is not None:
-            return LocalGitClient(thin_packs=False), text
+            return _folder_client(), text
         if text.startswith("git:"):
             return self._git_client(text)
         pool = None
@@ -359,6 +359,27 @@ class Transport:
             if known is None:
                 raise
             raise known from error
+
+
+def _folder_client() -> GitClient:
+    """A client for folders that walks through commits without git's bitmaps.
+
+    dulwich expects one of every pack. After git's own tidying only one pack has one, and from the
+    next push on no fetch would work.
+    """
+    from dulwich.client import LocalGitClient
+    from dulwich.repo import Repo
+
+    class FolderClient(LocalGitClient):
+        @classmethod
+        def _open_repo(cls, path: str | bytes) -> contextlib.closing[Repo]:
+            opened = Repo(os.fsdecode(path))
+            store: Any = opened.object_store
+            walk = store.get_reachability_provider
+            store.get_reachability_provider = partial(walk, prefer_bitmaps=False)
+            return contextlib.closing(opened)
+
+    return FolderClient(thin_packs=False)
 
 
 def prepare_folder(folder: Path, *, known: bool = False) -> None:

@@ -68,7 +68,7 @@ def test_the_main_job_from_question_to_undo(app: Terminal, workspace: Path) -> N
     app.send("e")
     app.wait_for("type: decision")
     app.send("\x1b[1;5F" + ENTER + "Added by hand." + CTRL_S)
-    app.wait_for("Added by hand.", "✎ saved")
+    app.wait_for("Added by hand.", "─ saved ─")
     app.wait(lambda _: "Added by hand." in decision.read_text())
 
     app.send(ESC)

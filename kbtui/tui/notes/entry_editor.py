@@ -23,7 +23,6 @@ from textual.widgets import Static
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
-from kbtui.presentation.notes import name_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import tell, tell_error
@@ -95,6 +94,7 @@ class EntryEditor(Pane):
         super().__init__(id=id, classes="framed")
         self._kb = kb
         self.path = document.path
+        self._title = document.named.title
         self._base = document.blob
         self._original = document.text
         self._line = line
@@ -196,9 +196,7 @@ class EntryEditor(Pane):
 
     def _show_state(self) -> None:
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")
-        self.label_with(
-            f"✎ {name_of(self.path)}", Content.styled(*state), place=short_name(self.path)
-        )
+        self.label_with(f"✎ {self._title}", Content.styled(*state), place=short_name(self.path))
         said = "\n".join(filter(None, (self._note, self._problem)))
         status = self.query_one("#editor-status", Static)
         status.update(Content(said))

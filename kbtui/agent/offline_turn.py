@@ -28,10 +28,12 @@ from kbtui.offline.message import Kind, Reading, asks, read_message
 from kbtui.sessions import KEEP
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import counted, shorten
+from kbtui.workspace.layout import ENTRIES
 
 SEARCH = "search"
 _SUMMARY_WIDTH = 120
 _SHORT_ANSWER = 6  # words
+_PATH_LINK = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)\]\]")
 _PIECE = re.compile(r"(?:\[\[[^\]\n]*\]\]|\S)+\s*|\s+")
 _REPLIES: dict[Kind, str] = {
     "greeting": "Hello. Ask about your notes, or tell me what to keep.",
@@ -159,7 +161,13 @@ class OfflineTurn(Turn):
         place = line.place.partition(" > ")[0]
         said = _said_on(line, self.context.now().date())
         where = " · ".join(filter(None, (named, place, said)))
-        return f"> {line.shown} [{source.n}]" + (f" · *{where}*" if where else "")
+        shown = _PATH_LINK.sub(self._titled, line.shown)
+        return f"> {shown} [{source.n}]" + (f" · *{where}*" if where else "")
+
+    def _titled(self, link: re.Match[str]) -> str:
+        """A link that says only a path, with the title of its note."""
+        info = self.context.view.library.info(f"{ENTRIES}{link[1].removesuffix('.md')}.md")
+        return f"[[{link[1]}|{info.title}]]" if info is not None else link[0]
 
 
 def _open_question(before: Sequence[SessionMessage]) -> str:

@@ -323,6 +323,17 @@ async def test_a_sentence_is_quoted_with_the_short_paragraph_that_says_why(
     assert told.finished.text.count("SQLite file") == 1
 
 
+async def test_a_link_that_says_only_a_path_is_quoted_with_its_title(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    kb.library.create("topic", "Storage of readings", body="A file.")
+    said = "The receiver writes as told in [[topics/storage-of-readings]] and [[topics/gone]]."
+    kb.library.create("topic", "Receiver", body=said)
+    told = await ask(kb, session, "where does the receiver write?")
+    titled = "[[topics/storage-of-readings|Storage of readings]] and [[topics/gone]]."
+    assert f"> The receiver writes as told in {titled} [1]" in told.finished.text
+
+
 async def test_the_answer_comes_in_pieces(kb: KnowledgeBase, session: Session) -> None:
     first = await ask(kb, session, "hello")
     assert sum(isinstance(event, TextDelta) for event in first.events) > 5

@@ -46,7 +46,7 @@ async def test_ctrl_s_saves_as_the_persons_own_change(tmp_path):
         notes, editor = await editing(pilot)
         assert editor.text_area.text == POSTGRESQL
         await pilot.press("ctrl+end", *"Fast.")
-        assert editor.label == "✎ Postgresql ● not saved"
+        assert editor.label == "✎ PostgreSQL ● not saved"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: not editor.dirty, "it is saved")
         assert on_disk(kb).endswith("A database.\nFast.")

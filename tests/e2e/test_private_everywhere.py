@@ -514,7 +514,7 @@ def _written(target: Path) -> str:
 
 
 FORMS = ("folder", "md", "zip", "json")
-OPTIONS = {"target", "form", "ref", "private", "overwrite", "as_json"}
+OPTIONS = {"target", "form", "ref", "private", "since", "overwrite", "as_json"}
 
 
 def test_each_form_of_an_export_is_tried() -> None:
@@ -533,6 +533,9 @@ def test_no_export_takes_along_what_is_private(
     command = ["-w", str(world.root), "export", "-o", str(target), "--format", form, "--json"]
     assert run(command) == 0
     heard.add("all", _written(target), {})
+    late = tmp_path / f"late.{form}"
+    assert run([*command[:3], "-o", str(late), "--format", form, "--since", "2001-01-01"]) == 0
+    heard.add("since a day", _written(late), {})
     if form in ("md", "json"):
         said = tmp_path / f"said.{form}"
         command = ["-w", str(world.root), "export", "--session", world.session, "-o", str(said)]

@@ -146,7 +146,7 @@ def test_what_was_typed_in_a_note_is_there_after_a_kill(workspace: Path) -> None
     note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text("# The mill\n\nOld.\n")
     with start(workspace) as terminal:
-        terminal.wait_for("offline", "The mill")
+        terminal.wait_for("no model", "The mill")
         terminal.send(f"{F[5]}mill{ENTER}")
         terminal.wait_for("Old.")
         terminal.send("eTYPED")
@@ -156,7 +156,7 @@ def test_what_was_typed_in_a_note_is_there_after_a_kill(workspace: Path) -> None
         terminal.kill()
     assert note.read_text() == "# The mill\n\nOld.\n"
     with start(workspace) as terminal:
-        terminal.wait_for("offline", "The mill")
+        terminal.wait_for("no model", "The mill")
         terminal.send(f"{F[5]}mill{ENTER}")
         terminal.wait_for("Old.")
         terminal.send("e")

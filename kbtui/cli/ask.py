@@ -73,7 +73,7 @@ def ask(
     with place.opened() as kb:
         if model:
             use_model(kb, model, remote=remote)
-        is_first = not kb.sessions.list()
+        is_first = kb.sessions.is_empty
         session = open_session(kb, ref)
         try:
             for notice in session.notices:

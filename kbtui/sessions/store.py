@@ -262,6 +262,11 @@ class SessionStore:
         return self._list.refresh()
 
     @property
+    def is_empty(self) -> bool:
+        """True where nothing was ever said; no conversation is read for it."""
+        return next(self._folder.glob("*.jsonl"), None) is None
+
+    @property
     def unreadable(self) -> dict[str, str]:
         """The conversations that `list` couldn't read, or their folder, and why."""
         return self._list.unreadable

@@ -159,3 +159,20 @@ def test_what_was_purged_here_does_not_come_back_from_there(
     assert refused.status != 0
     assert "filter-repo" in refused.err
     assert "lavender-7781-omega" not in (vault / "Keys.md").read_text()
+
+
+def test_a_file_whose_name_is_taken_here_is_refused_and_stays_there(
+    tmp_path: Path, remote: Path, zoe: Person
+) -> None:
+    vault = new_vault(tmp_path / "vault", remote)
+    zoe.push({"Work/INDEX.MD": "Zoe's other index.\n"})
+    (vault / "Home.md").write_text("# Home\n\n- mine\n")
+    refused = kbtui("sync", workspace=vault)
+    assert refused.status == 5
+    assert "Work/INDEX.MD" in refused.err
+    assert zoe.pull()["Work/INDEX.MD"] == b"Zoe's other index.\n"
+    zoe.git("mv", "Work/INDEX.MD", "Work/Other.md")
+    zoe.push({})
+    ok("sync", workspace=vault)
+    assert zoe.pull() == notes_of(vault)
+    assert (vault / "Work/Other.md").read_text() == "Zoe's other index.\n"

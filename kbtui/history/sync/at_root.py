@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from kbtui.errors import RefusedHistoryError
 from kbtui.history.looking.diff import path_changes
 from kbtui.history.objects.commit import Actor, RawCommit, author_of, describe, encode_commit
 from kbtui.history.objects.lineage import newer
@@ -54,12 +55,18 @@ class NotesAtRoot:
         return [*self._known()]
 
     def twin_of(self, tip: str) -> str | None:
-        """Our twin of their newest commit; None: it is no such remote."""
+        """Our twin of their newest commit; None: it is no such remote.
+
+        Raises:
+            RefusedHistoryError: A file there has the name that another gets here.
+        """
         known = self._known()
         new = newer(self._repository, tip, known)
         is_known = tip in known or any(each in known for _, raw in new for each in raw.parents)
         if not is_known and not self._holds_notes(tip, new):
             return None
+        if tip not in known:
+            self._check_names(tip)
         twins = dict(known)
         for identifier, raw in new:
             twins[identifier] = self._twin(identifier, raw, [twins[each] for each in raw.parents])
@@ -108,6 +115,17 @@ class NotesAtRoot:
         every = (path for path, _ in walk_files(tree, self._repository.read_tree))
         outside = any(is_note(path) and not self._repository.keeps(path) for path in every)
         return outside and not any(_OURS.search(raw.message) for _, raw in commits)
+
+    def _check_names(self, tip: str) -> None:
+        tree = self._repository.read_commit(tip).tree
+        owned = _OWNED.decode()
+        for path, _ in walk_files(tree, self._repository.read_tree):
+            if path.rpartition("/")[2] == owned:
+                raise RefusedHistoryError(
+                    f"The other side has a file called {path}, the name that {_GENERATED.decode()}"
+                    " of yours gets in this history.",
+                    "Give it another name there, then sync again. Nothing was changed.",
+                )
 
     def _twin(self, identifier: str, raw: RawCommit, parents: Iterable[str]) -> str:
         data = self._repository.read_object(identifier)[1]

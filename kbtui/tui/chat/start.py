@@ -123,7 +123,7 @@ def _model(kb: KnowledgeBase) -> Way:
 
 
 _LATELY = 4
-_TITLE_COLUMNS = 44
+_WHEN_COLUMNS = 17  # yesterday 14:02
 
 
 def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
@@ -134,9 +134,9 @@ def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
     lines = [*WELCOME, Content()]
     recent = [each for each in kb.sessions.list() if each.messages and each.title][:_LATELY]
     for each in recent:
-        title = Content(clean_line(each.title)).truncate(_TITLE_COLUMNS, ellipsis=True, pad=True)
+        when = Content.styled(said(each.updated).ljust(_WHEN_COLUMNS), "$text-muted")
         link = Style.from_meta({"session": each.id})
-        lines.append(title.stylize(link) + Content.styled(f"  {said(each.updated)}", "$text-muted"))
+        lines.append(when + Content(clean_line(each.title)).stylize(link))
     if recent:
         lines += [Content(), Content.styled("/resume goes on with one of them", "$text-muted")]
     return [*lines, Content.styled(reason, "$text-muted")] if reason else lines

@@ -71,6 +71,12 @@ Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "
 """An action on one item; see `kbtui.tui.chat.item_actions`."""
 
 
+def _fitted(line: Content, width: int) -> list[Content]:
+    """A line of the greeting in a width: what leads somewhere is one row, all else is wrapped."""
+    leads = any(isinstance(span.style, Style) and span.style.meta for span in line.spans)
+    return [line.truncate(width, ellipsis=True)] if leads else line.wrap(width)
+
+
 class Transcript(FlowView, can_focus=True):
     """Shows items; one of them is selected while it has the focus, and keys act on that."""
 
@@ -254,7 +260,9 @@ class Transcript(FlowView, can_focus=True):
     def _welcome_line(self, y: int) -> Strip:
         """An empty conversation says what it is for."""
         width = self.size.width
-        if not 0 < y <= len(self._greeting):
+        room = max(1, width - GREETING_MARGIN - 1)
+        lines = [piece for line in self._greeting for piece in _fitted(line, room)]
+        if not 0 < y <= len(lines):
             return Strip.blank(width, self.visual_style.rich_style)
-        line = Content(" " * GREETING_MARGIN) + self._greeting[y - 1]
+        line = Content(" " * GREETING_MARGIN) + lines[y - 1]
         return to_strip(line, width, self.visual_style, style_parser(self))

@@ -37,6 +37,7 @@ _MARKDOWN_SUFFIXES = (".md", ".markdown")
 _SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
 _CHANGED = ("updated", "modified")
 _SAID_AS = {"aliases": "also called", "alias": "also called"}
+_LINKED_PATH = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 _MOST_BACKLINKS = 200
@@ -74,6 +75,7 @@ class Document:
     editable: bool = False
     properties: tuple[Property, ...] = ()
     picture: Embed | None = None
+    names: Names = field(default_factory=Names)
 
     @property
     def named(self) -> Named:
@@ -103,18 +105,23 @@ class Document:
             self.raw,
             properties=self.properties,
             whole=whole or self.kind != "entry",
-            leads_to=_named_by_path,
+            leads_to=self._named_by_path,
         )
         if links is None:
             return source
         below = links.sections()
         return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
 
+    def _named_by_path(self, link: LinkRef) -> Named:
+        """What a link leads to, as far as its path says it."""
+        path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
+        return self.names[path] if _PATH.fullmatch(link.target) else Named(path, "")
 
-def _named_by_path(link: LinkRef) -> Named:
-    """What a link leads to, as far as it says it itself."""
-    path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
-    return Named(path, notes.name_of(path) if _PATH.fullmatch(link.target) else "")
+
+def _names_by_path(kb: KnowledgeBase, head: str, body: str) -> Names:
+    """The names of the notes that a text leads to by their paths."""
+    targets = {*_PATH.findall(head), *_LINKED_PATH.findall(body)}
+    return names_of(kb.library, {f"{ENTRIES}{each.removesuffix('.md')}.md" for each in targets})
 
 
 def _without_title(body: str, title: str) -> tuple[str, int]:
@@ -286,6 +293,7 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         body=without_empty_sections(entry.body, entry.type),
         first_line=entry.body_line,
         properties=properties_of(entry),
+        names=_names_by_path(kb, entry.text[: len(entry.text) - len(entry.body)], entry.body),
     )
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError
-from kbtui.history.adoption import OutsideEdits
-from kbtui.history.history import History
+from kbtui.history.history import History, OutsideEdits
 from kbtui.knowledge.library.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import Settings, load_settings
@@ -28,8 +27,7 @@ from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from kbtui.agent.agent import Agent
-    from kbtui.history.change import Change
-    from kbtui.history.objects.commit import Changed
+    from kbtui.history.change import Change, Changed
     from kbtui.maintenance.check import Checking
     from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.sync import Syncing

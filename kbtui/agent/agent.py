@@ -18,7 +18,7 @@ from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
-from kbtui.history.objects.commit import Commit, Origin
+from kbtui.history.change import Commit, Origin
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
 from kbtui.memory.recall.names import Names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kbtui.agent.events import TurnChange
-from kbtui.history.objects.commit import Actor, Commit, Origin, describe
+from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.dates import absolute_dates

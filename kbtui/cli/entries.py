@@ -322,7 +322,7 @@ def _say_entry(entry: Entry, layout: Layout, *, as_json: bool) -> None:
 
 def _edited(library: Library, entry: Entry) -> Entry:
     """Let the person edit a copy, and write it back through the door."""
-    from kbtui.history.objects.commit import Actor
+    from kbtui.history.change import Actor
     from kbtui.workspace.layout import is_recorded
 
     if not is_recorded(entry.path):

@@ -29,9 +29,9 @@ from kbtui.text import clean, counted, moment
 if TYPE_CHECKING:
     from datetime import date
 
+    from kbtui.history.change import Actor, Commit
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.history.merging.line_merge import Conflict, Resolution
-    from kbtui.history.objects.commit import Actor, Commit
+    from kbtui.history.merging.tree_merge import Conflict, Resolution
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout, Workspace
 
@@ -95,7 +95,7 @@ def _log_path(kb: KnowledgeBase, ref: str) -> str:
 
 
 def _actor(name: str) -> Actor:
-    from kbtui.history.objects.commit import Actor
+    from kbtui.history.change import Actor
 
     try:
         return Actor(name.lower())
@@ -307,7 +307,7 @@ def _preferring(
     work: Callable[[Mapping[Conflict, Resolution]], Commit | None], prefer: str
 ) -> Commit | None:
     """Decide every conflict alike; deciding some may bring up others."""
-    from kbtui.history.merging.line_merge import Side
+    from kbtui.history.merging.tree_merge import Side
 
     side = Side.OURS if prefer == "now" else Side.THEIRS
     decisions: dict[Conflict, Resolution] = {}
@@ -445,7 +445,7 @@ def _run(command: list[str], environment: dict[str, str], root: Path) -> int:
 
 
 def _environment(workspace: Workspace, index: Path) -> dict[str, str]:
-    from kbtui.history.objects.lineage import plain_environment
+    from kbtui.history.history import plain_environment
 
     found = {
         **plain_environment(),

@@ -19,7 +19,7 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
     from kbtui.knowledge.entries.entry import Entry, EntryInfo
     from kbtui.knowledge.library.reader import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase

@@ -8,12 +8,24 @@ from types import MappingProxyType
 from typing import Literal
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.objects.commit import Actor, Changed, Commit, Origin, PathChange
+from kbtui.history.objects.commit import (
+    RESTORED,
+    SHIPPED,
+    Actor,
+    Changed,
+    Commit,
+    Origin,
+    PathChange,
+    describe,
+    is_derived,
+)
 from kbtui.history.objects.trees import TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, is_recorded, short_name
 
 __all__ = [
+    "RESTORED",
+    "SHIPPED",
     "UNCHECKED",
     "Actor",
     "Change",
@@ -24,6 +36,8 @@ __all__ = [
     "Sink",
     "Unchecked",
     "Watch",
+    "describe",
+    "is_derived",
 ]
 
 

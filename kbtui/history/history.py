@@ -12,16 +12,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
-from kbtui.history.adoption import Adoption, MassDeletionError
+from kbtui.history.adoption import Adoption, MassDeletionError, OutsideEdits
 from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, Sink, Watch
 from kbtui.history.door import Door
-from kbtui.history.looking.blame import Blame
+from kbtui.history.looking.blame import Blame, LineOrigin
 from kbtui.history.looking.diff import FileDiff, diff_file
 from kbtui.history.looking.log import CommitLog
-from kbtui.history.looking.reading import HistoryReader, read_version
+from kbtui.history.looking.reading import (
+    ForeignHistory,
+    HistoryReader,
+    is_repository,
+    open_foreign,
+    read_version,
+)
 from kbtui.history.objects.commit import RESTORED
 from kbtui.history.objects.packing import Packing
-from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.repository import Repository, plain_environment
 from kbtui.history.proposals import Proposals
 from kbtui.history.undo import Undo, rewind
 from kbtui.workspace import files
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kbtui.history.intent import Outcome
-    from kbtui.history.looking.blame import LineOrigin
     from kbtui.history.merging.line_merge import Conflict, Resolution
     from kbtui.history.objects.commit import Changed
     from kbtui.history.objects.lineage import Soundness
@@ -45,7 +50,20 @@ if TYPE_CHECKING:
 
     Decisions = Mapping[Conflict, Resolution]
 
-__all__ = ["Commit", "History", "MassDeletionError", "OpenReport", "PathChange"]
+__all__ = [
+    "Commit",
+    "ForeignHistory",
+    "History",
+    "HistoryReader",
+    "LineOrigin",
+    "MassDeletionError",
+    "OpenReport",
+    "OutsideEdits",
+    "PathChange",
+    "is_repository",
+    "open_foreign",
+    "plain_environment",
+]
 
 
 _BRIEFLY = 0.5  # seconds that a start waits for another writer

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 
-from kbtui.history.change import Actor
-from kbtui.history.objects.commit import Origin
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.shipped.install import example_entries
 from kbtui.memory.background.service import Memory
 from kbtui.memory.services import Services

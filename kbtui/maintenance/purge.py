@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.reading import is_repository
+from kbtui.history.history import is_repository
 from kbtui.logs import log_file
 from kbtui.redaction.secret import MARKER, Secret, is_binary
 from kbtui.settings import config_file
@@ -33,7 +33,6 @@ from kbtui.workspace.scan import notes_in
 
 if TYPE_CHECKING:
     from kbtui.history.history import History
-    from kbtui.history.sync.purge import HistoryPurge
 
 _PIECE = 1 << 24
 _WHOLE = 1 << 28
@@ -107,7 +106,7 @@ class Purging:
         if delete_binaries:
             self._delete_binaries(secret)
         with self._history.purging() as purge:
-            done: HistoryPurge = purge.run(secret, tell)
+            done = purge.run(secret, tell)
             tell("Writing files without it")
             for file in self._files():
                 self._clean(file, secret, done.renamed)

@@ -16,12 +16,10 @@ from pathlib import Path
 import platformdirs
 
 from kbtui.errors import UsageError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, is_derived
 from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
-from kbtui.history.objects.commit import is_derived
-from kbtui.history.sync.remote import Address, SyncWatcher, parse_address
-from kbtui.history.sync.sync import SyncReport, SyncRules
+from kbtui.history.sync.sync import Address, SyncReport, SyncRules, SyncWatcher, parse_address
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.shipped.install import SKILLS

@@ -18,7 +18,7 @@ from kbtui.agent.tools.base import Tool, ToolContext, cap, text
 from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
 from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.client_tools import ALWAYS_PROPOSED, CLIENT_TOOLS
 from kbtui.mcp_server.history_tools import HISTORY_TOOLS

@@ -19,8 +19,8 @@ from kbtui.agent.tools.base import (
 )
 from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
+from kbtui.history.change import Actor, Commit, describe
 from kbtui.history.looking.diff import as_patch
-from kbtui.history.objects.commit import Actor, Commit, describe
 from kbtui.text import clean_line, counted, moment, shorten
 from kbtui.workspace.layout import short_name
 

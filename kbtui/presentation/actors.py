@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kbtui.history.objects.commit import Actor, Commit, Origin
+    from kbtui.history.change import Actor, Commit, Origin
 
 # By the values of `Actor`, so that what is drawn first doesn't load the history.
 _NAMES = {"you": "You", "dream": "Dream", "import": "Import", "sync": "Sync"}

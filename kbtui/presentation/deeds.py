@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbtui.history.objects.commit import SHIPPED, Actor, Commit, PathChange, is_derived
+from kbtui.history.change import SHIPPED, Actor, Commit, PathChange, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean_line, counted

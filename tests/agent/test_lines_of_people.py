@@ -11,7 +11,7 @@ import pytest
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
-from kbtui.history.objects.commit import Origin
+from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.models.port import ToolCall

@@ -9,8 +9,8 @@ import pytest
 from kbtui.agent.events import NoticeGiven, TextDelta
 from kbtui.agent.keeping import DAILY_NOTES
 from kbtui.errors import StorageError
+from kbtui.history.change import Actor
 from kbtui.history.history import History
-from kbtui.history.objects.commit import Actor
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import Opened
 from kbtui.knowledge_base import KnowledgeBase

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.change import Actor, Origin
 from tests.agent.conftest import Remote, ask, model_at
 from tests.agent.test_turn import call
 from tests.scripted_server import Reply, ScriptedServer

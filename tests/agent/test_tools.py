@@ -11,7 +11,7 @@ from kbtui.agent.sources import Sources
 from kbtui.agent.tools import reading
 from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
 from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall, estimate_tokens
 from kbtui.views import Audience

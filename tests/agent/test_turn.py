@@ -20,7 +20,7 @@ from kbtui.agent.events import (
     TurnStarted,
     UsageReported,
 )
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
@@ -29,7 +29,7 @@ from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
-    from kbtui.history.objects.commit import Changed
+    from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 

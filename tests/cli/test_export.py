@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id

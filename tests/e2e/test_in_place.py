@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError, UnreadableError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.resources import Resources

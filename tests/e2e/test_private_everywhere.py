@@ -32,7 +32,7 @@ from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
 from kbtui.cli.export import export
 from kbtui.cli.root import cli, run
 from kbtui.errors import ConfigurationError
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.resources import address_of

@@ -15,7 +15,7 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync import transport
-from kbtui.history.sync.remote import parse_address
+from kbtui.history.sync.sync import parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import Opened
 from kbtui.knowledge.library.library import Library

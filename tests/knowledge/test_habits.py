@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import UsageError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.knowledge.entries.habits import KEBAB, TITLED, Naming, naming_of
 from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase

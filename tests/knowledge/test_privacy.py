@@ -12,7 +12,7 @@ from kbtui.agent.attachments import attachments_of
 from kbtui.agent.sources import Sources
 from kbtui.agent.tools.base import ToolContext
 from kbtui.agent.tools.toolbox import Toolbox
-from kbtui.history.objects.commit import Origin
+from kbtui.history.change import Origin
 from kbtui.knowledge.catalog import entry_index
 from kbtui.knowledge.entries import entry
 from kbtui.knowledge.entries.privacy import originals, says_private

@@ -22,7 +22,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.door import Door
 from kbtui.history.history import History
 from kbtui.history.objects.repository import Repository
-from kbtui.history.sync.remote import parse_address
+from kbtui.history.sync.sync import parse_address
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
 from kbtui.memory.inbox.inbox import Inbox

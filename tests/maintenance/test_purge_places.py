@@ -28,7 +28,7 @@ import pytest
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
-from kbtui.history.sync.remote import parse_address
+from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging

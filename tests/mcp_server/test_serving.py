@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.cli.root import run
 from kbtui.errors import NotFoundError, WorkspaceError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.schemas import OUTPUTS, output_of

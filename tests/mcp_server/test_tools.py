@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.errors import WorkspaceBusyError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from tests.mcp_server.conftest import connected, text_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import ConflictError, UsageError
-from kbtui.history.objects.commit import Actor, Origin
+from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import Journal
 from kbtui.offline.lines import lines_of

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.change import Actor, Origin
-from kbtui.history.objects.commit import Commit
+from kbtui.history.change import Actor, Commit, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from kbtui.agent.sources import Sources
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
-from kbtui.history.objects.commit import Actor, Commit, Origin
+from kbtui.history.change import Actor, Commit, Origin
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.recall.provenance import ShownProvenance

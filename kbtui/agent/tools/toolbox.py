@@ -18,7 +18,7 @@ from kbtui.agent.tools.reading import Grep, Read
 from kbtui.agent.tools.searching import Search
 from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.objects.commit import Commit, describe
+from kbtui.history.change import Commit, describe
 from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import shorten

@@ -14,8 +14,7 @@ from typing import Any
 
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
 from kbtui.agent.tools.citing import cited_for
-from kbtui.history.change import Change
-from kbtui.history.objects.commit import describe, is_derived
+from kbtui.history.change import Change, describe, is_derived
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import Edited, Editor

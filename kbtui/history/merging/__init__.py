@@ -1,5 +1,4 @@
 """Bringing changes of the same text together: line by line, key by key, file by file.
 
-Plain functions over texts and trees, which write nothing. Others use `line_merge` (Conflict, Side,
-Resolution) and `tree_merge` (Clash, Resolver, merge_three).
+Plain functions over texts and trees, which write nothing.
 """

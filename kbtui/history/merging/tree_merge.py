@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from kbtui.history.looking.diff import pair_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
-from kbtui.history.merging.line_merge import Decisions, Side
+from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
 from kbtui.history.merging.undo_merge import (
     FrontmatterParts,
     common_items,
@@ -27,6 +27,18 @@ from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GONE, TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import conflict_copy_of, folders_of, short_name
+
+__all__ = [
+    "Clash",
+    "Conflict",
+    "MergePlan",
+    "Resolution",
+    "Resolver",
+    "Side",
+    "TreeMerge",
+    "merge_three",
+    "split_front",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.objects.commit import RawCommit
-from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.repository import Repository, plain_environment
 from kbtui.history.objects.trees import changed_objects, git_object, parse_tree, serialize_tree
 
 _OURS, _THEIRS, _BOTH = 1, 2, 3
@@ -211,15 +210,3 @@ def git_says(folder: Path) -> list[str] | None:
     text = (run.stdout + run.stderr).decode("utf-8", "replace")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("notice:")]
     return lines or ([] if run.returncode == 0 else [f"fsck ended with {run.returncode}"])
-
-
-def plain_environment() -> dict[str, str]:
-    """An environment in which git obeys no settings but those of the history itself."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {
-        **kept,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }

@@ -608,3 +608,15 @@ def _is_dense(data: bytes) -> bool:
 
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _NUMBERS = {name: number for number, name in _KINDS.items()}
+
+
+def plain_environment() -> dict[str, str]:
+    """An environment in which git obeys no settings but those of the history itself."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {
+        **kept,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }

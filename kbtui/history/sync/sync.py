@@ -25,12 +25,14 @@ from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
-from kbtui.history.sync.remote import Address, SyncWatcher
+from kbtui.history.sync.remote import Address, SyncWatcher, parse_address
 from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Layout
+
+__all__ = ["Address", "Sync", "SyncReport", "SyncRules", "SyncWatcher", "parse_address"]
 
 log = logging.getLogger(__name__)
 _TRIES = 6

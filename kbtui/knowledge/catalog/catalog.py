@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbtui.errors import KbtuiError
-from kbtui.history.change import Change
+from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
-from kbtui.history.objects.commit import Actor, Commit
 from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry
 from kbtui.knowledge.entries.entry import EntryInfo, info_of, parse_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbtui.errors import UnreadableError
-from kbtui.history.change import Change
-from kbtui.history.objects.commit import RESTORED
+from kbtui.history.change import RESTORED, Change
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import category_of
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER

@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
-from kbtui.history.change import Sink
+from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
 from kbtui.history.history import History
-from kbtui.history.objects.commit import Actor, Changed, Commit, Origin
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, category_of

@@ -17,16 +17,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.change import Sink
+from kbtui.history.change import Actor, Commit, Origin, PathChange, Sink, describe, is_derived
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file, split_lines
-from kbtui.history.objects.commit import Actor, Commit, Origin, PathChange, describe, is_derived
 from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge.library.library import Library
 from kbtui.workspace.files import checked_path, text_of
 
 if TYPE_CHECKING:
-    from kbtui.history.looking.blame import LineOrigin
+    from kbtui.history.history import LineOrigin
 
 _WORD = re.compile(r"\w")
 _SHORT = 10  # characters of a commit's name

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
-from kbtui.history.looking.reading import HistoryReader
+from kbtui.history.history import HistoryReader
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.dendron import FILES, Dendron
 from kbtui.knowledge.entries.entry import Entry, EntryInfo, info_of, parse_entry

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from kbtui.history.objects.commit import SHIPPED, Actor
+from kbtui.history.change import SHIPPED, Actor
 from kbtui.workspace import files
 
 if TYPE_CHECKING:

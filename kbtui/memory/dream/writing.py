@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.history.change import Actor, Change, Origin, Sink
+from kbtui.history.change import Actor, Change, Commit, Origin, Sink, is_derived
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
-from kbtui.history.objects.commit import Commit, is_derived
 from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
 from kbtui.memory.edits.working_copy import Wish, WorkingCopy

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.history.merging.undo_merge import split_front
+from kbtui.history.merging.tree_merge import split_front
 from kbtui.knowledge.entries.entry import Entry
 from kbtui.knowledge.entries.templates import (
     EVOLUTION,

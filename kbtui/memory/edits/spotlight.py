@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from kbtui.errors import KbtuiError
-from kbtui.history.looking.blame import LineOrigin
+from kbtui.history.history import LineOrigin
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.memory_file import (

@@ -14,9 +14,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.history.change import Actor, Change
+from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
-from kbtui.history.objects.commit import Origin
 from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import Entry, parse_entry, slug_of
 from kbtui.knowledge.entries.templates import ENTRY_TYPES

@@ -11,8 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.diff import CONTEXT, FileDiff, Hunk, head_length, hunk_of, split_lines
-from kbtui.history.looking.matching import Opcode, keys_of, opcodes
+from kbtui.history.looking.diff import (
+    CONTEXT,
+    FileDiff,
+    Hunk,
+    Opcode,
+    head_length,
+    hunk_of,
+    keys_of,
+    opcodes,
+    split_lines,
+)
 from kbtui.history.places import FilePlan, Plan, ProposedPlace, put
 from kbtui.workspace import files
 

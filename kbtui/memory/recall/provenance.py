@@ -25,8 +25,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
 if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.history.looking.blame import LineOrigin
+    from kbtui.history.history import History, LineOrigin
     from kbtui.history.looking.diff import DiffLine, FileDiff
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore

@@ -13,8 +13,7 @@ from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, text_of
 
 if TYPE_CHECKING:
-    from kbtui.history.history import History
-    from kbtui.history.looking.blame import LineOrigin
+    from kbtui.history.history import History, LineOrigin
     from kbtui.knowledge.library.library import Library
 
 _FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
-from kbtui.history.sync.remote import parse_address
+from kbtui.history.sync.sync import parse_address
 from kbtui.text import clean_line, counted, moment
 from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.importing import import_command
@@ -17,7 +17,7 @@ from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.messages import OpenEntry, OpenHistory
 
 if TYPE_CHECKING:
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.consolidation.consolidator import CondensingOutcome
     from kbtui.memory.dream.report import DreamReport

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.message import Message
 
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
 

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.dom import DOMNode
 
-    from kbtui.history.change import Change, Sink, Watch
+    from kbtui.history.change import Change, Commit, Sink, Watch
     from kbtui.history.history import History
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.history.objects.commit import Commit
 
 T = TypeVar("T")
 _UNSEEN_SECONDS = 0.08
@@ -139,11 +138,10 @@ async def choose_version(
 
 def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
     """Both changes in one text; None where they touch the same lines."""
-    from kbtui.history.merging.undo_merge import take_out
+    from kbtui.history.merging.tree_merge import merge_three
 
-    # Going from `mine` to `base` and further to `theirs`: taking out the first step leaves both.
-    merge = take_out(path, [base, theirs], mine)
-    return None if merge.conflicts else merge.text
+    both = merge_three(path, base.encode(), mine.encode(), theirs.encode())
+    return None if both is None or both.theirs is not None else both.data.decode()
 
 
 class WorkBox(Dialog[None]):

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
-from kbtui.history.merging.line_merge import Conflict, Resolution, Side
+from kbtui.history.merging.tree_merge import Conflict, Resolution, Side
 from kbtui.presentation.notes import name_of
 from kbtui.text import clean, clean_line
 from kbtui.tui.diff.confirm import Question, make_change
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.dom import DOMNode
 
-    from kbtui.history.change import Sink
+    from kbtui.history.change import Commit, Sink
     from kbtui.history.history import History
-    from kbtui.history.objects.commit import Commit
 
 Decided = dict["Conflict", "Resolution"]
 _SIDE_COLUMNS = 96

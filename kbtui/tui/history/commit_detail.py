@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from kbtui.history.looking.reading import HistoryReader
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
+    from kbtui.history.history import HistoryReader
     from kbtui.presentation.notes import Names
     from kbtui.tui.diff.lines import HunkPlace
 

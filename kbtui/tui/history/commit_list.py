@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.commit import Actor, Commit, is_derived
+from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence
 from kbtui.presentation.moments import day_heading
@@ -23,7 +23,7 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.history import HistoryReader
 
 _FIRST_COMMITS = 200
 _MORE_COMMITS = 1_000

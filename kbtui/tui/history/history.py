@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from textual.message import Message
     from textual.screen import Screen
 
-    from kbtui.history.change import Sink
-    from kbtui.history.looking.reading import ForeignHistory
-    from kbtui.history.merging.line_merge import Conflict, Resolution
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit, Sink
+    from kbtui.history.history import ForeignHistory
+    from kbtui.history.merging.tree_merge import Conflict, Resolution
     from kbtui.knowledge.entries.entry import EntryInfo
     from kbtui.knowledge.library.library import Library
     from kbtui.knowledge_base import KnowledgeBase
@@ -412,7 +411,7 @@ async def browse(screen: Screen[None], folder: str) -> None:
 
 
 def _opened(folder: str) -> ForeignKnowledge:
-    from kbtui.history.looking.reading import open_foreign
+    from kbtui.history.history import open_foreign
 
     place = Path(folder).expanduser()
     return ForeignKnowledge(place, open_foreign(place))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from kbtui.history.looking.reading import HistoryReader
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
+    from kbtui.history.history import HistoryReader
 
 _NOW = " now"
 

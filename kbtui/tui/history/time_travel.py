@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.dom import DOMNode
 
-    from kbtui.history.history import History
-    from kbtui.history.looking.reading import HistoryReader
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
+    from kbtui.history.history import History, HistoryReader
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.recall.names import NamedLine
     from kbtui.search.results import SearchResult

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from kbtui.history.objects.commit import is_derived
+from kbtui.history.change import is_derived
 from kbtui.presentation.moments import day_heading
 from kbtui.text import counted
 from kbtui.tui.widgets.line_view import style_parser, to_strip
@@ -23,7 +23,7 @@ from kbtui.tui.widgets.line_view import style_parser, to_strip
 if TYPE_CHECKING:
     from textual import events
 
-    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.history import HistoryReader
 
 WEEKS = 53
 _WEEK = 7

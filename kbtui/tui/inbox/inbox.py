@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
     from kbtui.history.places import Plan, ProposedPlace
     from kbtui.knowledge_base import KnowledgeBase
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.text import clean_line, shorten
 from kbtui.tui.messages import InboxChanged, Notify
 from kbtui.tui.terminal.background import run_latest

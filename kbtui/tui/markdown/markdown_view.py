@@ -19,7 +19,7 @@ from kbtui.tui.widgets.line_view import READABLE, Line
 if TYPE_CHECKING:
     from textual import events
 
-    from kbtui.history.looking.blame import LineOrigin
+    from kbtui.history.history import LineOrigin
     from kbtui.tui.markdown.layout import Fold, Rendered
     from kbtui.tui.markdown.syntax import LinkRef
 

@@ -23,8 +23,7 @@ _MOST_TASKS = 5_000
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from kbtui.history.change import Sink
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit, Sink
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.format.tasks import TaskLine
     from kbtui.knowledge_base import KnowledgeBase

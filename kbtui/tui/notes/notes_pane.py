@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from kbtui.history.change import Actor
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Actor, Commit
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.markdown_view import MarkdownView

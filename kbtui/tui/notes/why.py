@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.history.objects.commit import Actor
+from kbtui.history.change import Actor
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of
@@ -27,7 +27,7 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from kbtui.history.objects.commit import Commit
+    from kbtui.history.change import Commit
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.recall.provenance import Why
     from kbtui.sessions.store import SessionMessage

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.blame import LineOrigin
+from kbtui.history.history import LineOrigin
 from kbtui.memory.recall.provenance import Provenance
 from kbtui.memory.records.archive import Archive
 from kbtui.tui.history.history import HistoryScreen

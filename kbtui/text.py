@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from datetime import datetime
+from itertools import filterfalse
 from typing import Any
 
 _UNSAFE = re.compile(
@@ -41,9 +42,7 @@ def fold(text: str) -> str:
         return text.lower()
     # Decomposed on both sides of the casefold: each of the two brings up work for the other.
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize(
-        "NFC", "".join(char for char in decomposed if not unicodedata.combining(char))
-    )
+    return unicodedata.normalize("NFC", "".join(filterfalse(unicodedata.combining, decomposed)))
 
 
 def slugify(title: str, max_length: int = MAX_SLUG) -> str:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.earlier import condensed_of, earlier_text
-from kbtui.agent.notes import Note, cut_note, daily_notes, notes_text, written_at
+from kbtui.agent.notes import Note, cut_note, daily_notes, noted_days, notes_text, written_at
 from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
@@ -340,7 +340,8 @@ def _standing(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> _Standing:
     parts = tuple(_known_parts(rooms, shown, frame))
     room = frame.free(limits) - sum(part.tokens for part in parts)
     days = [frame.now.date() - timedelta(days=age) for age in range(limits.notes_days)]
-    texts = {path: shown.read(path) for path in (f"memory/{day}.md" for day in days)}
+    noted = noted_days(rooms.workspace)
+    texts = {path: shown.read(path) for day in days if (path := f"memory/{day}.md") in noted}
     known = Known()
     known.add(parts[-1].text, written_at(rooms.workspace, _MEMORY))
     known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)

@@ -31,6 +31,14 @@ def written_at(workspace: Workspace, path: str) -> float:
         return 0.0
 
 
+def noted_days(workspace: Workspace) -> frozenset[str]:
+    """The files that lie where the days' notes do, by path: most days have none."""
+    try:
+        return frozenset(f"memory/{each.name}" for each in workspace.memory.iterdir())
+    except OSError:
+        return frozenset()
+
+
 def daily_notes(
     workspace: Workspace, texts: Mapping[str, str], known: Known, budget: int
 ) -> Iterator[Note]:

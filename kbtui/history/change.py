@@ -101,6 +101,11 @@ class Change:
         """The blob id that each checked path must have when the change is applied."""
         return MappingProxyType(self._expected)
 
+    @property
+    def told(self) -> Mapping[str, bytes | None]:
+        """What files held when the change asked, or was told, as far as it did or was."""
+        return MappingProxyType(self._before)
+
     def read(self, path: str) -> bytes | None:
         """Read the pending content of a path, else the file; None where there is none."""
         path = files.checked_path(path)

@@ -209,9 +209,11 @@ class Door:
         """
         if not change.edits:
             return None
-        done: Redacted = {}
+        done: Redacted | None = None
         if change.actor.is_machine:  # before others have to wait: a long text takes its time
-            done = redact_change(change, self._read(change.edits))
+            held = {path: change.told[path] for path in change.edits if path in change.told}
+            held |= self._read(change.edits.keys() - held.keys())
+            done = redact_change(change, held)
         with self.entered() as events:
             for companion in self.companions:
                 companion(change)
@@ -598,12 +600,14 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
     Args:
         change: Its edits and its reason are put right.
         current: What each path of the edits holds now.
-        done: What this returned before; where both sides are the same still it isn't done again.
+        done: What this returned before, when it put the reason right; where both sides of a file
+            are the same still it isn't done again.
 
     Returns:
         What each path held, and holds after the change.
     """
-    change.reason = redact(change.reason).text
+    if done is None:
+        change.reason = redact(change.reason).text
     for path, data in list(change.edits.items()):
         old = current[path]
         if data is None or data == old or (done and done.get(path) == (old, data)):

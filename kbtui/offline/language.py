@@ -106,6 +106,10 @@ class Language:
     lists: dict[str, tuple[str, ...]]
     words: dict[str, frozenset[str]]
     known: frozenset[str]
+    silent: frozenset[str]
+    """The words that say little of what a text is about."""
+    places: dict[str, dict[str, int]]
+    """Of the lists that have an order: where a word, or its short form, stands, from 0."""
 
     @property
     def nouns_have_capitals(self) -> bool:
@@ -122,17 +126,7 @@ class Language:
 
     def place(self, name: str, word: str) -> int | None:
         """Where a folded word, or its short form, stands in a list that has an order, from 0."""
-        words = _ordered(self.lists[name])
-        for each in (word, word.removesuffix("s")):  # Sundays
-            if each in words:
-                return words.index(each)
-        short = len(word) >= _SHORT and name != "numbers" and self.has("calendar", word)
-        return next((n for n, each in enumerate(words) if short and each.startswith(word)), None)
-
-
-@cache
-def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(fold, words))
+        return self.places[name].get(word)
 
 
 @cache
@@ -169,7 +163,25 @@ def _read(code: str, text: str) -> Language:
         for name, phrases in told.items()
     }
     words["calendar"] |= words["weekdays"] | words["months"]
-    return Language(code, lists, words, frozenset().union(*words.values()))
+    silent = (words["small"] | words["question"]) - words["calendar"]
+    places = {name: _places(lists[name]) for name in ("numbers", "weekdays", "months")}
+    for name in ("weekdays", "months"):
+        for word in (each for each in words["calendar"] if len(each) >= _SHORT):
+            ends = (n for each, n in places[name].items() if each.startswith(word))
+            if (place := next(ends, None)) is not None:
+                places[name].setdefault(word, place)
+    return Language(code, lists, words, frozenset().union(*words.values()), silent, places)
+
+
+def _places(said: Iterable[str]) -> dict[str, int]:
+    """Where each word stands, and what is many of it: Sundays."""
+    words = [fold(each) for each in said]
+    found: dict[str, int] = {}
+    for number, word in enumerate(words):
+        found.setdefault(word, number)
+    for number, word in enumerate(words):
+        found.setdefault(f"{word}s", number)
+    return found
 
 
 @cache
@@ -233,8 +245,6 @@ def telling_terms(text: str) -> list[str]:
     language = language_of(text)
     found: dict[str, None] = {}
     for token in tokens(text):
-        listed = language.has("small", token.word) or language.has("question", token.word)
-        says_little = listed and not language.has("calendar", token.word)
-        if not says_little and (len(token.word) > 1 or token.word.isdigit()):
+        if token.word not in language.silent and (len(token.word) > 1 or token.word.isdigit()):
             found |= dict.fromkeys(analyser.terms_of(text[token.start : token.end])[:1])
     return list(found)

@@ -212,7 +212,7 @@ class SearchIndex:
             raise
 
     def _sync(self, only: frozenset[str] | None) -> IndexReport:
-        from kbtui.search.index.builder import Builder, scan
+        from kbtui.search.index.builder import Builder
         from kbtui.search.index.generation import CacheBusyError
 
         started = time.perf_counter()
@@ -227,9 +227,12 @@ class SearchIndex:
         try:
             with generations.writing(_LOCK_SECONDS) as generation:
                 known = generation.store.files(only)
-                found = scan(self._scanner, self._scopes.all, only, known)
+                found = builder.scan(self._scanner, self._scopes.all, only, known)
                 if self._beside_notes is not None:
-                    found = {**found, **scan(self._beside_notes, ("knowledge",), only, known)}
+                    found = {
+                        **found,
+                        **builder.scan(self._beside_notes, ("knowledge",), only, known),
+                    }
                 counts = builder.update(generation, found, known, self._report_progress)
                 if only is None and not self._stop.is_set():
                     generations.swap()

@@ -24,6 +24,7 @@ from typing import Any, Self
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.models.port import Role, ToolCall
 from kbtui.redaction.redact import redact
+from kbtui.sessions import DREW_ON
 from kbtui.sessions.log_records import (
     Mask,
     SessionInfo,
@@ -107,6 +108,8 @@ def _taken(session_id: str, holder: str) -> ConflictError:
 
 __all__ = ["Mask", "Session", "SessionInfo", "SessionMessage", "SessionStore"]
 
+# In what is kept with a message: of models, commits, files and proposals.
+_NAMES = frozenset({"model", "commit", "paths", "proposal", DREW_ON})
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"\w[\w.:@+ -]{0,150}", re.UNICODE)
 
@@ -175,20 +178,21 @@ class Session:
             StorageError: the file system refused; the log is as it was.
             ConflictError: the session was closed.
         """
+        clean = _Clean({"": ""})
         with self._lock:
             message = SessionMessage(
                 id=self._log.last_id + 1,
                 time=self._clock(),
                 role=role,
-                content=redact(content).text,
+                content=clean[content],
                 tool_calls=tuple(
-                    replace(call, arguments=redact(call.arguments).text) for call in tool_calls
+                    replace(call, arguments=clean[call.arguments]) for call in tool_calls
                 ),
                 tool_call_id=tool_call_id,
                 name=name,
                 turn=turn,
                 interrupted=interrupted,
-                meta=_redacted(dict(meta or {})),
+                meta=_redacted(dict(meta or {}), clean),
             )
             self._write(message_record(message))
             return message
@@ -443,13 +447,23 @@ class SessionStore:
         return found[0]
 
 
-def _redacted(value: Any) -> Any:
-    """The texts in JSON values without secrets."""
+class _Clean(dict[str, str]):
+    """Texts of one message without their secrets: a result and its summaries may say the same."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = redact(text).text
+        return self[text]
+
+
+def _redacted(value: Any, clean: _Clean) -> Any:
+    """The texts in JSON values without secrets; what only names something has to stay as it is."""
     if isinstance(value, str):
-        return redact(value).text
+        return clean[value]
     if isinstance(value, dict):
-        return {key: _redacted(each) for key, each in value.items()}
-    return [_redacted(each) for each in value] if isinstance(value, list | tuple) else value
+        return {
+            key: each if key in _NAMES else _redacted(each, clean) for key, each in value.items()
+        }
+    return [_redacted(each, clean) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _checked_id(session_id: str) -> str:

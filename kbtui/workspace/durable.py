@@ -27,6 +27,7 @@ _SYNCED_AT_ONCE = 16
 _OPEN_FOLDERS = 200
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_NAMES = frozenset({"", ".", ".."})
 _STILL = " Reading and searching still work."
 _HINTS = {
     errno.ENOSPC: "Free some space on that disk and try again; what was there before is intact.",
@@ -81,7 +82,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
 
     Below a file there is nothing: what is looked for there isn't found.
     """
-    if any(part in {"", ".", ".."} for part in parts):
+    if not _NO_NAMES.isdisjoint(parts):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), "/".join(parts))
     folder = os.open(root, _FOLDER)
     try:

@@ -52,6 +52,7 @@ _CHUNK = 1 << 20
 # In somebody's own folder: what a package manager brought.
 _NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
+_SMALL, _FEW = 1 << 16, 256  # bytes of a file, and files, that are handed on: 16 MB at most
 LARGEST_ATTACHMENT = 10 << 20
 ATTACHMENTS = frozenset(
     (
@@ -169,7 +170,9 @@ class Scanner:
         with self._lock:
             return dict(self._too_large)
 
-    def scan(self, *areas: str, attachments: float = 0) -> dict[str, FileState]:
+    def scan(
+        self, *areas: str, attachments: float = 0, contents: dict[str, bytes] | None = None
+    ) -> dict[str, FileState]:
         """Walk `areas`, else all that is recorded or indexed, and return each file's state by path.
 
         Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
@@ -180,6 +183,8 @@ class Scanner:
             attachments: If any, as the history needs it: in somebody's own folder pictures and
                 papers as well, none that are too large to be taken up, and new ones only if they
                 are so many bytes together, as all of them have to be read.
+            contents: Is given what small files held that had to be read for their hashes, by path,
+                for a caller who would read them next.
         """
         wanted = areas or AREAS
         with self._lock:
@@ -189,20 +194,22 @@ class Scanner:
                 for path in _below(wanted, self._too_large):
                     del self._too_large[path]
             known, found = self._load(), dict[str, FileState]()
-            new: list[tuple[str, os.stat_result]] = []
+            unread: dict[str, os.stat_result] = {}  # an area may lie in another
+            new: dict[str, os.stat_result] = {}
             for path, status in self._walk(wanted, attachments=bool(attachments)):
                 entry = known.get(path)
                 if self._is_too_large(path, status.st_size, attachments=bool(attachments)):
                     continue
                 if entry is not None and entry.holds(status):
                     found[path] = entry.state
-                elif attachments and self._is_new_attachment(path):
-                    new.append((path, status))
-                elif (entry := self._hash(path, status)) is not None:
+                else:
+                    beside = bool(attachments) and self._is_new_attachment(path)
+                    (new if beside else unread)[path] = status
+            if sum(status.st_size for status in new.values()) <= attachments:
+                unread |= new
+            for path, status in unread.items():
+                if (entry := self._hash(path, status, contents)) is not None:
                     found[path] = entry.state
-            if sum(status.st_size for _, status in new) <= attachments:
-                hashed = (self._hash(*each) for each in new)
-                found |= {each.state.path: each.state for each in hashed if each is not None}
             self._forget_missing(wanted, found, attachments=bool(attachments))
             self._save()
             return found
@@ -278,13 +285,18 @@ class Scanner:
         is_beside = path.startswith(ENTRIES) and not _is_recorded_in_place(path)
         return is_beside and path not in self.recorded()
 
-    def _hash(self, path: str, status: os.stat_result) -> _Known | None:
+    def _hash(
+        self, path: str, status: os.stat_result, contents: dict[str, bytes] | None = None
+    ) -> _Known | None:
         checked = time.time_ns()
         try:
             if status.st_size > files.READ_LIMIT:
                 blob = hash_file(self._workspace.place(path), status.st_size)
             else:
-                blob = files.blob_id(files.read_bytes(self._workspace, path))
+                data = files.read_bytes(self._workspace, path)
+                blob = files.blob_id(data)
+                if contents is not None and len(data) <= _SMALL and len(contents) < _FEW:
+                    contents[path] = data
         except (NotFoundError, FileNotFoundError):
             return None
         except (KbtuiError, OSError):

@@ -87,6 +87,18 @@ def test_an_unchanged_file_is_hashed_once_even_across_processes(
     assert hashed == ["knowledge/a.md"]
 
 
+def test_what_a_scan_had_to_read_is_handed_on_and_read_once_where_areas_overlap(
+    workspace: Workspace, hashed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(workspace, "knowledge/people/a.md", "one")
+    settle(monkeypatch)
+    scanner, contents = Scanner(workspace), dict[str, bytes]()
+    scanner.scan("knowledge/people", "knowledge/people/a.md", contents=contents)
+    assert (contents, hashed) == ({"knowledge/people/a.md": b"one"}, ["knowledge/people/a.md"])
+    scanner.scan("knowledge", contents=(known := {}))
+    assert known == {}
+
+
 def test_a_file_hashed_while_it_may_still_change_is_hashed_again(
     workspace: Workspace, hashed: list[str]
 ) -> None:

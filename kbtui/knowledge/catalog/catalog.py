@@ -180,7 +180,8 @@ class Catalog:
         self._put(change, ROOT_INDEX, TITLE, small_index(infos))
         for category in {info.category for info in infos} - {""}:
             path = f"knowledge/{category}/INDEX.md"
-            existing = _text(change.read(path))
+            there = path in change.edits or files.exists(self._workspace, path)
+            existing = _text(change.read(path)) if there else None
             if existing is not None and is_generated_only(existing):
                 change.delete(path)
 

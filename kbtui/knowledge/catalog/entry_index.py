@@ -112,7 +112,8 @@ class EntryIndex:
     def refresh(self) -> None:
         """Look at every file's status and take in what changed."""
         with self._lock:
-            states = self._scanner.scan(*AREAS)
+            contents: dict[str, bytes] = {}
+            states = self._scanner.scan(*AREAS, contents=contents)
             wanted = {path: state for path, state in states.items() if is_indexed(path)}
             known = self._load()
             self._stale.clear()
@@ -123,7 +124,7 @@ class EntryIndex:
                 for path, state in wanted.items()
                 if path not in known or known[path].blob != state.blob
             ]
-            self._take_in(changed, gone)
+            self._take_in(changed, gone, contents)
 
     def mark(self, paths: Iterable[str]) -> None:
         """Say that these files changed; they are read when somebody asks next."""
@@ -255,7 +256,8 @@ class EntryIndex:
     def _refresh_stale(self) -> None:
         paths = sorted(self._stale)
         self._stale.clear()
-        states = self._scanner.scan(*paths)
+        contents: dict[str, bytes] = {}
+        states = self._scanner.scan(*paths, contents=contents)
         known = self._load()
         gone = [path for path in paths if path not in states and path in known]
         changed = [
@@ -264,10 +266,12 @@ class EntryIndex:
             if is_indexed(state.path)
             and (state.path not in known or known[state.path].blob != state.blob)
         ]
-        self._take_in(changed, gone)
+        self._take_in(changed, gone, contents)
 
-    def _take_in(self, changed: list[FileState], gone: list[str]) -> None:
-        """Parse what changed, forget what is gone, and store both."""
+    def _take_in(
+        self, changed: list[FileState], gone: list[str], contents: Mapping[str, bytes]
+    ) -> None:
+        """Parse what changed, forget what is gone, and store both; some `contents` are read."""
         known = self._load()
         if len(changed) + len(gone) > _MANY:
             self._forget_order()
@@ -276,7 +280,9 @@ class EntryIndex:
         found: list[tuple[str, str]] = []
         for state in changed:
             try:
-                data = files.read_bytes(self._workspace, state.path)
+                data = contents.get(state.path)
+                if data is None:
+                    data = files.read_bytes(self._workspace, state.path)
             except KbtuiError:  # gone meanwhile, too large, or not to be read
                 gone.append(state.path)
                 continue

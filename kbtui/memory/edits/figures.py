@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from kbtui.memory.records.dates import absolute_dates
@@ -80,7 +81,7 @@ def figures_and_dates(text: str) -> tuple[list[Figure], list[Dated]]:
         place = language.place("numbers", token.word)
         if place is not None:
             figures.append(Figure(rest[token.start : token.end], frozenset({str(place + 2)})))
-    return figures, dates
+    return figures, list(dates)
 
 
 def days_meant(text: str, said: date) -> set[date]:
@@ -142,7 +143,8 @@ def _is_unit(char: str) -> bool:
     return char == "%" or (bool(char) and unicodedata.category(char) == "Sc")
 
 
-def _dates(text: str) -> tuple[list[Dated], str]:
+@lru_cache(maxsize=512)  # a line is asked for its figures, its dates and the days it means in turn
+def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
     """The dates of a text, and the text with blanks in their place."""
     found = [
         Dated(match[0], (Day(*(int(each) if each else None for each in match.groups())),))
@@ -169,7 +171,7 @@ def _dates(text: str) -> tuple[list[Dated], str]:
                 text = _without(text, year.start, year.end)
         if named is not None:
             found.append(Dated(text[token.start : token.end], (named,)))
-    return found, text
+    return tuple(found), text
 
 
 def _numeric(match: re.Match[str]) -> tuple[Day, ...]:

@@ -73,7 +73,7 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
             related=[habits.reference(each) for each in content.get("related", ())],
             aliases=content.get("aliases", ()),
             sources=content.get("sources", ()),
-            summary="" if copy.lacks(summary, name) else summary,
+            summary="" if summary and copy.lacks(summary, name) else summary,
         )
         path = copy.files.free_path(kind, name, day, content.get("folder", ""))
         return {path: text.encode("utf-8", "replace")}

@@ -99,6 +99,27 @@ class Builder:
         self._roots = roots
         self._documents = Documents(workspace)
         self.waiting: dict[str, str] = {}
+        self._contents: dict[str, bytes] = {}
+
+    def scan(
+        self,
+        scanner: Scanner,
+        areas: Sequence[str],
+        only: frozenset[str] | None,
+        known: Mapping[str, str],
+    ) -> Mapping[str, FileState]:
+        """The files of some areas as they are now; with `only` these, and what is below them."""
+        if only is None:
+            return scanner.scan(*areas, contents=self._contents)
+        paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
+        # By name even a passing file is scanned: a new one is looked for in its folder.
+        old = paths & known.keys()
+        places = old | {path.rpartition("/")[0] for path in paths - old}
+        found = scanner.scan(*places, contents=self._contents) if places else {}
+        wanted = tuple(f"{path}/" for path in paths)
+        return {
+            path: state for path, state in found.items() if path in paths or path.startswith(wanted)
+        }
 
     def update(
         self,
@@ -189,7 +210,9 @@ class Builder:
         if state.size > self._most_bytes:
             return self._skipped(state.path, f"it is larger than {self._most_bytes >> 20} MB")
         try:
-            data = files.read_bytes(self._layout, state.path)
+            data = self._contents.pop(state.path, None)
+            if data is None:
+                data = files.read_bytes(self._layout, state.path)
         except (KbtuiError, OSError) as error:
             # Gone or changed since the scan: the next one sees it.
             return self._skipped(state.path, str(error))
@@ -202,20 +225,3 @@ class Builder:
 
 def _mark_of(state: FileState) -> str:
     return f"{state.blob}+{VERSION}"
-
-
-def scan(
-    scanner: Scanner, areas: Sequence[str], only: frozenset[str] | None, known: Mapping[str, str]
-) -> Mapping[str, FileState]:
-    """The files of some areas as they are now; with `only` these, and what is below them."""
-    if only is None:
-        return scanner.scan(*areas)
-    paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
-    # By name even a passing file is scanned: a new one is looked for in its folder.
-    old = paths & known.keys()
-    places = old | {path.rpartition("/")[0] for path in paths - old}
-    found = scanner.scan(*places) if places else {}
-    wanted = tuple(f"{path}/" for path in paths)
-    return {
-        path: state for path, state in found.items() if path in paths or path.startswith(wanted)
-    }

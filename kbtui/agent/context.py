@@ -23,7 +23,6 @@ from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError
-from kbtui.knowledge.shipped.install import SKILLS
 from kbtui.memory.records.archive import ARCHIVE, Archive
 from kbtui.models.port import (
     ChatModel,
@@ -38,6 +37,7 @@ from kbtui.models.schema import describe
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.sessions.window import SUMMARY_SHARE, SessionWindow, session_window
 from kbtui.settings import ContextSettings, Settings
+from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
 from kbtui.views import Audience, View
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace

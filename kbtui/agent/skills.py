@@ -12,7 +12,7 @@ from typing import Any
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.shipped.install import SKILLS, shipped_skill
+from kbtui.shipped.install import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
 from kbtui.views import View
 from kbtui.workspace.layout import Layout

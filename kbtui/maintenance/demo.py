@@ -15,11 +15,11 @@ from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from kbtui.history.change import Actor, Origin
-from kbtui.knowledge.shipped.install import example_entries
 from kbtui.memory.background.service import Memory
 from kbtui.memory.services import Services
 from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
 from kbtui.sessions.store import Session
+from kbtui.shipped.install import example_entries
 from kbtui.workspace.first_look import leave_first_look
 
 MODEL = "example"

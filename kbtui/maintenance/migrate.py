@@ -18,7 +18,7 @@ from kbtui.history.history import History
 from kbtui.knowledge.catalog import catalog
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import summary_of
-from kbtui.knowledge.shipped.install import install_skills
+from kbtui.shipped.install import install_skills
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

@@ -22,9 +22,9 @@ from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.sync.sync import Address, SyncReport, SyncRules, SyncWatcher, parse_address
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
-from kbtui.knowledge.shipped.install import SKILLS
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.record_merge import resolver_of
+from kbtui.shipped.install import SKILLS
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

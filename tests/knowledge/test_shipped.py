@@ -12,9 +12,9 @@ from kbtui.agent import tools
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.shipped import install
-from kbtui.knowledge.shipped.install import example_entries, install_skills, shipped_skill
 from kbtui.models.port import estimate_tokens
+from kbtui.shipped import install
+from kbtui.shipped.install import example_entries, install_skills, shipped_skill
 
 if TYPE_CHECKING:
     from kbtui.history.history import History

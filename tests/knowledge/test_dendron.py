@@ -9,7 +9,7 @@ import pytest
 
 from kbtui.knowledge.entries.dendron import dendron_at
 from kbtui.knowledge.entries.entry import parse_entry
-from kbtui.knowledge.format.outline import line_named
+from kbtui.knowledge.format.body import line_named
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.notes.documents import load_document, load_links
 

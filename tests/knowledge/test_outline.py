@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kbtui.knowledge.format.outline import (
+from kbtui.knowledge.format.body import (
     heading_named,
     headings_of,
     line_named,

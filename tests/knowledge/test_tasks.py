@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.knowledge.format.tasks import task_at, tasks_in, ticked
+from kbtui.knowledge.format.body import task_at, tasks_in, ticked
 
 TEXT = (
     "---\r\ntags: [a]\n---\n# T\n\n- [ ] one\n  goes on\n  - [X] nested *x*\n> 1. [x] quoted \r\n\n"

@@ -1,13 +1,24 @@
-"""Reads a Markdown body: its code, title, first sentence and tags."""
+"""Reads a Markdown body, from where it begins: code, title, first sentence, tags, headings, tasks.
+
+A task is a list item with a box, ``- [ ] buy milk``, found by line and ticked.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from kbtui.text import clean_line, shorten
 
+BOM = b"\xef\xbb\xbf"
+_OPENING = re.compile(rb"---[ \t]*\r?\n")
+_CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 SUMMARY_WIDTH = 160
 _MARKED = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
 _UNDERLINED = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
@@ -42,6 +53,48 @@ _MARKUP_SIGN = re.compile(r"[\[*_`<=~]")
 _CODE_MARK = re.compile("`|~~~")
 _FENCE = re.compile(r"^[ \t>]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _TICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The five pieces of a document; `opening` is empty where there is no frontmatter."""
+
+    bom: bytes
+    opening: bytes
+    head: bytes
+    closing: bytes
+    body: bytes
+
+    @property
+    def newline(self) -> str:
+        """How the document breaks its lines, by the first line break in it."""
+        first = (self.opening or self.body).partition(b"\n")[0]
+        return "\r\n" if first.endswith(b"\r") else "\n"
+
+    def join(self) -> bytes:
+        """Put the document together again."""
+        return self.bom + self.opening + self.head + self.closing + self.body
+
+    def with_head(self, head: str) -> Parts:
+        """Make the same document with other frontmatter, adding the block if there was none."""
+        mark = f"---{self.newline}".encode()
+        return Parts(self.bom, self.opening or mark, head.encode(), self.closing or mark, self.body)
+
+
+def split(data: bytes) -> Parts:
+    """Cut a document into its parts, which join to the same bytes."""
+    bom = BOM if data.startswith(BOM) else b""
+    opening = _OPENING.match(data, len(bom))
+    closing = _CLOSING.search(data, opening.end()) if opening else None
+    if opening is None or closing is None:
+        return Parts(bom, b"", b"", b"", data[len(bom) :])
+    return Parts(
+        bom,
+        opening.group(),
+        data[opening.end() : closing.start()],
+        closing.group(),
+        data[closing.end() :],
+    )
 
 
 def heading_of(body: str) -> str | None:
@@ -170,3 +223,151 @@ def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
                 continue
         at += 1
     return spans
+
+
+# Headings, and the part of a document that a link to one, or to a block, means --------------------
+
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\r\n]*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
+
+
+class Heading(NamedTuple):
+    """A heading: its level (1 is the highest), its text without markup, and its line (from 1)."""
+
+    level: int
+    text: str
+    line: int
+
+
+def headings_of(text: str) -> list[Heading]:
+    """The headings of a whole document, in order; what looks like one in code or YAML is none."""
+    parts = split(text.encode("utf-8", "surrogatepass"))
+    at = len(text) - len(parts.body.decode("utf-8", "surrogatepass"))
+    code = CodeRanges(text)
+    line, done = 1, 0
+    found: list[Heading] = []
+    for match in _HEADING.finditer(text, at):
+        if match.start() in code:
+            continue
+        line, done = line + text.count("\n", done, match.start()), match.start()
+        if said := plain_line(match[2]):
+            found.append(Heading(len(match[1]), said, line))
+    return found
+
+
+def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
+    """The heading that a link names; of ``A#B`` the last part counts, of Dendron's ``A:#*`` A."""
+    wanted = unquote(name).partition(":#")[0].rpartition("#")[2]
+    return next((each for each in headings if is_named(wanted, each.text)), None)
+
+
+def renamed_headings(old: str, new: str) -> dict[str, str]:
+    """The headings of a text that read otherwise in a newer one, by what they were.
+
+    One was renamed if another of its level stands in its place, and no other is called so.
+    """
+    before, after = headings_of(old), headings_of(new)
+    known = {_anchor(each.text) for each in before} & {_anchor(each.text) for each in after}
+    matcher = SequenceMatcher(None, [h[:2] for h in before], [h[:2] for h in after], False)
+    found: dict[str, str] = {}
+    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+        if tag != "replace" or a2 - a1 != b2 - b1:
+            continue
+        for was, now in zip(before[a1:a2], after[b1:b2], strict=True):
+            is_other = known.isdisjoint((_anchor(was.text), _anchor(now.text)))
+            if is_other and was.level == now.level and not is_named(was.text, now.text):
+                found[was.text] = now.text
+    return found
+
+
+def is_named(name: str, heading: str) -> bool:
+    """True if a link to this name means a heading: as its words or as their anchor."""
+    return _anchor(name) == _anchor(heading)
+
+
+def line_named(text: str, name: str) -> int | None:
+    """The line (from 1) of what a link names behind its ``#``: a heading, or a ``^block``."""
+    if name.startswith("^"):
+        block = re.search(rf"(?:^|[ \t]){re.escape(name)}[ \t]*\r?$", text, re.MULTILINE)
+        return text.count("\n", 0, block.start()) + 1 if block else None
+    heading = heading_named(headings_of(text), name)
+    return heading.line if heading else None
+
+
+def part_named(text: str, name: str) -> str:
+    """What a link to a heading or ``^block`` means: all below that heading, or that paragraph."""
+    line = line_named(text, name)
+    if line is None:
+        return ""
+    lines = text.split("\n")
+    if name.startswith("^"):
+        first = line - 1
+        if lines[first].strip() == name:  # the id of a list or table stands below it
+            first -= 1
+            while first > 0 and not lines[first].strip():
+                first -= 1
+        elif _ITEM.match(lines[first]):
+            return lines[first]
+        while first > 0 and lines[first - 1].strip():
+            first -= 1
+        return "\n".join(lines[first:line])
+    headings = headings_of(text)
+    level = next(each.level for each in headings if each.line == line)
+    ends = (each.line for each in headings if each.line > line and each.level <= level)
+    return "\n".join(lines[line - 1 : next(ends, len(lines) + 1) - 1])
+
+
+def _anchor(heading: str) -> str:
+    said = unicodedata.normalize("NFC", heading.casefold())
+    return re.sub(r"[\W_]+", "-", said).strip("-")
+
+
+# Tasks --------------------------------------------------------------------------------------------
+
+_TASK = re.compile(
+    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<box>[ xX])\](?=[ \t]+(?P<text>\S[^\r\n]*))",
+    re.MULTILINE,
+)
+_BEGINS = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
+
+
+class TaskLine(NamedTuple):
+    """A task: its line (from 1), whether it is done, and where its box stands in the text."""
+
+    line: int
+    done: bool
+    text: str
+    box: int
+
+
+def tasks_in(text: str) -> Iterator[TaskLine]:
+    """The tasks of a text from top to bottom, code left out."""
+    code: CodeRanges | None = None
+    line, at = 1, 0
+    for found in _TASK.finditer(text):
+        code = code or CodeRanges(text)
+        line, at = line + text.count("\n", at, found.start()), found.start()
+        if found.start() not in code:
+            yield _task(found, line)
+
+
+def _task(found: re.Match[str], line: int) -> TaskLine:
+    return TaskLine(line, found["box"] != " ", found["text"].strip(), found.start("box"))
+
+
+def task_at(text: str, line: int) -> TaskLine | None:
+    """The task that a line belongs to: its own, or that of the item that it goes on."""
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        return None
+    first = line
+    while first > 1 and not _BEGINS.match(lines[first - 1].rstrip("\r")):
+        first -= 1
+    start = sum(len(each) + 1 for each in lines[: first - 1])
+    found = _TASK.match(text, start)
+    return _task(found, first) if found and start not in CodeRanges(text) else None
+
+
+def ticked(text: str, task: TaskLine) -> str:
+    """The text with the task done, or open again where it was done; no other character differs."""
+    return f"{text[: task.box]}{' ' if task.done else 'x'}{text[task.box + 1 :]}"

@@ -18,48 +18,37 @@ import frontmatter
 from frontmatter.default_handlers import YAMLHandler
 
 from kbtui.errors import UnreadableError
-from kbtui.knowledge.format.body import plain_line
+from kbtui.knowledge.format.body import BOM, Parts, plain_line, split
 from kbtui.knowledge.format.yaml_edit import (
     FrontmatterError,
     Node,
     edit_keys,
     edit_scalars,
     read_tree,
+    value_text,
 )
 from kbtui.text import clean_line
 
-BOM = b"\xef\xbb\xbf"
-_OPENING = re.compile(rb"---[ \t]*\r?\n")
-_CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
+__all__ = [
+    "BOM",
+    "Frontmatter",
+    "Parts",
+    "items",
+    "parse",
+    "read",
+    "replace_scalars",
+    "set_keys",
+    "split",
+    "tags",
+    "value_text",
+    "with_items",
+    "word",
+    "words",
+]
+
 _LEFT_ALONE = "The file is left as it is; edit the lines between the two `---` by hand."
 _LONG = 4_096  # bytes of a block that isn't kept
 _SINGULAR = {"tags": "tag", "aliases": "alias"}
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The five pieces of a document; `opening` is empty where there is no frontmatter."""
-
-    bom: bytes
-    opening: bytes
-    head: bytes
-    closing: bytes
-    body: bytes
-
-    @property
-    def newline(self) -> str:
-        """How the document breaks its lines, by the first line break in it."""
-        first = (self.opening or self.body).partition(b"\n")[0]
-        return "\r\n" if first.endswith(b"\r") else "\n"
-
-    def join(self) -> bytes:
-        """Put the document together again."""
-        return self.bom + self.opening + self.head + self.closing + self.body
-
-    def with_head(self, head: str) -> Parts:
-        """Make the same document with other frontmatter, adding the block if there was none."""
-        mark = f"---{self.newline}".encode()
-        return Parts(self.bom, self.opening or mark, head.encode(), self.closing or mark, self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +75,6 @@ class _Handler(YAMLHandler):  # type: ignore[misc]  # the package is skipped by 
     def load(self, fm: str, **_options: object) -> Any:
         self.tree = read_tree(fm)
         return self.tree.plain()
-
-
-def split(data: bytes) -> Parts:
-    """Cut a document into its parts, which join to the same bytes."""
-    bom = BOM if data.startswith(BOM) else b""
-    opening = _OPENING.match(data, len(bom))
-    closing = _CLOSING.search(data, opening.end()) if opening else None
-    if opening is None or closing is None:
-        return Parts(bom, b"", b"", b"", data[len(bom) :])
-    return Parts(
-        bom,
-        opening.group(),
-        data[opening.end() : closing.start()],
-        closing.group(),
-        data[closing.end() :],
-    )
 
 
 def read(parts: Parts) -> Frontmatter:

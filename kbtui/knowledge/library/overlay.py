@@ -22,8 +22,8 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import heading_named, headings_of
 from kbtui.knowledge.format.links import Link
-from kbtui.knowledge.format.outline import heading_named, headings_of
 from kbtui.knowledge.linking import canvas, resolve
 from kbtui.knowledge.linking.repair import (
     Move,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from kbtui.knowledge.format.outline import is_named
+from kbtui.knowledge.format.body import is_named
 from kbtui.knowledge.linking.repair import Move, follow
 
 SUFFIX = ".canvas"

@@ -24,6 +24,7 @@ from kbtui.knowledge.entries.habits import (
     naming_of,
 )
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import is_named
 from kbtui.knowledge.format.links import (
     IN_VAULT,
     Link,
@@ -32,7 +33,6 @@ from kbtui.knowledge.format.links import (
     links_in_value,
     related_link,
 )
-from kbtui.knowledge.format.outline import is_named
 from kbtui.knowledge.linking.resolve import RULES, Found, LinkIndex, Named
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path

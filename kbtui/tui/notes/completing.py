@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.outline import headings_of
+from kbtui.knowledge.format.body import headings_of
 from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
 from kbtui.tui.terminal.background import run_latest

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import TaskLine, task_at, ticked
 from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
-from kbtui.knowledge.format.tasks import TaskLine, task_at, ticked
 from kbtui.presentation import notes
 from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import Named, Names, names_of

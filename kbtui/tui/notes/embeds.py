@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import Documents, is_picture
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.outline import part_named
+from kbtui.knowledge.format.body import part_named
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.source import Embed
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in

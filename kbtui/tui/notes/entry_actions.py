@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kbtui.history.change import Commit, Sink
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.format.tasks import TaskLine
+    from kbtui.knowledge.format.body import TaskLine
     from kbtui.knowledge_base import KnowledgeBase
 
 
@@ -253,7 +253,7 @@ class PlacedTask(NamedTuple):
 
 def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
     """The tasks of all notes that aren't done, note by note; reads them all."""
-    from kbtui.knowledge.format.tasks import tasks_in
+    from kbtui.knowledge.format.body import tasks_in
 
     found: list[PlacedTask] = []
     for info in kb.library.infos():

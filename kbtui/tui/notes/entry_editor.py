@@ -297,7 +297,7 @@ class EntryEditor(Pane):
 
     def _renamed(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
         """The headings that read otherwise and are linked to, and the notes that do."""
-        from kbtui.knowledge.format.outline import renamed_headings
+        from kbtui.knowledge.format.body import renamed_headings
 
         renamed = renamed_headings(before, after)
         library = self._kb.library

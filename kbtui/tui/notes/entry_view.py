@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.tasks import TaskLine, task_at
+from kbtui.knowledge.format.body import TaskLine, task_at
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
@@ -316,7 +316,7 @@ class EntryView(Pane):
         run_latest(self, "outline", self._choose_heading)
 
     async def _choose_heading(self) -> None:
-        from kbtui.knowledge.format.outline import headings_of
+        from kbtui.knowledge.format.body import headings_of
         from kbtui.tui.widgets.dialogs import PickDialog
         from kbtui.tui.widgets.row_list import Choice
 
@@ -406,7 +406,7 @@ class EntryView(Pane):
                 run_latest(self, "follow", self._open_at_heading, path, link)
 
     def _go_to_heading(self, link: LinkRef) -> None:
-        from kbtui.knowledge.format.outline import line_named
+        from kbtui.knowledge.format.body import line_named
 
         if self.document is not None:
             line = line_named(self.document.text, link.heading)
@@ -420,7 +420,7 @@ class EntryView(Pane):
         self.post_message(OpenEntry(path, line))
 
     def _line_of_heading(self, path: str, heading: str) -> int | None:
-        from kbtui.knowledge.format.outline import line_named
+        from kbtui.knowledge.format.body import line_named
         from kbtui.tui.notes.documents import load_document
 
         return line_named(load_document(self._kb, path).text, heading)

@@ -72,7 +72,7 @@ class PreviewScreen(Dialog[Message]):
         run_latest(self, "preview", self._show, self._targets[self._at])
 
     async def _show(self, target: Target) -> None:
-        from kbtui.knowledge.format.outline import line_named
+        from kbtui.knowledge.format.body import line_named
         from kbtui.tui.notes.documents import load_document
 
         document = await asyncio.to_thread(load_document, self._kb, target.path)

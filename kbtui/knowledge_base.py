@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kbtui.search.apart import Apart
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
-    from kbtui.views import Audience, View
+    from kbtui.views.view import Audience, View
     from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class KnowledgeBase:
 
     def seen_by(self, audience: Audience) -> View:
         """The workspace as somebody may see it: a library, a history, a search and sessions."""
-        from kbtui.views import View
+        from kbtui.views.view import View
 
         return View(self, audience)
 

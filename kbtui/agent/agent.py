@@ -28,7 +28,7 @@ from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
 from kbtui.sessions.store import Session, SessionMessage
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 
 _RESULT_SHARE = 4  # of the window, for what a tool says
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import checked_area
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.knowledge.linking import resolve
+from kbtui.knowledge.entries.entry import without_line
 from kbtui.models.port import Picture, cut_to_tokens
 from kbtui.text import clean_line
-from kbtui.views import View
+from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import NAME_PREFIX, Layout
 
@@ -120,7 +120,7 @@ def _path_of(name: str, view: View, layout: Layout, roots: Sequence[str]) -> str
     if path := view.library.named(name):
         return path
     try:
-        place = resolve.without_line(name)
+        place = without_line(name)
         beside = layout.path_of(place)
         is_beside = view.is_document(beside) or beside.lower().endswith(tuple(_PICTURES))
         if is_beside and files.exists(layout, beside):

@@ -39,7 +39,7 @@ from kbtui.sessions.window import SUMMARY_SHARE, SessionWindow, session_window
 from kbtui.settings import ContextSettings, Settings
 from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
-from kbtui.views import Audience, View
+from kbtui.views.view import Audience, View
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 
 IDENTITY = """\

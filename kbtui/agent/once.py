@@ -14,7 +14,7 @@ from kbtui.knowledge.catalog.catalog import entry_line
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.language import telling_terms
 from kbtui.offline.lines import Line, lines_of
-from kbtui.views import View
+from kbtui.views.view import View
 
 _SAME = 0.8  # of a line's words, for another to say it
 _ALIKE = 0.5  # of the other's words, where the numbers differ

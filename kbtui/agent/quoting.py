@@ -19,7 +19,7 @@ from kbtui.offline.message import asks
 from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
 from kbtui.text import fold, shorten
-from kbtui.views import View
+from kbtui.views.view import View
 
 MEMORY = "memory/MEMORY.md"
 _SCOPE = ("knowledge", "memory", "docs", "sessions")

@@ -14,7 +14,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
 from kbtui.shipped.install import SKILLS, shipped_skill
 from kbtui.text import clean_line, shorten
-from kbtui.views import View
+from kbtui.views.view import View
 from kbtui.workspace.layout import Layout
 
 _FILE = "SKILL.md"

@@ -124,7 +124,7 @@ def entry_names(
     """The entries whose name, or a word of whose slug or title, begins with what was typed."""
     from click.shell_completion import CompletionItem
 
-    from kbtui.knowledge.catalog.entry_index import EntryIndex
+    from kbtui.knowledge.catalog.catalog import EntryIndex
     from kbtui.workspace.opening import find_workspace, open_workspace
     from kbtui.workspace.scan import Scanner
 
@@ -227,7 +227,7 @@ def entry_argument(name: str, **settings: Any) -> Callable[[_Command], _Command]
 
 def entry_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The types of entries."""
-    from kbtui.knowledge.entries.templates import ENTRY_TYPES
+    from kbtui.knowledge.entries.entry import ENTRY_TYPES
 
     return [name for name in ENTRY_TYPES if name.startswith(incomplete)]
 

@@ -44,8 +44,7 @@ from kbtui.errors import (
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.library import Content, EntryInfo, Library
-    from kbtui.knowledge.library.reader import PastLibrary
+    from kbtui.knowledge.library.library import Content, EntryInfo, Library, PastLibrary
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout
 
@@ -74,7 +73,7 @@ def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
 
 
 def _past(kb: KnowledgeBase, at: str) -> PastLibrary:
-    from kbtui.knowledge.library.reader import PastLibrary
+    from kbtui.knowledge.library.library import PastLibrary
 
     return PastLibrary(kb.history, at, kb.library)
 

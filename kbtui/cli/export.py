@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.export import Tree
     from kbtui.sessions.log_records import SessionInfo, SessionLog, SessionMessage
-    from kbtui.views import View
+    from kbtui.views.view import View
 
 _FORMAT = 1
 _SHOWN = 5
@@ -86,7 +86,7 @@ def export(
     file = Path(target or "-").expanduser()
     is_partial = False
     with place.opened() as kb:
-        from kbtui.views import Audience
+        from kbtui.views.view import Audience
 
         view = kb.seen_by(Audience.OWN_MODEL if private else Audience.OTHER_AGENT)
         if ref:

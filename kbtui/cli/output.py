@@ -21,7 +21,7 @@ from kbtui.text import clean, clean_line
 if TYPE_CHECKING:
     from kbtui.history.change import Commit
     from kbtui.knowledge.entries.entry import Entry, EntryInfo
-    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
+    from kbtui.knowledge.library.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.search.results import Hit, SearchResult
     from kbtui.sessions.store import SessionInfo

@@ -15,8 +15,8 @@ from hashlib import sha256
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.port import Note, Skipped
-from kbtui.knowledge.entries.templates import Front, render_entry
-from kbtui.knowledge.format.yaml_edit import value_text
+from kbtui.knowledge.entries.entry import Front, render_entry
+from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.text import clean, clean_line, counted, slugify
 from kbtui.workspace import files
 from kbtui.workspace.durable import FileBatch, storage_errors

@@ -1,5 +1,17 @@
 """Knowledge: entries, their frontmatter and links, and the catalogue of them.
 
-From the top: `library` finds, reads and changes entries; `catalog` keeps what all of them are;
-`linking` says which one a name means; `entries` is about a single one, `format` about its text.
+Its face, which is all that other rooms may import:
+
+library.library    `Library`, which finds, reads and changes entries; `Reader`, of which the entries
+                   of a past commit (`PastLibrary`) are one as well; what their methods give
+library.overlay    `Overlay`: entries with edits on top that aren't written yet
+catalog.catalog    INDEX.md, a line an entry, and the `EntryIndex` that all of it is read from
+entries.entry      a single one: Entry, EntryInfo, parse_entry, its name and type, what a new one
+                   looks like and how a section of it grows, whether it is private
+format.body        a text: where its body begins, headings, tasks, tags, first sentence, code
+format.frontmatter the keys above it, read and changed in place
+format.facts       `Fact`: a statement on its way into a file
+
+Below the library stand `linking`, which says what entry a name means and repairs links, `habits`
+and `dendron`, by which notes of other programs keep the names that they have there.
 """

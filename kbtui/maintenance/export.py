@@ -28,7 +28,7 @@ from kbtui.sessions.imported import is_imported
 from kbtui.sessions.log_records import SessionMessage
 from kbtui.sessions.store import SessionStore
 from kbtui.text import clean, clean_line, moment
-from kbtui.views import View
+from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE, Workspace

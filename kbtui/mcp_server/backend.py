@@ -29,7 +29,7 @@ from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.search.background import Watcher
 from kbtui.text import clean_line, shorten
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
 

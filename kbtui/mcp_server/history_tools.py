@@ -26,8 +26,8 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from kbtui.history.change import Change
-    from kbtui.knowledge.library.public_history import PublicCommit
     from kbtui.memory.recall.provenance import Why
+    from kbtui.views.public_history import PublicCommit
 
 _LIMIT = 20
 _MOST = 200

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from kbtui.agent.tools.base import checked_area
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.catalog.catalog import ROOT_INDEX
-from kbtui.knowledge.catalog.entry_index import is_catalogue
+from kbtui.knowledge.entries.entry import is_catalogue
 from kbtui.knowledge.library.library import EntryInfo, Library
 from kbtui.text import clean_line, fold, shorten
 from kbtui.workspace.files import text_of

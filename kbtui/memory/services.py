@@ -11,7 +11,7 @@ from kbtui.models.roles import ModelRegistry
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings
-from kbtui.views import Audience, View
+from kbtui.views.view import Audience, View
 from kbtui.workspace.layout import Workspace
 
 

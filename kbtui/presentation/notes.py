@@ -132,8 +132,7 @@ def _own(path: str) -> Named | None:
 
 def _by_path(path: str) -> Named:
     # Reading front matter takes long to import, and nothing of it is needed for the first paint.
-    from kbtui.knowledge.entries.habits import DATED
-    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
+    from kbtui.knowledge.entries.entry import DATED, TYPE_OF_FOLDER
 
     slug = clean_line(short_name(path).rpartition("/")[2])
     is_entry = path.startswith(ENTRIES) and path.endswith(".md")

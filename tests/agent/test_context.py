@@ -19,7 +19,7 @@ from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolCall, estimate_tokens
 from kbtui.sessions.store import SessionMessage
 from kbtui.sessions.window import session_window
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from tests.agent.conftest import assert_sound
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from kbtui.history.change import Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
 from kbtui.models.port import ToolCall
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

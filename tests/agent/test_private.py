@@ -11,7 +11,7 @@ import pytest
 from kbtui.errors import ModelError
 from kbtui.memory.consolidation.ask import Condenser
 from kbtui.memory.consolidation.page import Page
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from kbtui.workspace.layout import conflict_copy_of
 from tests.agent.conftest import Remote, ask, assert_sound, model_at
 from tests.scripted_server import Reply, ScriptedServer, call

@@ -14,7 +14,7 @@ from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import ToolCall, estimate_tokens
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 
 if TYPE_CHECKING:
     from kbtui.sessions.store import Session

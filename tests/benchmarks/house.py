@@ -30,7 +30,7 @@ _HOMES = (
     "search/query/withheld.py",  # keeps it from embedding models elsewhere
     "sessions/__init__.py",  # the mark of what was drawn on
     "sessions/log_records.py",
-    "views.py",
+    "views/",
     "settings.py",
 )
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

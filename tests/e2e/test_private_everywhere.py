@@ -39,7 +39,7 @@ from kbtui.mcp_server.resources import address_of
 from kbtui.mcp_server.server import PROMPTS, make_server
 from kbtui.models import litellm_model
 from kbtui.models.port import ToolCall
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from tests.agent.conftest import Remote, ask, model_at
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call

@@ -23,7 +23,7 @@ from kbtui.models.port import ToolCall
 from kbtui.search.embedding.prepared import ConfiguredModel
 from kbtui.search.index.markdown import read_properties
 from kbtui.settings import RoleSettings, SearchSettings
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from kbtui.workspace.layout import short_name
 from tests.search.fakes import WordEmbedder
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.errors import ModelAnswerError
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.records.usable_answers import usable_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from kbtui.knowledge.entries.templates import Front
+from kbtui.knowledge.entries.entry import Front
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.edits.growing import LOOSE, grown_entry, is_said, new_entry
 

@@ -22,7 +22,7 @@ from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
 from kbtui.settings import Settings
 from kbtui.text import clean_line, shorten
-from kbtui.views import View
+from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, Layout
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kbtui.agent.tools.base import SINCE, UNTIL, ToolContext, ToolResult, days, number, spec, text
 from kbtui.knowledge.catalog.catalog import entry_line, hidden_entries
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.library.library import EntryInfo
 from kbtui.text import counted, fold
 

@@ -15,7 +15,7 @@ from typing import Any
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
 from kbtui.agent.tools.citing import cited_for
 from kbtui.history.change import Change, describe, is_derived
-from kbtui.knowledge.entries.templates import ENTRY_TYPES, section_names
+from kbtui.knowledge.entries.entry import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import Edited, Editor
 from kbtui.memory.edits.grounding import Ground
@@ -25,7 +25,7 @@ from kbtui.memory.edits.working_copy import Author, Operation
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 

@@ -21,6 +21,8 @@ from kbtui.knowledge.entries.entry import (
     EntryInfo,
     info_from,
     info_of,
+    is_entry,
+    is_indexed,
     parse_entry,
     row_of,
     unread,
@@ -30,7 +32,7 @@ from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.derived import DerivedDatabase
-from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace, is_conflict_copy
+from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 from kbtui.workspace.scan import FileState, Scanner, attachments_in
 
 if TYPE_CHECKING:
@@ -51,22 +53,6 @@ _MANY = 50
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def is_catalogue(path: str) -> bool:
-    """True if this is an INDEX.md, which is generated and no entry itself."""
-    return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
-
-
-def is_indexed(path: str) -> bool:
-    """True if a file is an entry, or may link to entries."""
-    return (
-        path.lower().endswith(".md")
-        and not is_catalogue(path)
-        and not is_conflict_copy(path)
-        and path != "memory/HISTORY.md"
-        and (path.startswith(("knowledge/", "memory/", "skills/")) or path in BOOTSTRAP_FILES)
-    )
-
-
 def _copies_of_private(known: Mapping[str, EntryInfo]) -> dict[str, EntryInfo]:
     """The entries, now private, that are copies of private ones by their names."""
     return {
@@ -78,11 +64,6 @@ def _copies_of_private(known: Mapping[str, EntryInfo]) -> dict[str, EntryInfo]:
 
 def _is_private(info: EntryInfo | None) -> bool:
     return info is not None and info.private
-
-
-def is_entry(path: str) -> bool:
-    """True for the path of an entry."""
-    return path.startswith("knowledge/") and is_indexed(path)
 
 
 class EntryIndex:

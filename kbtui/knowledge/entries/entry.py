@@ -9,16 +9,73 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from kbtui.knowledge.entries.privacy import says_private, says_private_inline
-from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER, section_text
+from kbtui.knowledge.entries.privacy import originals, says_private, says_private_inline
+from kbtui.knowledge.entries.templates import (
+    ENTRY_TYPES,
+    EVOLUTION,
+    TYPE_OF_FOLDER,
+    Front,
+    append_to_section,
+    render_entry,
+    section_names,
+    section_text,
+    without_empty_sections,
+)
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import heading_of, summary_of, tags_in_body
 from kbtui.knowledge.format.frontmatter import tags, word, words
-from kbtui.knowledge.format.links import Link, links_in_body, links_in_frontmatter, related_link
+from kbtui.knowledge.format.links import (
+    IN_VAULT,
+    Link,
+    links_in_body,
+    links_in_frontmatter,
+    related_link,
+    target_first,
+)
 from kbtui.workspace.files import blob_id, decode
+from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
 
-__all__ = ["Entry", "Link", "category_of", "parse_entry", "slug_of"]
+__all__ = [
+    "COLUMNS",
+    "DATED",
+    "ENTRY_TYPES",
+    "EVOLUTION",
+    "IN_VAULT",
+    "TYPE_OF_FOLDER",
+    "Entry",
+    "EntryInfo",
+    "Front",
+    "Link",
+    "Row",
+    "append_to_section",
+    "category_of",
+    "has_page_properties",
+    "ids_in",
+    "info_from",
+    "info_of",
+    "is_catalogue",
+    "is_entry",
+    "is_indexed",
+    "ordinal",
+    "originals",
+    "page_name",
+    "parse_entry",
+    "render_entry",
+    "row_of",
+    "says_private",
+    "section_names",
+    "section_text",
+    "slug_of",
+    "target_first",
+    "unread",
+    "with_page_alias",
+    "without_empty_sections",
+    "without_line",
+]
 
+# A date or a time at the beginning of a name, with what parts it from the rest.
+DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
+_LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
 _UNREAD = "it names `private`, so the file counts as private until that is put right"
 _PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
@@ -73,6 +130,27 @@ class Entry:
         return parts.body.decode("utf-8", "surrogatepass")
 
 
+def is_catalogue(path: str) -> bool:
+    """True if this is an INDEX.md, which is generated and no entry itself."""
+    return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
+
+
+def is_indexed(path: str) -> bool:
+    """True if a file is an entry, or may link to entries."""
+    return (
+        path.lower().endswith(".md")
+        and not is_catalogue(path)
+        and not is_conflict_copy(path)
+        and path != "memory/HISTORY.md"
+        and (path.startswith(("knowledge/", "memory/", "skills/")) or path in BOOTSTRAP_FILES)
+    )
+
+
+def is_entry(path: str) -> bool:
+    """True for the path of an entry."""
+    return path.startswith("knowledge/") and is_indexed(path)
+
+
 def category_of(path: str) -> str:
     """The folder of an entry under ``knowledge/``, e.g. ``people``; empty at its top."""
     return path.removeprefix("knowledge/").rpartition("/")[0]
@@ -82,6 +160,11 @@ def slug_of(path: str) -> str:
     """The name of an entry without folder and ``.md``."""
     name = path.rpartition("/")[2]
     return name[:-3] if name.lower().endswith(".md") else name
+
+
+def without_line(ref: str) -> str:
+    """Take ``:14`` or ``:14-20`` off a reference that was copied from a search."""
+    return _LINE.sub(r"\1", ref)
 
 
 def ids_in(slug: str) -> tuple[str, ...]:

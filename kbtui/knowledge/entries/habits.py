@@ -23,15 +23,13 @@ from string import ascii_lowercase, digits
 from typing import Any
 
 from kbtui.knowledge.entries.dendron import Dendron, dendron_at
-from kbtui.knowledge.entries.entry import EntryInfo, ordinal
+from kbtui.knowledge.entries.entry import DATED, EntryInfo, ordinal
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Layout
 
 _ROOT = "knowledge/"
-# A date or a time at the beginning of a name, with what parts it from the rest.
-DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
 _NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
 _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
 # What no name may hold on one of the systems that notes travel to, or in a link to them.

@@ -14,8 +14,7 @@ from typing import Any
 
 from kbtui.errors import UnreadableError
 from kbtui.history.change import RESTORED, Change
-from kbtui.knowledge.catalog.entry_index import is_entry
-from kbtui.knowledge.entries.entry import category_of
+from kbtui.knowledge.entries.entry import category_of, is_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.frontmatter import Frontmatter

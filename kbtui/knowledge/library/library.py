@@ -14,17 +14,16 @@ from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
 from kbtui.history.history import History
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
-from kbtui.knowledge.entries.entry import Entry, EntryInfo, category_of
-from kbtui.knowledge.entries.habits import DATED, filled
+from kbtui.knowledge.entries.entry import DATED, Entry, EntryInfo, category_of
+from kbtui.knowledge.entries.habits import filled
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.knowledge.library.public import DiscreetReader, OwnModelsReader, PublicEntries
-from kbtui.knowledge.library.reader import Backlink, Reader, ResolvedLink
+from kbtui.knowledge.library.reader import Backlink, PastLibrary, Reader, ResolvedLink
 from kbtui.knowledge.linking.mentions import with_links
-from kbtui.knowledge.linking.repair import new_name
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
@@ -32,14 +31,18 @@ from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.scan import Scanner
 
 __all__ = [
+    "TEXT_ENDS",
     "Backlink",
     "Content",
     "Entry",
     "EntryInfo",
     "Library",
     "Link",
+    "PastLibrary",
+    "Reader",
     "ResolvedLink",
     "WrittenEntry",
+    "retag",
 ]
 
 
@@ -290,7 +293,7 @@ class Library(Reader):
         """
         info = self._entry_info(ref)
         overlay = self.overlay()
-        name = new_name(info, new, overlay.habits())
+        name = overlay.new_name(info, new)
         edits = overlay.renamed(info.path, name)
         reason = f"rename {info.name} to {short_name(name.path)}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:

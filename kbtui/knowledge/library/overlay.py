@@ -11,14 +11,17 @@ from functools import partial
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Change
-from kbtui.knowledge.catalog.entry_index import EntryIndex, is_entry, is_indexed
+from kbtui.knowledge.catalog.entry_index import EntryIndex
 from kbtui.knowledge.entries.entry import (
     Entry,
     EntryInfo,
     has_page_properties,
+    is_entry,
+    is_indexed,
     page_name,
     parse_entry,
     with_page_alias,
+    without_line,
 )
 from kbtui.knowledge.entries.habits import Habits
 from kbtui.knowledge.format import frontmatter
@@ -30,6 +33,7 @@ from kbtui.knowledge.linking.repair import (
     NewName,
     follow,
     new_heading,
+    new_name,
     new_target,
     retargeted,
     titled,
@@ -167,7 +171,7 @@ class Overlay:
                 nearest.
             UsageError: several are; the hint lists them.
         """
-        ref = resolve.without_line(clean_line(ref)).strip("[]")
+        ref = without_line(clean_line(ref)).strip("[]")
         infos, index = self._entries.infos(), None
         if not show_private and any(info.private for info in infos):
             infos = tuple(info for info in infos if not info.private)
@@ -206,6 +210,15 @@ class Overlay:
             number += 1
             path = habits.path_for(kind, title, day, folder, number)
         return path
+
+    def new_name(self, info: Entry | EntryInfo, wanted: str) -> NewName:
+        """What a person wants an entry renamed to: a title, a slug or category/slug.
+
+        Raises:
+            UsageError: nothing was named.
+            UnsafePathError: the name leads out of the workspace.
+        """
+        return new_name(info, wanted, self.habits())
 
     # Links -----------------------------------------------------------------------------------
 
@@ -266,16 +279,13 @@ class Overlay:
 
     def removed(self, path: str) -> Edits:
         """The edits that remove an entry and turn every link to it into its text."""
+        repair = partial(self.unlinked, path)
+        return {**self._repaired((path,), (), repair), path: None}
+
+    def unlinked(self, path: str, data: bytes, source: str) -> bytes:
+        """The bytes of the file `source` with every link to an entry turned into its text."""
         index = self.index()
-        edits = self._repaired(
-            (path,),
-            (),
-            lambda data, source: unlinked(
-                data, index.read, lambda link: index.resolve(link, source) == path
-            ),
-        )
-        edits[path] = None
-        return edits
+        return unlinked(data, index.read, lambda link: index.resolve(link, source) == path)
 
     def merged(self, path: str, target: str, text: bytes) -> Edits:
         """The edits that let `text`, in the file `target`, take the place of two entries."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.catalog.catalog import Catalog
-from kbtui.knowledge.catalog.entry_index import EntryIndex, is_catalogue
-from kbtui.knowledge.entries.entry import EntryInfo
+from kbtui.knowledge.catalog.entry_index import EntryIndex
+from kbtui.knowledge.entries.entry import EntryInfo, is_catalogue
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.reader import Reader
 from kbtui.knowledge.linking.resolve import LinkIndex

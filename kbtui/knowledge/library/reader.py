@@ -10,9 +10,15 @@ from typing import Protocol
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError
 from kbtui.history.history import HistoryReader
-from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.dendron import FILES, Dendron
-from kbtui.knowledge.entries.entry import Entry, EntryInfo, info_of, parse_entry
+from kbtui.knowledge.entries.entry import (
+    Entry,
+    EntryInfo,
+    info_of,
+    is_entry,
+    parse_entry,
+    without_line,
+)
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.mentions import mentions_in, sayable
@@ -157,7 +163,7 @@ class Reader:
 
         Unlike `find_path` it costs next to nothing where there is none: no near names are found.
         """
-        ref = resolve.without_line(clean_line(ref))
+        ref = without_line(clean_line(ref))
         paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
         return next(iter(paths)) if len(paths) == 1 else None
 

@@ -13,9 +13,8 @@ from datetime import datetime
 from urllib.parse import quote, unquote
 
 from kbtui.errors import UnreadableError, UsageError
-from kbtui.knowledge.entries.entry import Entry, EntryInfo, page_name, slug_of
+from kbtui.knowledge.entries.entry import DATED, Entry, EntryInfo, page_name, slug_of
 from kbtui.knowledge.entries.habits import (
-    DATED,
     KEBAB,
     Habits,
     PageNames,

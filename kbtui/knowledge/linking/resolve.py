@@ -9,7 +9,6 @@ in the linking file's own folder wins, then the one with the shortest path.
 from __future__ import annotations
 
 import posixpath
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from urllib.parse import unquote
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entries.dendron import Dendron
-from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of
+from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of, without_line
 from kbtui.knowledge.format.links import IN_VAULT, Link
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
@@ -29,7 +28,6 @@ _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.
 RULES = ("relative", "path", "name", "alias", "title")
 _SHOWN = 8
-_LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
 
 
 class Named(Protocol):
@@ -274,11 +272,6 @@ def name_key(target: str) -> str:
     name = target.rpartition("/")[2]
     name = unquote(name) if "%" in name else name
     return slugify(name[:-3] if name.lower().endswith(".md") else name)
-
-
-def without_line(ref: str) -> str:
-    """Take ``:14`` or ``:14-20`` off a reference that was copied from a search."""
-    return _LINE.sub(r"\1", ref)
 
 
 def found_path(

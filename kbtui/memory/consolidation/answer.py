@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbtui.errors import ModelAnswerError
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.memory.records.usable_answers import (
     clean_answer,

@@ -33,7 +33,7 @@ from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
 from kbtui.models.port import ChatModel, Message, Reply, ToolSpec, cut_to_tokens
 from kbtui.sessions.slices import split_text
-from kbtui.views import View
+from kbtui.views.view import View
 from kbtui.workspace.layout import short_name
 
 T = TypeVar("T")

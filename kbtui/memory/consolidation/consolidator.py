@@ -28,7 +28,7 @@ from kbtui.models.port import ChatModel
 from kbtui.offline.condensing import Message, history_entry, slug_of
 from kbtui.sessions.window import session_window
 from kbtui.settings import OFFLINE, Settings
-from kbtui.views import Audience, View
+from kbtui.views.view import Audience, View
 
 log = logging.getLogger(__name__)
 _MOST_RAW_IN_A_ROW = 3

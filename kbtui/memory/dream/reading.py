@@ -33,7 +33,7 @@ from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.text import fold, moment, shorten, slugify
-from kbtui.views import Audience
+from kbtui.views.view import Audience
 from kbtui.workspace.layout import short_name
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, plain_fact, statements
 from kbtui.memory.edits import operations

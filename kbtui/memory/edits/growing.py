@@ -17,9 +17,9 @@ from typing import Any
 
 from kbtui.errors import UnreadableError, UsageError
 from kbtui.history.merging.tree_merge import split_front
-from kbtui.knowledge.entries.entry import Entry
-from kbtui.knowledge.entries.templates import (
+from kbtui.knowledge.entries.entry import (
     EVOLUTION,
+    Entry,
     Front,
     append_to_section,
     render_entry,
@@ -27,7 +27,7 @@ from kbtui.knowledge.entries.templates import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
-from kbtui.knowledge.format.yaml_edit import value_text
+from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.offline.language import of_all, telling_terms
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name

@@ -11,8 +11,7 @@ from rapidfuzz import fuzz, process
 
 from kbtui.errors import UsageError
 from kbtui.history.change import Actor
-from kbtui.knowledge.entries.entry import parse_entry
-from kbtui.knowledge.entries.templates import section_text
+from kbtui.knowledge.entries.entry import parse_entry, section_text
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import plain_fact, statements
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Literal
 
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.growing import (

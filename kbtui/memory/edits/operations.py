@@ -10,11 +10,10 @@ import re
 from datetime import date
 
 from kbtui.errors import NotFoundError, UsageError
-from kbtui.knowledge.entries.templates import EVOLUTION, append_to_section
+from kbtui.knowledge.entries.entry import EVOLUTION, append_to_section
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
 from kbtui.knowledge.library.overlay import Edits, with_aliases
-from kbtui.knowledge.linking.repair import new_name, unlinked
 from kbtui.memory.edits.growing import (
     STRICT,
     former_names,
@@ -222,7 +221,7 @@ def rename_entry(ref: str, new: str) -> Operation:
 
     def work(copy: WorkingCopy) -> Edits:
         entry = copy.entry(ref)
-        name = new_name(entry, new, copy.files.habits())
+        name = copy.files.new_name(entry, new)
         if name.path == entry.path and name.title is None:
             return {}
         return copy.files.renamed(entry.path, name)
@@ -237,14 +236,10 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
         entry, target = copy.entry(ref), copy.entry(into)
         if entry.path == target.path:
             raise UsageError("An entry can't be merged into itself.")
-        index = copy.files.index()
-
-        def apart(data: bytes, source: str, other: str) -> bytes:
-            return unlinked(data, index.read, lambda link: index.resolve(link, source) == other)
-
-        body = apart(entry.body.encode(), entry.path, target.path).decode()
+        apart = copy.files.unlinked
+        body = apart(target.path, entry.body.encode(), entry.path).decode()
         text = merged_body(merged_head(entry, target), replace_body(entry, body), target, day)
-        data = apart(text.encode(), target.path, entry.path)
+        data = apart(entry.path, text.encode(), target.path)
         data = with_aliases(data, former_names(entry, target), target)
         whole = copy.files.encoded(target.path, data.decode())
         return copy.files.merged(entry.path, target.path, whole)

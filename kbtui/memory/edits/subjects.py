@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.entries.entry import EntryInfo
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import ENTRY_TYPES, EntryInfo
 from kbtui.knowledge.format.facts import Fact, normalise
 from kbtui.knowledge.library.library import Library
 from kbtui.offline.language import begins, languages, of_all, tokens

@@ -12,8 +12,7 @@ from datetime import date
 from typing import Any
 
 from kbtui.errors import UsageError
-from kbtui.knowledge.entries.entry import Entry, parse_entry
-from kbtui.knowledge.entries.templates import append_to_section, render_entry
+from kbtui.knowledge.entries.entry import Entry, append_to_section, parse_entry, render_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import items, with_items

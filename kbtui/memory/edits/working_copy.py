@@ -16,13 +16,17 @@ from functools import lru_cache
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
-from kbtui.knowledge.catalog.entry_index import is_entry
-from kbtui.knowledge.entries.entry import Entry, parse_entry, slug_of
-from kbtui.knowledge.entries.templates import ENTRY_TYPES
+from kbtui.knowledge.entries.entry import (
+    ENTRY_TYPES,
+    Entry,
+    is_entry,
+    parse_entry,
+    slug_of,
+    without_line,
+)
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
-from kbtui.knowledge.linking.resolve import without_line
 from kbtui.memory.edits import guards
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.growing import WORDING

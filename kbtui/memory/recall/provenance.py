@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kbtui.history.looking.diff import DiffLine, FileDiff
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore
-    from kbtui.views import View
+    from kbtui.views.view import View
 
 _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3

@@ -398,7 +398,7 @@ class Properties:
 
 def read_properties(path: str, text: str) -> Properties:
     """Read the properties of a Markdown file; never raises, whatever it holds."""
-    from kbtui.knowledge.entries.privacy import says_private
+    from kbtui.knowledge.entries.entry import says_private
     from kbtui.knowledge.format import frontmatter
     from kbtui.knowledge.format.body import heading_of, tags_in_body
     from kbtui.knowledge.format.frontmatter import tags, word, words
@@ -433,7 +433,7 @@ def _stem(path: str) -> str:
 def _type_of_folder(path: str) -> str:
     if not path.startswith("knowledge/"):
         return ""
-    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
+    from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
 
     return TYPE_OF_FOLDER.get(path.split("/")[1], "")
 

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.knowledge.catalog.entry_index import is_entry
-from kbtui.knowledge.library.reader import PastLibrary
+from kbtui.knowledge.entries.entry import is_entry
+from kbtui.knowledge.library.library import PastLibrary
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_said

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
+from kbtui.knowledge.entries.entry import IN_VAULT, Link, target_first
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
-from kbtui.knowledge.format.links import IN_VAULT, Link, target_first
 from kbtui.presentation import notes
 from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import Named, Names, names_of
@@ -26,7 +26,7 @@ from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.reader import Backlink, ResolvedLink
+    from kbtui.knowledge.library.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.source import Embed, Property, Section, Source
     from kbtui.tui.markdown.syntax import LinkRef
@@ -258,8 +258,7 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
-    from kbtui.knowledge.entries.entry import info_of, parse_entry
-    from kbtui.knowledge.entries.templates import without_empty_sections
+    from kbtui.knowledge.entries.entry import info_of, parse_entry, without_empty_sections
     from kbtui.workspace.files import decode
 
     if kind_of(path) and is_document(path, kb.settings.search.roots):
@@ -360,7 +359,7 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
 
 def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
     """Where the lines of a name stand."""
-    from kbtui.knowledge.library.reader import Backlink
+    from kbtui.knowledge.library.library import Backlink
 
     lines = kb.names.lines(path.removeprefix(NAME_PREFIX))
     return DocumentLinks(

@@ -41,7 +41,7 @@ async def new_entry(
     node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = "", body: str | None = None
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
-    from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
+    from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
     from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
 
     types = await asyncio.to_thread(kb.library.types)

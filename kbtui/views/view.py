@@ -19,15 +19,14 @@ from typing import Any, Protocol
 from kbtui.documents.documents import Documents, DocumentText, is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.history import History
-from kbtui.knowledge.library.library import Library
-from kbtui.knowledge.library.public_history import PublicHistory
-from kbtui.knowledge.library.reader import Reader
+from kbtui.knowledge.library.library import Library, Reader
 from kbtui.models.port import ChatModel
 from kbtui.search.results import Hit, OtherPlace, SearchResult
 from kbtui.search.search_index import SearchIndex
 from kbtui.sessions import DREW_ON
 from kbtui.sessions.store import SessionMessage, SessionStore
 from kbtui.settings import Settings
+from kbtui.views.public_history import PublicHistory
 from kbtui.workspace.files import READ_LIMIT, read_pieces, text_of
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import Scanner

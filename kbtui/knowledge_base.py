@@ -178,8 +178,8 @@ class KnowledgeBase:
     @cached_property
     def journal(self) -> Journal:
         """What a person stated, day by day."""
+        from kbtui.memory.records.archive import Tombstones
         from kbtui.memory.records.journal import Journal
-        from kbtui.memory.records.tombstones import Tombstones
 
         return Journal(
             self.workspace,
@@ -381,7 +381,7 @@ class KnowledgeBase:
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""
         if change.origin.undoes is not None and not self._is_import(change.origin.undoes):
-            from kbtui.memory.records.tombstones import Tombstones
+            from kbtui.memory.records.archive import Tombstones
 
             Tombstones(self.workspace, self.history).companion(change)
             self._undoes = True
@@ -399,8 +399,8 @@ class KnowledgeBase:
         if not self._undoes:
             return
         self._undoes = False
-        from kbtui.memory.recall.forget import restore_sessions
-        from kbtui.memory.records.tombstones import Tombstones
+        from kbtui.memory.background.service import restore_sessions
+        from kbtui.memory.records.archive import Tombstones
 
         tombstones = Tombstones(self.workspace, self.history)
         commit = self.history.commit(changed.commit)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.history import History
-from kbtui.memory.records.archive import Archive
-from kbtui.memory.records.tombstones import Tombstones
+from kbtui.memory.records.archive import Archive, Tombstones
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner

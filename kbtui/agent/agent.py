@@ -19,11 +19,9 @@ from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
-from kbtui.memory.edits.editor import Editor
-from kbtui.memory.edits.grounding import Ground, ground_of
+from kbtui.memory.edits.editor import Editor, Ground, ground_of
 from kbtui.memory.recall.names import Names
-from kbtui.memory.records.dates import local
-from kbtui.memory.records.journal import Noted
+from kbtui.memory.records.journal import Noted, local
 from kbtui.memory.services import Services
 from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel

@@ -9,9 +9,8 @@ from datetime import datetime
 from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Commit, Origin, describe
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.recall.remember import Remembering
-from kbtui.memory.records.dates import absolute_dates
-from kbtui.memory.records.journal import Journal, Noted
+from kbtui.memory.recall.remembered import Remembering
+from kbtui.memory.records.journal import Journal, Noted, absolute_dates
 from kbtui.offline.message import Reading
 from kbtui.workspace.layout import short_name
 

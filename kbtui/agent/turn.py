@@ -35,7 +35,7 @@ from kbtui.agent.events import (
 from kbtui.agent.quoting import Quoting
 from kbtui.agent.tool_rounds import ToolRounds, in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
-from kbtui.memory.edits.growing import LOOSE, is_said
+from kbtui.memory.edits.editor import LOOSE, is_said
 from kbtui.models.port import (
     ChatModel,
     Message,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.importers.opened import Opened
     from kbtui.importers.port import Skipped, Source
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.estimate import Estimate
+    from kbtui.memory.background.service import Estimate
 
 _SHOWN = 20
 _A_MOMENT = 0.2
@@ -88,7 +88,7 @@ class _ImportWork:
 
     def is_agreed(self, budget: float | None) -> bool:
         """True unless a model that costs money would be used, and nobody agrees to that."""
-        from kbtui.memory.background.estimate import estimate
+        from kbtui.memory.background.service import estimate
 
         if not estimate(self._kb.models, "import", 0, 0).is_paid:
             return True
@@ -283,7 +283,7 @@ class _ImportWork:
         return watch
 
     def _estimate(self, found: Preview) -> Estimate:
-        from kbtui.memory.background.estimate import estimate
+        from kbtui.memory.background.service import estimate
 
         return estimate(self._kb.models, "import", found.tokens, found.new + found.grown)
 

@@ -26,11 +26,13 @@ from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.service import Memory
-    from kbtui.memory.consolidation.consolidator import CondensingOutcome
-    from kbtui.memory.dream.report import DreamReport
-    from kbtui.memory.recall.forget import ForgetPlan
-    from kbtui.memory.records.ledger import Audit
+    from kbtui.memory.background.service import (
+        Audit,
+        CondensingOutcome,
+        DreamReport,
+        ForgetPlan,
+        Memory,
+    )
     from kbtui.workspace.layout import Layout
 
 

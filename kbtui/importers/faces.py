@@ -15,7 +15,7 @@ from kbtui.workspace.durable import storage_errors
 if TYPE_CHECKING:
     from kbtui.importers.engine import Preview, Report
     from kbtui.importers.remembering import Remembered
-    from kbtui.memory.background.estimate import Estimate
+    from kbtui.memory.background.service import Estimate
 
 WHAT_IS_KNOWN = (
     "kbtui knows what Claude.ai, ChatGPT, Open WebUI, LibreChat, Claude Code, Codex CLI, Cursor,"

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import BudgetError, KbtuiError
 from kbtui.importers.batches import Batch, batches
-from kbtui.memory.background.budget import Budget, MeteredModel
-from kbtui.memory.consolidation.consolidator import Consolidator, Trigger
-from kbtui.memory.consolidation.page_writer import MemoryWriter
+from kbtui.memory.background.service import (
+    Budget,
+    Consolidator,
+    MemoryWriter,
+    MeteredModel,
+    Trigger,
+)
 from kbtui.sessions.imported import Imported
 from kbtui.settings import OFFLINE, FlushSettings
 

@@ -12,9 +12,8 @@ from shlex import quote
 from kbtui.errors import KbtuiError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.records.ledger import Audit
-from kbtui.memory.records.tombstones import LOST_KEY, Tombstones
+from kbtui.memory.background.service import Audit, Inbox
+from kbtui.memory.records.archive import LOST_KEY, Tombstones
 from kbtui.workspace.layout import Workspace
 from kbtui.workspace.scan import LEFT_OUT, Scanner
 

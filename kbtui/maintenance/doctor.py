@@ -18,8 +18,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
-from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
+from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
 from kbtui.models.roles import ModelRegistry
 from kbtui.search.apart import Apart
 from kbtui.search.results import Preparation

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from kbtui.agent.tools.toolbox import Toolbox
 from kbtui.errors import ModelAnswerError, ModelError, ModelToolsError, ModelWindowError
-from kbtui.memory.consolidation.answer import SAVE_MEMORY, read_answer
-from kbtui.memory.consolidation.ask import ask_tool, consolidation_prompt
+from kbtui.memory.background.service import condensed
 from kbtui.models.port import ChatModel, Message
 
 _SAID = """\
@@ -39,9 +38,8 @@ async def try_model(model: ChatModel) -> Trial:
 
 
 async def _makes_memory(model: ChatModel) -> bool:
-    prompt = consolidation_prompt(_SAID, memory="", catalogue="", written=())
     try:
-        answer = await ask_tool(model, prompt, SAVE_MEMORY, read_answer)
+        answer = await condensed(model, _SAID)
     except _UNFIT:
         return False
     return any("Graz" in text for text in (answer.summary, *(fact.text for fact in answer.facts)))

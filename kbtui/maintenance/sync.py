@@ -22,8 +22,8 @@ from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.sync.sync import Address, SyncReport, SyncRules, SyncWatcher, parse_address
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.records.record_merge import resolver_of
+from kbtui.memory.background.service import Inbox
+from kbtui.memory.records.archive import resolver_of
 from kbtui.shipped.install import SKILLS
 from kbtui.text import counted, json_object
 from kbtui.workspace import files

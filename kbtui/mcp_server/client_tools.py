@@ -15,7 +15,7 @@ from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, 
 from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
 from kbtui.agent.tools.writing import RenameEntry, write
 from kbtui.mcp_server.resources import address_of
-from kbtui.memory.edits.operations import delete_entry
+from kbtui.memory.edits.editor import delete_entry
 from kbtui.text import clean_line, counted
 from kbtui.workspace.layout import short_name
 

@@ -1,7 +1,19 @@
 """Memory: how conversation is kept and becomes memory.
 
-`background.service.Memory` is the whole of it for one workspace: what makes memory, and what a
-person can ask of it. Below it stand dream (curation while nobody waits), consolidation (slices of
-conversation condensed), edits (the one engine that writes facts), inbox (what a person must decide
-on), recall (where a fact comes from, remembering, forgetting) and records (the files themselves).
+Its face, which is all that other rooms may import:
+
+background.service `Memory`, the whole of it for one workspace: what makes memory, and what a person
+                   can ask of it; what its methods give, and the parts that an import has of its own
+services           `Services`: the rooms of one workspace, for whoever works on several of them
+edits.editor       `Editor`, the one engine that writes facts; the operations that it knows, who has
+                   them done, and on what ground
+recall.provenance  where a line comes from (`Provenance`, `Why`)
+recall.remembered  MEMORY.md as a person sees it: its lines, one more, one changed, how full it is
+recall.names       the names that a person wrote, and the lines that have them (`Names`)
+records.journal    what a person stated, day by day (`Journal`), and dates as memory keeps them
+records.archive    what was condensed (`Archive`), what is forgotten (`Tombstones`), how far it was
+                   read (`Cursors`), and how a sync brings these together
+
+Below them stand dream (curation while nobody waits), consolidation (slices of conversation
+condensed), inbox (what a person must decide on) and the rest of records (the files themselves).
 """

@@ -11,7 +11,7 @@ from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.background.service import Inbox
     from kbtui.sessions.store import Session
 
 PUMP = "The KX-40 pump delivers 90 litres a minute. Its filter is changed every 300 hours."

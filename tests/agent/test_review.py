@@ -14,7 +14,7 @@ from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.inbox.inbox import Inbox
+    from kbtui.memory.background.service import Inbox
     from kbtui.sessions.store import Session
 
 pytestmark = pytest.mark.usefixtures("warm")

@@ -25,7 +25,7 @@ from kbtui.history.objects.repository import Repository
 from kbtui.history.sync.sync import parse_address
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
-from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.background.service import Inbox
 from kbtui.redaction.secret import MARKER, Secret
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.opening import create_workspace

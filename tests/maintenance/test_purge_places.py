@@ -32,7 +32,7 @@ from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.logs import log_file
 from kbtui.maintenance.purge import Purging
-from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.background.service import Inbox
 from kbtui.redaction.secret import MARKER, Secret
 from kbtui.sessions.log_records import Mask
 from kbtui.workspace.opening import create_workspace

@@ -9,8 +9,8 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.recall.names import Names
+from kbtui.memory.records.archive import Tombstones
 from kbtui.memory.records.journal import Journal
-from kbtui.memory.records.tombstones import Tombstones
 from kbtui.search.results import Explain, Hit, SearchResult
 from kbtui.sessions.store import SessionStore
 from kbtui.settings import Settings

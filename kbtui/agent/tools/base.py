@@ -16,8 +16,7 @@ from typing import Any, Protocol
 from kbtui.agent.sources import Sources
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
-from kbtui.memory.edits.editor import Editor
-from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.edits.editor import Editor, Ground
 from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolSpec, cut_to_tokens, estimate_tokens
 from kbtui.settings import Settings

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import statements
-from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.subjects import names_of_user
+from kbtui.memory.edits.editor import Ground, names_of_user
 from kbtui.offline.language import begins, holds, of_all, tokens
 
 KIND = "reference"

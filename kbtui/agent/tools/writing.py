@@ -17,11 +17,17 @@ from kbtui.agent.tools.citing import cited_for
 from kbtui.history.change import Change, describe, is_derived
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
-from kbtui.memory.edits.editor import Edited, Editor
-from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.operations import rename_entry
-from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
-from kbtui.memory.edits.working_copy import Author, Operation
+from kbtui.memory.edits.editor import (
+    Author,
+    Edit,
+    Edited,
+    Editor,
+    Ground,
+    Operation,
+    edit_entry,
+    rename_entry,
+    write_entry,
+)
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line

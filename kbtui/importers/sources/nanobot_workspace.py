@@ -17,8 +17,7 @@ from typing import Any
 from kbtui.errors import ConfigurationError, KbtuiError
 from kbtui.history.change import Actor
 from kbtui.history.history import History, open_foreign
-from kbtui.memory.records.archive import Archive
-from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.archive import Archive, Cursors
 from kbtui.sessions.store import SessionStore
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files

@@ -93,6 +93,16 @@ async def ask_tool(
     raise failure
 
 
+async def condensed(model: ChatModel, said: str) -> Answer:
+    """Have a model condense a conversation by itself, for which there is nothing else to know.
+
+    Raises:
+        ModelError: as `ask_tool`.
+    """
+    prompt = consolidation_prompt(said, memory="", catalogue="", written=())
+    return await ask_tool(model, prompt, SAVE_MEMORY, read_answer)
+
+
 class Condenser:
     """Gets an `Answer` about a page out of a model."""
 

@@ -1,6 +1,6 @@
-"""Recall: what a person asks of memory: why, remember, forget, today.
+"""Recall: what a person asks of memory: why, remember, forget, who was named.
 
-Others use `provenance.Provenance` (where a line comes from), `remember` (facts, and the
-note of the day), `remembered` (MEMORY.md line by line), `forget.Forgetting` and `mentions`
-(where something is said).
+`provenance` says where a line comes from, `remember` keeps a fact, `remembered` shows MEMORY.md
+line by line, `forget` takes out, `left_out` knows what got into no note, `mentions` where something
+is said, `names` which lines have a name.
 """

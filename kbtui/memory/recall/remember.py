@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, plain_fact
-from kbtui.knowledge.library.library import Library
 from kbtui.memory.edits.memory_file import MEMORY, with_facts
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates
@@ -83,19 +82,3 @@ def _warning(fact: str) -> str:
     if not found:
         return ""
     return f"That looks like a secret ({found[0].kind}): everything in memory goes to your model."
-
-
-def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
-    """The path of a day's note, which is begun where there is none; in a vault it is its owner's.
-
-    Raises:
-        StorageError: it can't be written.
-    """
-    own = library.daily_note(day)
-    path, text = own or (f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n")
-    try:
-        files.read_bytes(workspace, path)
-    except NotFoundError:
-        with history.change(Actor.YOU, "Begun with /today.") as change:
-            change.write(path, text, expecting=None)
-    return path

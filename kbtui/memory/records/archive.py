@@ -9,7 +9,6 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -28,6 +27,7 @@ from kbtui.memory.records.archive_lines import (
     Holding,
     OldBlock,
     as_block,
+    is_record,
     machine_name,
     parse_old_history,
     read_book,
@@ -39,26 +39,33 @@ from kbtui.memory.records.archive_lines import (
 )
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.records.ranges import Range, merged
+from kbtui.memory.records.record_merge import resolver_of
+from kbtui.memory.records.tombstones import LOST_KEY, Tombstones
 from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import Workspace
 
-__all__ = ["ARCHIVE", "PROJECTION", "Archive", "ArchiveEntry", "Holding", "is_record"]
+__all__ = [
+    "ARCHIVE",
+    "LOST_KEY",
+    "PROJECTION",
+    "Archive",
+    "ArchiveEntry",
+    "Cursors",
+    "Holding",
+    "Tombstones",
+    "is_record",
+    "resolver_of",
+]
 
 ARCHIVE = "memory/history.jsonl"
 PROJECTION = "memory/HISTORY.md"
 KEPT_ENTRIES = 500
 _ARCHIVISTS = frozenset({Actor.CONSOLIDATOR, Actor.IMPORT})
 _TIME = "%Y-%m-%d %H:%M"
-_RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
 _Holdings = tuple["Book | None", tuple[tuple[str, "Holding"], ...], Mapping[str, "list[Holding]"]]
 _Reader = Callable[[str], "bytes | None"]
-
-
-def is_record(path: str) -> bool:
-    """True if a file records what happened, so that no undo or restore may take it back."""
-    return _RECORD.fullmatch(path) is not None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,13 @@ from kbtui.workspace.jsonl import BadLine, parse_records
 MAX_CURSOR = 2**53
 NOT_GROUNDED = "not_grounded"
 _MAX_DIGITS = 15
+_RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
 _TIME = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]\s*")
+
+
+def is_record(path: str) -> bool:
+    """True if a file records what happened, so that no undo or restore may take it back."""
+    return _RECORD.fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
 
-from kbtui.errors import ConflictError, KbtuiError, UsageError
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
@@ -24,6 +24,15 @@ from kbtui.offline.lines import TIMED_ITEM, Line, lines_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
+
+__all__ = [
+    "Journal",
+    "Noted",
+    "absolute_dates",
+    "day_of",
+    "local",
+    "todays_note",
+]
 
 _SECTION = "Journal"
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")
@@ -269,3 +278,19 @@ def _struck(text: str) -> str:
         said = found["text"].rstrip() if found else ""
         lines.append(f"{found['lead']}~~{said}~~{line[len(bare) :]}" if found and said else line)
     return "\n".join(lines)
+
+
+def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
+    """The path of a day's note, which is begun where there is none; in a vault it is its owner's.
+
+    Raises:
+        StorageError: it can't be written.
+    """
+    own = library.daily_note(day)
+    path, text = own or (f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n")
+    try:
+        files.read_bytes(workspace, path)
+    except NotFoundError:
+        with history.change(Actor.YOU, "Begun with /today.") as change:
+            change.write(path, text, expecting=None)
+    return path

@@ -21,7 +21,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Change
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated
-from kbtui.memory.records.archive import is_record
+from kbtui.memory.records.archive_lines import is_record
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of

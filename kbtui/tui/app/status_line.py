@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.jobs import WorkerEvent
+    from kbtui.memory.background.service import WorkerEvent
     from kbtui.search.results import IndexStatus
     from kbtui.tui.inbox.inbox_watch import InboxWatch
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.recall.forget import ForgetPlan
+    from kbtui.memory.background.service import ForgetPlan
 
 
 async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:

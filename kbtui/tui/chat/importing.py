@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.importers.port import Skipped, Source
     from kbtui.importers.remembering import Remembered
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.estimate import Estimate
+    from kbtui.memory.background.service import Estimate
 
 _UNDO = "undo"
 _BAR_CELLS = 20
@@ -136,7 +136,7 @@ def _look(
 ) -> list[tuple[Path, Preview, Estimate]]:
     from kbtui.importers.engine import preview
     from kbtui.importers.faces import nothing_in
-    from kbtui.memory.background.estimate import estimate
+    from kbtui.memory.background.service import estimate
 
     found: list[tuple[Path, Preview, Estimate]] = []
     for opened, source in _exports(path):

@@ -19,8 +19,7 @@ from kbtui.tui.messages import OpenEntry, OpenHistory
 if TYPE_CHECKING:
     from kbtui.history.change import Commit
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.consolidation.consolidator import CondensingOutcome
-    from kbtui.memory.dream.report import DreamReport
+    from kbtui.memory.background.service import CondensingOutcome, DreamReport
     from kbtui.tui.chat.host import ChatHost, CommandFunction
 
 _DRY = "--dry-run"
@@ -258,7 +257,7 @@ async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    from kbtui.memory.recall.remember import todays_note
+    from kbtui.memory.records.journal import todays_note
 
     day = datetime.now().astimezone().date()
     path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)

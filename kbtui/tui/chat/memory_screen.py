@@ -15,8 +15,7 @@ from textual.widgets import Static
 
 from kbtui.errors import ModelError, StoppedError
 from kbtui.history.change import Actor
-from kbtui.memory.edits.memory_file import MEMORY
-from kbtui.memory.recall.remembered import RememberedLine, change_fact, remembered
+from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.history.places import Plan, ProposedPlace
-    from kbtui.memory.inbox.showing import PlaceDraft
+    from kbtui.memory.background.service import PlaceDraft
 
 
 class ProposalList(RowList):
@@ -103,7 +103,7 @@ class PlaceView(DiffView):
         run_latest(self, "plan", self._show_plan, plan, same=same)
 
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
-        from kbtui.memory.inbox.showing import plan_diff
+        from kbtui.memory.background.service import plan_diff
 
         self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 

@@ -17,7 +17,7 @@ from kbtui.importers.sources.nanobot import (
     count_consolidated,
     read_old_session,
 )
-from kbtui.memory.records.ledger import Ledger
+from kbtui.memory.background.service import Ledger
 from kbtui.sessions.store import SessionStore
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kbtui.history.change import Actor
-from kbtui.memory.background.jobs import WorkerEvent
-from kbtui.memory.dream.report import DreamProgress
+from kbtui.memory.background.service import DreamProgress, WorkerEvent
 from kbtui.search.results import IndexStatus
 from kbtui.tui.actions.registry import actions, parse_command
 from kbtui.tui.app.status_line import StatusLine

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from kbtui.derived import DerivedDatabase
 from kbtui.models.limits import LIMITS
-from kbtui.workspace.derived import DerivedDatabase
 from tests.patience import be_patient
 
 if TYPE_CHECKING:

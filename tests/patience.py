@@ -29,7 +29,7 @@ _WAITS = (
     "kbtui.search.search_index._FIRST_ANSWER_SECONDS",
     "kbtui.search.search_index._LOCK_SECONDS",
     "kbtui.search.index.store._BUSY_SECONDS",
-    "kbtui.workspace.derived._BUSY_SECONDS",
+    "kbtui.derived._BUSY_SECONDS",
 )
 _plain_hold = WorkspaceLock.hold
 _plain_waits: dict[str, float] = {}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-    from kbtui.workspace.derived import DerivedDatabase
+    from kbtui.derived import DerivedDatabase
 
 AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"
@@ -427,7 +427,7 @@ class Scanner:
             file = self._workspace.cache / (
                 "files.sqlite" if self._beside_notes is None else "beside.sqlite"
             )
-            from kbtui.workspace.derived import DerivedDatabase
+            from kbtui.derived import DerivedDatabase
 
             self._database = DerivedDatabase(file, _SCHEMA, "files 1")
         return self._database

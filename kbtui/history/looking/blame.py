@@ -21,12 +21,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from kbtui.derived import DerivedDatabase
 from kbtui.history.looking.diff import statement_of
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.looking.matching import carried, common_ends, lines_of
 from kbtui.history.objects.commit import Actor, Commit, Moved, Origin
 from kbtui.history.objects.repository import Repository
-from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.files import text_of
 
 

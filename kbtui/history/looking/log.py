@@ -17,11 +17,11 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from kbtui.derived import DerivedDatabase
 from kbtui.errors import NotFoundError
 from kbtui.history.looking.diff import pair_renames
 from kbtui.history.objects.commit import Actor, Commit, PathChange, RawCommit, read_commit
 from kbtui.history.objects.repository import Repository
-from kbtui.workspace.derived import DerivedDatabase
 
 IDENTITY = "commits 3"
 SCHEMA = (

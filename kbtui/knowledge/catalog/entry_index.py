@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kbtui.derived import DerivedDatabase
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries import privacy
 from kbtui.knowledge.entries.dendron import dendron_at
@@ -31,7 +32,6 @@ from kbtui.knowledge.entries.privacy import originals, says_private
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
-from kbtui.workspace.derived import DerivedDatabase
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 from kbtui.workspace.scan import FileState, Scanner, attachments_in
 

@@ -23,6 +23,7 @@ from importlib import metadata
 from itertools import accumulate
 from pathlib import Path
 
+from kbtui.derived import is_hindered
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
 from kbtui.search.index.bm25f import Corpus
@@ -31,7 +32,6 @@ from kbtui.search.index.lexical import LexicalIndex
 from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.segment import SegmentFile
 from kbtui.search.index.store import VERSION, StateStore
-from kbtui.workspace.derived import is_hindered
 
 _STATE = "state.sqlite"
 _LEXICAL = "lexical"

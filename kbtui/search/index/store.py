@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kbtui.derived import log_ahead
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import IndexedDocument
 from kbtui.search.index.rows import (
@@ -32,7 +33,6 @@ from kbtui.search.index.rows import (
     stored_values,
 )
 from kbtui.search.index.segment import LexicalDocument, SegmentFile
-from kbtui.workspace.derived import log_ahead
 
 VERSION = "4"
 KEY_BYTES = 16

@@ -255,8 +255,8 @@ class NearbyDialog(PickDialog):
 
 def nearby_notes(here: Path) -> list[Choice]:
     """Folders of notes around, without the one that is open; for a thread."""
+    from kbtui.tui.chat.nearby import NotesNearby, notes_nearby
     from kbtui.workspace.known import known_workspaces
-    from kbtui.workspace.nearby import NotesNearby, notes_nearby
 
     known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
     found = {each.path: each for each in (*known, *notes_nearby())}
@@ -269,7 +269,7 @@ def nearby_notes(here: Path) -> list[Choice]:
 
 def nearby_exports(_here: Path) -> list[Choice]:
     """Files around that look like exports; for a thread."""
-    from kbtui.workspace.nearby import exports_nearby
+    from kbtui.tui.chat.nearby import exports_nearby
 
     return [_choice(path, "") for path in exports_nearby()]
 

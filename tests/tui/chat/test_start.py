@@ -12,10 +12,10 @@ from textual.widgets import Input
 from kbtui.importers.engine import run
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.chat import start
+from kbtui.tui.chat.nearby import NotesNearby
 from kbtui.tui.chat.pickers import ModelScreen
 from kbtui.tui.chat.start import NearbyDialog, Way
 from kbtui.tui.widgets.dialogs import Dialog
-from kbtui.workspace.nearby import NotesNearby
 from tests.tui.shell import Shell, running
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ async def test_the_first_way_goes_to_the_notes_that_are_chosen(tmp_path, monkeyp
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Rose.md").write_text("# Rose\n")
     monkeypatch.setattr(
-        "kbtui.workspace.nearby.notes_nearby", lambda: [NotesNearby(vault, "Obsidian")]
+        "kbtui.tui.chat.nearby.notes_nearby", lambda: [NotesNearby(vault, "Obsidian")]
     )
     async with begun(tmp_path / "kb") as shell:
         await choose(shell, "1")

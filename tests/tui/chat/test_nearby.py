@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.workspace import nearby
-from kbtui.workspace.nearby import NotesNearby, exports_nearby, notes_nearby
+from kbtui.tui.chat import nearby
+from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
 
 if TYPE_CHECKING:
     from pathlib import Path

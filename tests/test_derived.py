@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.workspace.derived import DerivedDatabase
+from kbtui.derived import DerivedDatabase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def test_wrong_data_found_by_the_work_starts_anew(database: DerivedDatabase) -> 
 def test_a_database_that_stays_locked_is_left_alone(
     database: DerivedDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kbtui.workspace.derived._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("kbtui.derived._BUSY_SECONDS", 0.05)
     add(database, "theirs")
     other = sqlite3.connect(tmp_path / "cache" / "words.sqlite")
     other.execute("BEGIN EXCLUSIVE")

@@ -21,8 +21,13 @@ from kbtui.knowledge.library.library import Library
 from kbtui.logs import start_logging
 from kbtui.settings import Settings, load_settings
 from kbtui.workspace.files import why_closed
-from kbtui.workspace.known import note_opened
-from kbtui.workspace.opening import create_workspace, find_workspace, is_to_be, open_workspace
+from kbtui.workspace.opening import (
+    create_workspace,
+    find_workspace,
+    is_to_be,
+    note_opened,
+    open_workspace,
+)
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

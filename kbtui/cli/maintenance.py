@@ -137,7 +137,7 @@ def workspaces(forget: str | None, as_json: bool) -> int:
     The last used comes first. One that was moved is known again when it is opened at its new
     place.
     """
-    from kbtui.workspace.known import forget_workspace, known_workspaces
+    from kbtui.workspace.opening import forget_workspace, known_workspaces
 
     if forget is not None:
         path = Path(forget).expanduser().absolute()

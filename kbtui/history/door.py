@@ -53,7 +53,7 @@ from kbtui.workspace import files
 from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
 from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 from kbtui.workspace.scan import Scanner
 
 _NOT_ASKED = ""  # what is newest: a commit, or None in an empty history

@@ -20,7 +20,7 @@ from kbtui.memory.services import Services
 from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
 from kbtui.sessions.store import Session
 from kbtui.shipped.install import example_entries
-from kbtui.workspace.first_look import leave_first_look
+from kbtui.workspace.opening import leave_first_look
 
 MODEL = "example"
 """The model of the story; none was asked."""

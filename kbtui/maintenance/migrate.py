@@ -31,8 +31,7 @@ from kbtui.workspace.layout import (
     Layout,
     Workspace,
 )
-from kbtui.workspace.lock import WorkspaceLock
-from kbtui.workspace.opening import IN_PLACE
+from kbtui.workspace.opening import IN_PLACE, WorkspaceLock
 from kbtui.workspace.scan import notes_in
 
 log = logging.getLogger(__name__)

@@ -28,8 +28,8 @@ from kbtui.shipped.install import SKILLS
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.known import former_paths
 from kbtui.workspace.layout import Workspace, short_name
+from kbtui.workspace.opening import former_paths
 from kbtui.workspace.scan import LARGER, said_of_large
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")

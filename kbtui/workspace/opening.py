@@ -14,8 +14,42 @@ from queue import Empty, SimpleQueue
 
 from kbtui.errors import StorageError, WorkspaceError
 from kbtui.workspace import files
+from kbtui.workspace.known import (
+    KnownWorkspace,
+    forget_workspace,
+    former_paths,
+    known_workspaces,
+    note_opened,
+)
 from kbtui.workspace.layout import BOOTSTRAP_FILES, CATEGORIES, MACHINE, Layout, Workspace
+from kbtui.workspace.lock import WorkspaceLock, open_lock, try_lock
 from kbtui.workspace.scan import notes_in
+
+__all__ = [
+    "FORMAT",
+    "IN_PLACE",
+    "PROGRAMS",
+    "WORKSPACE_VARIABLE",
+    "KnownWorkspace",
+    "NotAnsweringError",
+    "WorkspaceLock",
+    "create_workspace",
+    "default_workspace",
+    "find_workspace",
+    "forget_workspace",
+    "former_paths",
+    "is_anothers",
+    "is_folder_of_notes",
+    "is_nanobots",
+    "is_to_be",
+    "known_workspaces",
+    "leave_first_look",
+    "note_opened",
+    "open_lock",
+    "open_workspace",
+    "take_first_look",
+    "try_lock",
+]
 
 WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
 FORMAT = 1
@@ -283,3 +317,24 @@ def _opened(root: Path, *, in_place: bool) -> Workspace:
     workspace = Workspace(root, in_place=int(text) == IN_PLACE, writable=writable)
     _refuse_link(workspace.sessions)
     return workspace
+
+
+_FIRST_LOOK = f"{MACHINE}/first-look"
+_LONGEST_PATH = 4_096
+
+
+def leave_first_look(workspace: Workspace, path: str) -> None:
+    """Let the app show a note when it opens the workspace for the first time."""
+    files.write_machine_file(workspace.root, _FIRST_LOOK, f"{path}\n".encode())
+
+
+def take_first_look(workspace: Workspace) -> str | None:
+    """The path of that note, given once; None where there is none to show."""
+    file = workspace.root / _FIRST_LOOK
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_LONGEST_PATH).decode().strip()
+        file.unlink()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if files.is_path(text) and files.exists(workspace, text) else None

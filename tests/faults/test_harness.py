@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.history.door import Door
 from kbtui.history.intent import IntentLog
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 from tests.faults.disk import CALLS
 from tests.faults.every_call import kill_everywhere
 from tests.faults.test_every_call import KINDS

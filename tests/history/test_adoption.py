@@ -15,7 +15,7 @@ from kbtui.history import adoption
 from kbtui.history.change import Actor, Change
 from kbtui.history.history import MassDeletionError
 from kbtui.workspace import files
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 
 if TYPE_CHECKING:
     from tests.history.conftest import Notes

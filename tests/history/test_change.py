@@ -20,7 +20,7 @@ from kbtui.history.change import Actor, Change, Changed, Origin
 from kbtui.history.history import History
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:

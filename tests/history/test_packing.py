@@ -18,7 +18,7 @@ from kbtui.history.objects.pack_folder import PackFolder
 from kbtui.history.objects.packing import make_delta
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import git_object
-from kbtui.workspace.lock import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

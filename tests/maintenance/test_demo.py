@@ -12,7 +12,7 @@ import pytest
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.demo import StoryClock, plant
-from kbtui.workspace.first_look import leave_first_look, take_first_look
+from kbtui.workspace.opening import leave_first_look, take_first_look
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, Workspace, conflict_copy_of
-from kbtui.workspace.lock import open_lock, try_lock
+from kbtui.workspace.opening import open_lock, try_lock
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -225,7 +225,7 @@ class KbtuiApp(KeysInOrder):
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
         kb.load()
         from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
-        from kbtui.workspace.first_look import take_first_look
+        from kbtui.workspace.opening import take_first_look
 
         self.call_from_thread(self._opened, kb)
         if (first := take_first_look(kb.workspace)) is not None:

@@ -13,8 +13,14 @@ from kbtui.presentation.moments import said
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.workspace.known import KnownWorkspace, known_workspaces
-from kbtui.workspace.opening import find_workspace, is_anothers, is_to_be, open_workspace
+from kbtui.workspace.opening import (
+    KnownWorkspace,
+    find_workspace,
+    is_anothers,
+    is_to_be,
+    known_workspaces,
+    open_workspace,
+)
 
 
 async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:

@@ -101,7 +101,7 @@ def _notes(kb: KnowledgeBase) -> Way:
 
 def _opened_before(here: Path) -> Path | None:
     """The workspace that was open last, besides the one that is open."""
-    from kbtui.workspace.known import known_workspaces
+    from kbtui.workspace.opening import known_workspaces
 
     return next(
         (each.path for each in known_workspaces() if each.is_there and each.path != here), None
@@ -256,7 +256,7 @@ class NearbyDialog(PickDialog):
 def nearby_notes(here: Path) -> list[Choice]:
     """Folders of notes around, without the one that is open; for a thread."""
     from kbtui.tui.chat.nearby import NotesNearby, notes_nearby
-    from kbtui.workspace.known import known_workspaces
+    from kbtui.workspace.opening import known_workspaces
 
     known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
     found = {each.path: each for each in (*known, *notes_nearby())}

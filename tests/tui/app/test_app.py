@@ -25,7 +25,7 @@ from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
-from kbtui.workspace.first_look import leave_first_look
+from kbtui.workspace.opening import leave_first_look
 from tests.memory.memory_room import call_slice
 from tests.models.local_servers import llama_cpp, serving
 from tests.scripted_server import Reply, ScriptedServer

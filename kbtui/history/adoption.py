@@ -17,7 +17,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 
 from kbtui.errors import ConflictError, KbtuiError, WorkspaceBusyError
 from kbtui.history.door import Door
-from kbtui.history.objects.commit import Commit
+from kbtui.history.objects.commit import Commit, read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
 from kbtui.workspace.layout import ENTRIES, RECORDED_AREAS, Workspace, folders_of
@@ -64,7 +64,7 @@ class Adoption:
                 settled = {p: b for p, b in pending.items() if not self._unrest([p], settle)}
                 gone = [] if confirmed else self._mass_deletion(pending)
                 batches = self._batches({p: settled[p] for p in settled.keys() - {*gone}})
-                found = [self._is_found(batch, len(batches)) for batch in batches]
+                found = [self._is_found(each, len(batches)) for each in batches]
                 commit = self._door.record(batches[0], events, found=found[0])
             for batch, is_found in zip(batches[1:], found[1:], strict=True):
                 with self._door.entered(timeout) as events:  # somebody else may write in between
@@ -101,10 +101,23 @@ class Adoption:
         return batches
 
     def _is_found(self, batch: list[str], count: int) -> bool:
-        """True of what stood there before kbtui came, or before it took up so much."""
+        """True of what stood there before kbtui came, or is more than anybody puts there at once.
+
+        Where taking that up was cut off, the rest is found as well.
+        """
         recorded = self._recorded()
-        is_much = count > 1 and all(map(is_attachment, batch))
-        return not recorded or (is_much and not any(map(is_attachment, recorded)))
+        if not recorded:
+            return True
+        if not all(map(is_attachment, batch)) or not recorded.keys().isdisjoint(batch):
+            return False
+        if count > 1:
+            return True
+        head = self._repository.head() or ""
+        last = read_commit(head, self._repository.read_commit(head))
+        states = [files.file_status(self._workspace, path) for path in batch]
+        return last.is_found and all(
+            state is not None and state.st_ctime < last.time.timestamp() for state in states
+        )
 
     def _pending(self, attachments: float) -> dict[str, str | None]:
         """Paths whose files differ from the newest commit, with the blob ids that they have."""

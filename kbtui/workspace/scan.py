@@ -54,12 +54,12 @@ _NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
 _SMALL, _FEW = 1 << 16, 256  # bytes of a file, and files, that are handed on: 16 MB at most
 LARGEST_ATTACHMENT = 10 << 20
-ATTACHMENTS = frozenset(
+_TEXTS = frozenset((".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"))
+ATTACHMENTS = _TEXTS | frozenset(
     (
         *(".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff"),
         *(".webp", ".pdf", ".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".ppt", ".pptx"),
-        *(".rtf", ".xls", ".xlsx", ".csv", ".tsv", ".bib", ".txt", ".org", ".markdown"),
-        *(".excalidraw", ".drawio", ".ics", ".eml", ".zip"),
+        *(".rtf", ".xls", ".xlsx", ".excalidraw", ".drawio", ".zip"),
         *(".3gp", ".flac", ".m4a", ".mp3", ".ogg", ".opus", ".wav"),
         *(".mkv", ".mov", ".mp4", ".ogv", ".webm"),
     )
@@ -568,6 +568,11 @@ def _is_recorded_in_place(name: str) -> bool:
 def is_attachment(name: str) -> bool:
     """True if this is, by its name, what people put beside their notes: a picture, a paper, ..."""
     return os.path.splitext(name)[1].lower() in ATTACHMENTS  # noqa: PTH122 — asked very often
+
+
+def has_no_lines(name: str) -> bool:
+    """True of such a file that is no text, by its name: there are no lines to compare in it."""
+    return is_attachment(name) and not name.lower().endswith(tuple(_TEXTS))
 
 
 def _is_recorded_or_attached(name: str) -> bool:

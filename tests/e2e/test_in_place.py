@@ -298,6 +298,21 @@ def test_many_pictures_wait_for_a_sync_and_are_recorded_a_few_at_a_time(
     ok("check", workspace=vault)
 
 
+def test_of_many_pictures_of_which_some_are_recorded_no_undo_deletes_the_rest(
+    vault: Path, tmp_path: Path
+) -> None:
+    fill(vault, {"Pictures/first.png": b"first"})
+    ok("init", vault)
+    fill(vault, {f"Pictures/{n}.png": bytes([n]) * (5 << 20) for n in range(12)})
+    ok("sync", tmp_path / "remote", workspace=vault)
+    for each in ok("log", "--json", workspace=vault).json:
+        assert kbtui("undo", each["commit"], workspace=vault).status != 0, each["subject"]
+    assert len(list((vault / "Pictures").iterdir())) == 13
+    fill(vault, {"Pictures/new.png": b"new"})
+    assert "Pictures/new.png" in ok("undo", workspace=vault).err, "what was put there since"
+    assert not (vault / "Pictures/new.png").exists()
+
+
 @pytest.mark.pty
 def test_the_app_shows_the_notes_at_the_root_and_in_folders(vault: Path) -> None:
     before = tree_of(vault)

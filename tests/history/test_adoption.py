@@ -14,10 +14,13 @@ from kbtui.errors import ConflictError
 from kbtui.history import adoption
 from kbtui.history.change import Actor, Change
 from kbtui.history.history import MassDeletionError
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.workspace import files
-from kbtui.workspace.opening import WorkspaceLock
+from kbtui.workspace.opening import WorkspaceLock, create_workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.history.conftest import Notes
 
 A, B = "knowledge/topics/a.md", "knowledge/topics/b.md"
@@ -226,3 +229,19 @@ def test_an_empty_file_and_one_without_newline_are_kept_as_they_are(notes: Notes
     assert notes.history.read(A, "HEAD") == b""
     assert notes.history.read(B, "HEAD") == b"no end"
     notes.check()
+
+
+def test_a_text_beside_notes_that_is_renamed_and_edited_at_once_is_a_rename(tmp_path: Path) -> None:
+    create_workspace(tmp_path, in_place=True)
+    with KnowledgeBase.open(tmp_path) as kb:
+        for name in ("plan.org", "plan.txt", "plan.markdown"):
+            lines = [f"{name}: line {number}\n" for number in range(20)]
+            old, new = tmp_path / name, tmp_path / f"new {name}"
+            old.write_text("".join(lines))
+            kb.history.adopt(settle=0)
+            old.unlink()
+            new.write_text("".join([*lines, "one more\n"]))
+            commit = kb.history.adopt(settle=0)
+            assert commit is not None
+            [change] = [each for each in commit.paths if name in each.path]
+            assert (change.kind, change.old_path) == ("renamed", f"knowledge/{name}")

@@ -88,7 +88,7 @@ def test_a_folder_whose_git_is_a_file_is_synced_with(
     _git("init", "-q", "-b", "other", outer)
     _git("-C", outer, "commit", "-q", "--allow-empty", "-m", "first")
     if kind == "worktree":
-        _git("-C", outer, "worktree", "add", "-q", folder)
+        _git("-C", outer, "worktree", "add", "-q", "-b", "main", folder)
     else:
         allowed = ["-c", "protocol.file.allow=always"]
         _git("-C", outer, *allowed, "submodule", "add", "-q", here.remote, "notes")
@@ -156,6 +156,31 @@ def test_packs_of_a_repository_with_other_branches_are_left_to_git(
         here.sync()
     packs = (Path(here.remote) / "objects" / "pack").glob("*.pack")
     assert len(list(packs)) == 4
+
+
+@pytest.mark.parametrize("head", ["refs/heads/master", "refs/heads/gone"])
+def test_a_remote_that_has_only_a_branch_of_another_name_is_synced_with_there(
+    here: Machine, there: Machine, head: str
+) -> None:
+    _git("--git-dir", here.remote, "branch", "-m", "main", "master")
+    _git("--git-dir", here.remote, "symbolic-ref", "HEAD", head)
+    for machine in (there, here):
+        machine.write(A, machine.text(A).replace("The end.", "The end is near."))
+        machine.sync()
+    there.sync()
+    assert "near" in in_step(here, there)[A]
+    assert [each.name for each in Path(here.remote, "refs/heads").iterdir()] == ["master"]
+
+
+def test_of_several_branches_the_one_in_use_is_synced_with_and_without_one_it_is_refused(
+    here: Machine,
+) -> None:
+    git = "--git-dir", here.remote
+    _git(*git, "branch", "-m", "main", "master")
+    _git(*git, "branch", "drafts", "master")
+    _git(*git, "symbolic-ref", "HEAD", "refs/heads/gone")
+    with pytest.raises(RefusedHistoryError, match=r"several others: drafts, master\."):
+        here.sync()
 
 
 def test_a_new_workspace_takes_what_is_there(here: Machine, there: Machine) -> None:

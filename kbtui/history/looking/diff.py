@@ -21,7 +21,7 @@ from kbtui.history.looking.matching import Opcode, carried, keys_of, lines_of, o
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, blob_of, decode, text_of
-from kbtui.workspace.scan import is_attachment
+from kbtui.workspace.scan import has_no_lines
 
 __all__ = [
     "CONTEXT",
@@ -272,11 +272,7 @@ def pair_renames(
             pairs[path] = best
     taken = set(pairs.values())
     left, gone = (
-        [
-            p
-            for p, blob in each.items()
-            if p not in known and blob != _EMPTY and not is_attachment(p)
-        ]
+        [p for p, blob in each.items() if p not in known and blob != _EMPTY and not has_no_lines(p)]
         for each, known in ((added, pairs), (deleted, taken))
     )
     if not left or not gone or len(left) * len(gone) > _RENAME_PAIRS:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kbtui.errors import KbtuiError, NotFoundError, RemoteError
+from kbtui.errors import KbtuiError, NotFoundError, RefusedHistoryError, RemoteError
 from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.lineage import everything
@@ -130,6 +130,7 @@ class Transport:
         self._repository = repository
         self._watcher = watcher
         self._until = contextlib.ExitStack()  # what lasts as long as a connection
+        self._branch = _REF
 
     @property
     def is_folder(self) -> bool:
@@ -183,9 +184,9 @@ class Transport:
         """
 
         def update(refs: dict[Any, Any]) -> dict[Any, Any]:
-            if refs.get(_REF) != (expected.encode() if expected else None):
+            if refs.get(self._branch) != (expected.encode() if expected else None):
                 raise MovedError("The other side has moved on.")
-            return {_REF: new.encode()}
+            return {self._branch: new.encode()}
 
         def data(*_: Any, **__: Any) -> tuple[int, Iterator[Any]]:
             count, records = pack()
@@ -218,7 +219,7 @@ class Transport:
             raise MovedError("The other side has moved on.")
         raise RemoteError(
             f"{self._address.shown} doesn't take the changes: {clean_line(why)}.",
-            "Your own history is as it was. Look whether the branch `main` is protected there.",
+            "Your own history is as it was. Look whether the branch is protected there.",
         )
 
     def _watched(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
@@ -235,7 +236,8 @@ class Transport:
         found: list[str] = []
 
         def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
-            tip = refs.get(_REF)
+            self._branch = _branch_of(refs, self._address.shown)
+            tip = refs.get(self._branch)
             if tip is not None:
                 found.append(tip.decode())
                 if found[0] in purged:
@@ -359,6 +361,26 @@ class Transport:
             if known is None:
                 raise
             raise known from error
+
+
+def _branch_of(refs: Mapping[Any, Any], place: str) -> bytes:
+    """The branch to sync with: ours, else the one that the other side has in use.
+
+    Raises:
+        RefusedHistoryError: It has several, and none is in use.
+    """
+    others = sorted(name for name in refs if name.startswith(b"refs/heads/"))
+    if _REF in refs or not others:
+        return _REF
+    in_use = [name for name in others if refs[name] == refs.get(b"HEAD")]
+    if len(others) > 1 and len(in_use) != 1:
+        names = ", ".join(clean_line(name[11:].decode("utf-8", "replace")) for name in others[:5])
+        raise RefusedHistoryError(
+            f"{place} has no branch `main`, but several others: {names}.",
+            "Nothing was changed. Call the one that is meant `main` there: `git branch -m NAME"
+            " main`.",
+        )
+    return (in_use or others)[0]
 
 
 def _folder_client() -> GitClient:

@@ -238,6 +238,7 @@ class KnowledgeBase:
             self.library,
             lambda: self.memory.inbox,
             self._scanner.too_large,
+            self.settings.sync,
         )
 
     @cached_property

@@ -217,7 +217,10 @@ class BudgetSettings(_Section):
 
 
 class SyncSettings(_Section):
-    """What has a history and travels to other machines, beside notes and memory."""
+    """What travels to other machines, beside notes and memory."""
+
+    documents: bool = Field(default=False, description="what lies under docs/ travels as well")
+    conversations: bool = Field(default=False, description="conversations travel as well")
 
     attachment_megabytes: float = Field(
         10, ge=0, le=50, description="largest picture, paper, recording to take up; 0: none"

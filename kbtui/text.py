@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import filterfalse
 from typing import Any
@@ -74,6 +75,12 @@ def usd(amount: float) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Several things in a sentence: ``a, b and c``."""
+    *others, last = parts or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def span(seconds: float) -> str:

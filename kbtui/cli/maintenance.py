@@ -283,7 +283,8 @@ def sync(place: WorkspaceOption, remote: str | None, replace_theirs: bool, as_js
     """Sync with another machine.
 
     REMOTE is a folder, https://, ssh:// or git@HOST:PATH; it is remembered. Where both sides
-    changed the same line, yours stays, and theirs waits in the inbox.
+    changed the same line, yours stays, and theirs waits in the inbox. Conversations and documents
+    stay here unless sync.conversations and sync.documents say otherwise.
     """
     with place.opened() as kb:
         progress = ProgressLine()
@@ -310,7 +311,7 @@ def _places(done: Synced) -> str:
 def _shape(done: Synced) -> dict[str, Any]:
     report = done.report
     return {
-        **picked(report, "remote received sent notes replaced"),
+        **picked(report, "remote received sent files_received files_sent notes replaced"),
         "merge": report.merge.id if report.merge else None,
         "conflicts": [clash.path for clash in report.clashes],
         "proposals": list(done.proposals),

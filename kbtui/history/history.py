@@ -354,7 +354,12 @@ class History(HistoryReader):
         if not self._workspace.writable:
             raise StorageError("The workspace is read-only: it can't be synced.")
         sync = Sync(
-            self._workspace, self._repository, self._door, self._adoption, rules or SyncRules()
+            self._workspace,
+            self._repository,
+            self._door,
+            self._adoption,
+            self._scanner,
+            rules or SyncRules(),
         )
         return sync.run(address, watcher or SyncWatcher(), replace_theirs=replace_theirs)
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,13 +20,22 @@ from kbtui.errors import UsageError
 from kbtui.history.change import Actor, is_derived
 from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
-from kbtui.history.sync.sync import Address, SyncReport, SyncRules, SyncWatcher, parse_address
+from kbtui.history.sync.sync import (
+    Address,
+    Companions,
+    SyncReport,
+    SyncRules,
+    SyncWatcher,
+    parse_address,
+)
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Inbox
 from kbtui.memory.records.archive import resolver_of
+from kbtui.sessions.store import Claim
+from kbtui.settings import SyncSettings
 from kbtui.shipped.install import SKILLS
-from kbtui.text import counted, json_object
+from kbtui.text import counted, enumerated, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Workspace, short_name
@@ -50,14 +60,19 @@ class Synced:
         report = self.report
         if report.replaced:
             return f"The history at {report.remote} is replaced by yours: {report.sent:,} commits."
-        if not report.received and not report.sent:
-            return f"Up to date with {report.remote}."
         parts = [
-            f"{counted(count, 'change')} {what}"
-            for count, what in ((report.received, "received"), (report.sent, "sent"))
+            f"{counted(count, thing)} {what}"
+            for count, thing, what in (
+                (report.received, "change", "received"),
+                (report.sent, "change", "sent"),
+                (report.files_received, "other file", "received"),
+                (report.files_sent, "other file", "sent"),
+            )
             if count
         ]
-        return f"{' and '.join(parts)}: in step with {report.remote}."
+        if not parts:
+            return f"Up to date with {report.remote}."
+        return f"{enumerated(parts)}: in step with {report.remote}."
 
 
 class Syncing:
@@ -70,12 +85,14 @@ class Syncing:
         library: Library,
         inbox: Callable[[], Inbox],
         too_large: Callable[[], Mapping[str, str]],
+        wanted: SyncSettings,
     ) -> None:
         self._workspace = workspace
         self._history = history
         self._library = library
         self._inbox = inbox
         self._too_large = too_large
+        self._areas = (*["docs"] * wanted.documents, *["sessions"] * wanted.conversations)
         self._remotes = Remotes(workspace)
 
     @property
@@ -114,6 +131,7 @@ class Syncing:
             lambda clashes: self._propose(clashes, proposals),
             self._library.catalog.renew,
             _is_unused,
+            Companions(self._areas, self._hold) if self._areas else None,
         )
         watcher = SyncWatcher(tell, stopped)
         self._library.flush()  # an index that is due goes along
@@ -126,13 +144,30 @@ class Syncing:
     @property
     def _scope(self) -> Iterator[str]:
         """What travels and what doesn't, in sentences for the first sync."""
+        kinds = {"docs": "documents under docs/", "sessions": "conversations"}
+        along = "".join(f", {kinds[area]}" for area in self._areas)
+        stay = [kind for area, kind in kinds.items() if area not in self._areas]
+        how = " `kbtui config set sync.conversations true` takes conversations along"
         yield (
-            "Notes travel with the pictures and papers beside them, memory and how-tos, and with"
-            " their history; conversations, documents under docs/ and the settings stay on this"
-            " machine."
+            f"Notes travel with the pictures and papers beside them{along}, memory and how-tos, and"
+            f" with their history; {enumerated([*stay, 'the settings'])} stay on this machine."
+            f"{f'{how}, `sync.documents` documents.' if stay else ''}"
         )
         if large := self._too_large():
             yield f"{said_of_large(self._workspace, large)} {LARGER}"
+
+    @contextmanager
+    def _hold(self, path: str) -> Iterator[None]:
+        """Keep others from a conversation while it is replaced; documents need nothing."""
+        area, _, name = path.partition("/")
+        if area != "sessions":
+            yield
+            return
+        claim = Claim.take(self._workspace.machine / area, name.removesuffix(".jsonl"))
+        try:
+            yield
+        finally:
+            claim.release()
 
     def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
         for clash in clashes:

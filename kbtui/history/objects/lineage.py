@@ -85,13 +85,13 @@ def newer(
     return list(_walk(repository.read_commit, [tip], known)) if tip else []
 
 
-def everything(repository: Repository) -> list[tuple[str, RawCommit]]:
-    """The commits that lead to the branch and to each proposal, parents before their children.
+def everything(repository: Repository, *more: str) -> list[tuple[str, RawCommit]]:
+    """The commits that lead to the branch, each proposal and `more`, parents before their children.
 
     A proposal whose commit can't be read is left out.
     """
     head = repository.head()
-    tips = [head] if head else []
+    tips = [*([head] if head else []), *more]
     for commit in repository.proposals.all().values():
         with contextlib.suppress(NotFoundError):
             repository.read_commit(commit)

@@ -149,14 +149,21 @@ class Inspection:
         incoming: Where the new objects lie, with the known ones behind them.
         known: The commits that are let in already.
         purged: Commits that must not come back.
+        contents: Whether the files' contents are looked at as well.
     """
 
     def __init__(
-        self, incoming: Repository, known: Container[str], purged: Container[str] = ()
+        self,
+        incoming: Repository,
+        known: Container[str],
+        purged: Container[str] = (),
+        *,
+        contents: bool = True,
     ) -> None:
         self._incoming = incoming
         self._known = known
         self._purged = purged
+        self._contents = contents
         self._trees: set[str] = set()
         self._names: set[bytes] = set()
         self._blobs: set[bytes] = set()
@@ -216,7 +223,7 @@ class Inspection:
         if mode == FOLDER:
             below = was[1].hex() if was is not None and was[0] == FOLDER else None
             self._check_tree(sha.hex(), below, path, depth + 1)
-        elif mode != MODULE and sha not in self._blobs:
+        elif self._contents and mode != MODULE and sha not in self._blobs:
             kind, data = self._incoming.read_object(sha.hex())
             if kind != b"blob":
                 raise _refused(f"{_shown(path)} is no file")

@@ -7,6 +7,8 @@ everything that isn't reachable any more is thrown away.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +42,7 @@ from kbtui.history.objects.trees import (
     serialize_tree,
 )
 from kbtui.redaction.secret import MARKER, Secret, is_binary
+from kbtui.text import json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import MACHINE
@@ -231,7 +234,9 @@ def _free_name(name: bytes, taken: dict[bytes, TreeEntry]) -> bytes:
 
 
 SUBJECT = "A secret was removed from the whole history"
-_KEPT = {"HEAD", "config", "packed-refs", LARGE}
+SEEN_BESIDE = "beside"
+"""What documents and conversations were like at the last sync with each place; see `beside`."""
+_KEPT = {"HEAD", "config", "packed-refs", LARGE, SEEN_BESIDE}
 _REASON = (
     "Every version of every file was written anew without it. Other machines that had the history"
     " from before can't sync with this one; they start from a new workspace."
@@ -286,6 +291,7 @@ class Purge:
             StorageError: The file system refused; run it again.
         """
         tell("Looking through the history")
+        self._mark_beside(secret)
         found = self.find(secret)
         head = self._repository.head()
         if not found:
@@ -297,6 +303,19 @@ class Purge:
         tell("Throwing away what was")
         self._drop_unreachable()
         return done
+
+    def _mark_beside(self, secret: Secret) -> None:
+        """Have the next sync leave nothing at the other side of what documents were like."""
+        try:
+            known = json_object((self._repository.folder / SEEN_BESIDE).read_bytes()) or {}
+        except OSError:
+            return
+        for seen in known.values():
+            seen["purged"] = True
+            for path in [path for path in seen["blobs"] if secret.is_in(os.fsencode(path))]:
+                del seen["blobs"][path]
+        data = json.dumps(known).encode()
+        files.write_machine_file(self._repository.folder, SEEN_BESIDE, data)
 
     def _rewrite(self, secret: Secret, head: str) -> HistoryPurge:
         rewriting = Rewriting(self._repository, secret)

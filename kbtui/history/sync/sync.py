@@ -23,16 +23,26 @@ from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
+from kbtui.history.sync.beside import Beside, Companions
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.remote import Address, SyncWatcher, parse_address
-from kbtui.history.sync.transport import Transport
+from kbtui.history.sync.transport import BESIDE, Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Layout
+from kbtui.workspace.scan import Scanner
 
-__all__ = ["Address", "Sync", "SyncReport", "SyncRules", "SyncWatcher", "parse_address"]
+__all__ = [
+    "Address",
+    "Companions",
+    "Sync",
+    "SyncReport",
+    "SyncRules",
+    "SyncWatcher",
+    "parse_address",
+]
 
 log = logging.getLogger(__name__)
 _TRIES = 6
@@ -55,6 +65,8 @@ class SyncReport:
         clashes: Where both had changed the same.
         notes: What a person should know, one sentence each.
         replaced: The other history was replaced by ours, after a purge.
+        files_received: How many documents and conversations came.
+        files_sent: How many went.
     """
 
     remote: str
@@ -64,6 +76,8 @@ class SyncReport:
     clashes: tuple[Clash, ...] = ()
     notes: tuple[str, ...] = ()
     replaced: bool = False
+    files_received: int = 0
+    files_sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +89,14 @@ class SyncRules:
         on_clashes: Is given what a person must decide, before the merge is recorded.
         on_brought: Is given the paths that came; what it changes goes along.
         is_unused: Whether a path is something that kbtui itself puts into a new workspace.
+        companions: What travels beside the notes; None: nothing.
     """
 
     resolver_of: Callable[[str], Resolver | None] = lambda _: None
     on_clashes: Callable[[Sequence[Clash]], None] = lambda _: None
     on_brought: Callable[[Sequence[str]], None] = lambda _: None
     is_unused: Callable[[str], bool] = is_derived
+    companions: Companions | None = None
 
 
 class Sync:
@@ -92,6 +108,7 @@ class Sync:
         repository: Repository,
         door: Door,
         adoption: Adoption,
+        scanner: Scanner,
         rules: SyncRules,
     ) -> None:
         self._layout = layout
@@ -101,6 +118,7 @@ class Sync:
         self._rules = rules
         self._purged = PurgedCommits(layout.root)
         self._at_root = NotesAtRoot(repository, self._store)
+        self._beside = Beside(layout, repository, scanner, self._store, door.now)
 
     def run(
         self, address: Address, watcher: SyncWatcher, *, replace_theirs: bool = False
@@ -128,7 +146,8 @@ class Sync:
         for _ in range(_TRIES):
             try:
                 done = self._once(transport, watcher, report, replace_theirs=replace_theirs)
-                return self._pruned(transport, done)
+                report = self._with_companions(address, watcher, done, forced=replace_theirs)
+                return self._pruned(transport, report)
             except MovedError as moved:
                 why = moved
                 log.info("sync again: %s", moved)
@@ -138,6 +157,18 @@ class Sync:
         raise RemoteError(
             f"Somebody was faster, {_TRIES} times: {why.message}", f"Nothing is lost. {why.hint}"
         )
+
+    def _with_companions(
+        self, address: Address, watcher: SyncWatcher, report: SyncReport, *, forced: bool
+    ) -> SyncReport:
+        companions, place = self._rules.companions, address.shown
+        if companions is None:
+            return report
+        watcher.tell("Bringing documents and conversations together")
+        transport = Transport(address, self._repository, watcher, BESIDE)
+        done = self._beside.run(transport, place, companions, replace_theirs=forced)
+        notes = (*report.notes, *done.notes)
+        return replace(report, files_received=done.received, files_sent=done.sent, notes=notes)
 
     def _once(
         self,

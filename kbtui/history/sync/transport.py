@@ -54,6 +54,8 @@ SECONDS = 60.0
 """How long the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _REF = NAME.encode()
+BESIDE = b"refs/heads/kbtui-beside"
+"""The branch of what travels beside the notes, documents and conversations; see `beside`."""
 
 
 class Incoming:
@@ -83,7 +85,16 @@ class Incoming:
         return self.file.write(data)
 
     def admit(self, tip: str, purged: frozenset[str]) -> None:
-        """Look everything through, then let it in.
+        """Look everything through as `inspect` does, then let it in."""
+        self._home.note_large(self.inspect(tip, purged))
+        PackFolder(self._home.folder).let_in(self._folder / "objects")
+
+    def inspect(
+        self, tip: str, purged: frozenset[str] = frozenset(), *, contents: bool = True
+    ) -> set[str]:
+        """Look everything through: the blobs that are too large for a workspace's files.
+
+        Without `contents` they may lack what they don't need to send.
 
         Raises:
             RefusedHistoryError: Something in it is none of git's.
@@ -97,10 +108,10 @@ class Incoming:
                 self._commit()
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
-        inspection = Inspection(self.repository, _Admitted(self._home), purged)
+        known = _Admitted(self._home)
+        inspection = Inspection(self.repository, known, purged, contents=contents)
         inspection.check(tip)
-        self._home.note_large(inspection.large)
-        PackFolder(self._home.folder).let_in(self._folder / "objects")
+        return inspection.large
 
     def close(self) -> None:
         """Remove what wasn't let in."""
@@ -125,12 +136,18 @@ class _Admitted:
 class Transport:
     """The connection to one address."""
 
-    def __init__(self, address: Address, repository: Repository, watcher: SyncWatcher) -> None:
+    def __init__(
+        self,
+        address: Address,
+        repository: Repository,
+        watcher: SyncWatcher,
+        branch: bytes = _REF,
+    ) -> None:
         self._address = address
         self._repository = repository
         self._watcher = watcher
         self._until = contextlib.ExitStack()  # what lasts as long as a connection
-        self._branch = _REF
+        self._branch = branch
 
     @property
     def is_folder(self) -> bool:
@@ -152,18 +169,32 @@ class Transport:
             RefusedHistoryError: What they have doesn't belong into a workspace.
             PurgedTipError: It is built on a purged commit.
         """
+        has = self._repository.has
+        with self.fetched(have, has, purged) as (tip, incoming):
+            if tip is not None and not has(tip):
+                self._watcher.tell("Looking through what came")
+                incoming.admit(tip, purged)
+        return tip
+
+    @contextlib.contextmanager
+    def fetched(
+        self,
+        have: Sequence[str],
+        knows: Callable[[str], bool],
+        purged: frozenset[str] = frozenset(),
+    ) -> Iterator[tuple[str | None, Incoming]]:
+        """Bring over what the other side has, and keep it apart for the block.
+
+        `knows` says whether a commit is here with all that is needed of it; else as `fetch`.
+        """
         if self._address.folder is not None:
             prepare_folder(self._address.folder, known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository)
         try:
-            tip = self._fetch_into(incoming, have, purged)
-            if tip is not None and not self._repository.has(tip):
-                self._watcher.tell("Looking through what came")
-                incoming.admit(tip, purged)
+            yield self._fetch_into(incoming, have, knows, purged), incoming
         finally:
             incoming.close()
-        return tip
 
     def push(
         self,
@@ -229,25 +260,29 @@ class Transport:
             yield record
 
     def _fetch_into(
-        self, incoming: Incoming, have: Sequence[str], purged: frozenset[str]
+        self,
+        incoming: Incoming,
+        have: Sequence[str],
+        knows: Callable[[str], bool],
+        purged: frozenset[str],
     ) -> str | None:
         from dulwich.object_store import ObjectStoreGraphWalker
 
         found: list[str] = []
 
         def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
-            self._branch = _branch_of(refs, self._address.shown)
+            if self._branch != BESIDE:
+                self._branch = _branch_of(refs, self._address.shown)
             tip = refs.get(self._branch)
             if tip is not None:
                 found.append(tip.decode())
                 if found[0] in purged:
                     raise PurgedTipError(found[0])
-            return [] if tip is None or self._repository.has(found[0]) else [tip]
+            return [] if tip is None or knows(found[0]) else [tip]
 
         def parents(identifier: bytes) -> list[Any]:
-            return [
-                each.encode() for each in self._repository.read_commit(identifier.decode()).parents
-            ]
+            before = self._repository.read_commit(identifier.decode()).parents
+            return [each.encode() for each in before if self._repository.has(each)]
 
         def take(data: bytes) -> int:
             self._watcher.check()
@@ -363,13 +398,13 @@ class Transport:
             raise known from error
 
 
-def _branch_of(refs: Mapping[Any, Any], place: str) -> bytes:
+def _branch_of(refs: Mapping[bytes, Any], place: str) -> bytes:
     """The branch to sync with: ours, else the one that the other side has in use.
 
     Raises:
         RefusedHistoryError: It has several, and none is in use.
     """
-    others = sorted(name for name in refs if name.startswith(b"refs/heads/"))
+    others = sorted(name for name in refs if name.startswith(b"refs/heads/") and name != BESIDE)
     if _REF in refs or not others:
         return _REF
     in_use = [name for name in others if refs[name] == refs.get(b"HEAD")]
@@ -509,13 +544,17 @@ def _clear(folder: Path, own: Path) -> None:
                 path.unlink()
 
 
-def _looked_at(place: Path) -> tuple[Path, bool, Sequence[bytes]]:
-    """Where a repository is, whether it is bare, and its branches and tags that aren't ours."""
+def _looked_at(place: Path) -> tuple[Path, bool, Sequence[bytes], list[str]]:
+    """Where a repository is, whether it is bare, its branches and tags that aren't ours.
+
+    The last is the newest commit of what travels beside the notes, if there is any.
+    """
     from dulwich.repo import Repo
 
     with contextlib.closing(Repo(place)) as opened:  # knows worktrees and submodules
-        others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF})
-        return Path(opened.commondir()), opened.bare, others
+        others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF, BESIDE})
+        beside = [sha.decode() for name, sha in opened.get_refs().items() if name == BESIDE]
+        return Path(opened.commondir()), opened.bare, others, beside
 
 
 @contextlib.contextmanager
@@ -539,7 +578,7 @@ def _join(place: Path) -> None:
     Those that it replaces stay for a while, as other machines may be reading them. A repository
     that is somebody's own is left to git.
     """
-    folder, is_bare, others = _looked_at(place)
+    folder, is_bare, others, _ = _looked_at(place)
     packs = PackFolder(folder)
     counts = packs.counts()
     is_indexed = (folder / "objects" / "pack" / "multi-pack-index").exists()
@@ -557,7 +596,7 @@ def _join(place: Path) -> None:
 
 
 def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
-    folder, is_bare, others = _looked_at(place)
+    folder, is_bare, others, beside = _looked_at(place)
     remote = Repository(folder)
     with contextlib.closing(remote):
         begun = folder / _PRUNES
@@ -573,7 +612,7 @@ def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
         try:
             with _alone(folder):
                 begun.touch()
-                count, records = pack_of(remote, everything(remote))
+                count, records = pack_of(remote, everything(remote, *beside))
                 remote.keep_only(remote.write_pack(count, records))
                 shutil.rmtree(folder / "logs", ignore_errors=True)
                 for name in ("ORIG_HEAD", "FETCH_HEAD"):

@@ -1,0 +1,385 @@
+"""Documents and conversations on their way to other machines: files without a history of their own.
+
+They travel where a person wants that, as they are, on a branch beside the notes. What both sides
+changed is judged by what was there at the last sync: a log that was gone on with is the longer one,
+and of anything else both versions stay. The repository here keeps names of contents, but none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kbtui.errors import KbtuiError, NotFoundError, RefusedHistoryError, UnreadableError
+from kbtui.history.door import MovedError
+from kbtui.history.objects.commit import Actor, author_of, encode_commit
+from kbtui.history.objects.pack_folder import PackRecord
+from kbtui.history.objects.repository import Repository
+from kbtui.history.objects.trees import (
+    FOLDER,
+    GitObject,
+    git_object,
+    parse_tree,
+    update_tree,
+    walk_files,
+)
+from kbtui.history.sync.purge import SEEN_BESIDE, PurgedCommits
+from kbtui.history.sync.transport import Transport
+from kbtui.text import counted, json_object
+from kbtui.workspace import files
+from kbtui.workspace.layout import Layout, with_end
+from kbtui.workspace.scan import Scanner
+
+_FEW, _MASS = 3, 0.3
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Companions:
+    """What travels beside the notes.
+
+    Attributes:
+        areas: Its folders, as workspace paths: docs, sessions.
+        hold: Keeps others from a file while it is replaced; raises `KbtuiError` where it can't.
+    """
+
+    areas: tuple[str, ...]
+    hold: Callable[[str], AbstractContextManager[object]]
+
+    def __contains__(self, path: str) -> bool:
+        return path.startswith(tuple(f"{area}/" for area in self.areas))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What a sync did with files beside the notes: how many came and went, and what is to say."""
+
+    received: int = 0
+    sent: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The last sync: their commit, the blobs by path, and whether a purge has been run since."""
+
+    tip: str = ""
+    blobs: Mapping[str, str] = field(default_factory=dict)
+    purged: bool = False
+
+
+class Beside:
+    """Keeps documents and conversations in step with those at one address."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        repository: Repository,
+        scanner: Scanner,
+        store: Callable[[Sequence[GitObject]], None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._layout = layout
+        self._repository = repository
+        self._scanner = scanner
+        self._store = store
+        self._now = now
+        self._purged = PurgedCommits(layout.root)
+
+    def run(
+        self, transport: Transport, place: str, companions: Companions, *, replace_theirs: bool
+    ) -> Exchanged:
+        """Bring both sides together.
+
+        Raises:
+            RemoteError: The way or the other end doesn't work.
+            RefusedHistoryError: What they have is none of git's; or after a purge here somebody
+                has gone on with what was purged.
+            MovedError: A file or the other side was changed meanwhile: try again.
+        """
+        seen = self._seen(place)
+        known = [seen.tip] if seen.tip and self._repository.has(seen.tip) else []
+        try:
+            return self._exchange(transport, place, companions, seen, known, force=replace_theirs)
+        except NotFoundError:  # a content that they know us to have, and that is gone by now
+            return self._exchange(transport, place, companions, seen, [], force=replace_theirs)
+
+    def _exchange(
+        self,
+        transport: Transport,
+        place: str,
+        companions: Companions,
+        seen: _Seen,
+        known: list[str],
+        *,
+        force: bool,
+    ) -> Exchanged:
+        with transport.fetched(known, known.__contains__) as (tip, incoming):
+            if tip is not None:
+                incoming.inspect(tip, contents=False)
+            there = incoming.repository
+            tree = there.read_commit(tip).tree if tip else None
+            theirs = dict(walk_files(tree, there.read_tree)) if tree else {}
+            is_purged = tip is not None and seen.purged
+            plan = _Plan(self._layout, self._scanner, companions, theirs, seen.blobs)
+            plan.make(there.read_blob, is_purged=is_purged, force=force)
+            came = self._take(plan, there, companions)
+            if not plan.going and not is_purged:
+                new, made = tip, list[GitObject]()
+            else:
+                parent = None if is_purged else tip
+                new, made = self._send(plan, transport, there, tree, tip, parent)
+                if is_purged and tip:
+                    self._purged.add([tip])
+            if new is not None:
+                self._remember(place, new, {each.id: each for each in made}, there, plan)
+        return Exchanged(came, len(plan.going), tuple(plan.said()))
+
+    def _take(self, plan: _Plan, there: Repository, companions: Companions) -> int:
+        """Write what came; how many files it was."""
+        where = {blob: path for path, blob in plan.ours.items()}
+        came = 0
+        for path, blob in [*plan.coming.items()]:
+            data = None
+            if blob is not None:
+                is_moved = blob in where and not there.has(blob)
+                data = plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
+            try:
+                with companions.hold(path):
+                    self._write(path, plan.ours.get(path), data)
+            except MovedError:
+                raise
+            except KbtuiError as error:
+                plan.leave(path, error.message.rstrip("."))
+                continue
+            came += 1
+            plan.ours.pop(path, None)
+            if blob is not None:
+                plan.ours[path] = blob
+        return came
+
+    def _write(self, path: str, before: str | None, data: bytes | None) -> None:
+        """Replace or remove a file that is still what it was."""
+        if files.blob_of(files.read_if_there(self._layout, path)) != before:
+            raise MovedError("A file was changed meanwhile.")
+        if data is None:
+            files.remove(self._layout, path)
+            return
+        if len(data) > files.READ_LIMIT:
+            raise UnreadableError(_LARGE)
+        if before is None and (twin := files.twin(self._layout, path)):
+            raise UnreadableError(f"it differs from {self._layout.file(twin)} only in case")
+        files.write_atomic(self._layout, path, data)
+        self._scanner.note(path, files.blob_id(data))
+
+    def _send(
+        self,
+        plan: _Plan,
+        transport: Transport,
+        there: Repository,
+        tree: str | None,
+        tip: str | None,
+        parent: str | None,
+    ) -> tuple[str, list[GitObject]]:
+        """Put what they lack on their branch: the new commit, and it with its new trees."""
+        root, trees = update_tree(tree, plan.going, there.read_tree)
+        subject = counted(len(plan.going), "file")
+        author = author_of(Actor.YOU)
+        commit = git_object(b"commit", encode_commit(root, parent, author, self._now(), subject))
+        lacking = {*plan.going.values()} - {*plan.theirs.values(), None}
+        blobs = {blob: path for path, blob in plan.going.items() if blob in lacking}
+
+        def pack() -> tuple[int, Iterator[PackRecord]]:
+            def records() -> Iterator[PackRecord]:
+                for each in (commit, *trees):
+                    yield PackRecord(each.id, each.kind, each.data)
+                for blob, path in blobs.items():
+                    yield PackRecord(blob or "", b"blob", plan.read(path, blob or ""))
+
+            return 1 + len(trees) + len(blobs), records()
+
+        transport.push(commit.id, tip, pack)
+        return commit.id, [commit, *trees]
+
+    def _remember(
+        self, place: str, tip: str, made: Mapping[str, GitObject], there: Repository, plan: _Plan
+    ) -> None:
+        """Note what both sides have now, and keep the trees that later ones are told apart by."""
+
+        def below(identifier: str) -> Iterator[GitObject]:
+            if identifier in kept or self._repository.has(identifier):
+                return
+            each = made.get(identifier) or GitObject(identifier, *there.read_object(identifier))
+            kept.add(identifier)
+            yield each
+            for mode, sha in parse_tree(each.data).values():
+                if mode == FOLDER:
+                    yield from below(sha.hex())
+
+        kept: set[str] = set()
+        commit = made.get(tip) or GitObject(tip, *there.read_object(tip))
+        root = commit.data[len(b"tree ") :].partition(b"\n")[0].decode()
+        self._store([*below(root), commit])
+        seen = {"tip": tip, "purged": False, "blobs": plan.agreed()}
+        every = {**self._all(), place: seen}
+        data = json.dumps(every, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+        files.write_machine_file(self._repository.folder, SEEN_BESIDE, data)
+
+    def _seen(self, place: str) -> _Seen:
+        known = self._all().get(place)
+        try:
+            return _Seen(str(known["tip"]), dict(known["blobs"]), bool(known["purged"]))  # type: ignore[index]
+        except (TypeError, KeyError, ValueError):
+            return _Seen()
+
+    def _all(self) -> dict[str, object]:
+        try:
+            return json_object((self._repository.folder / SEEN_BESIDE).read_bytes()) or {}
+        except OSError:
+            return {}
+
+
+_LARGE = f"it is larger than {files.READ_LIMIT >> 20} MB"
+
+
+class _Plan:
+    """What becomes of each file: it comes, it goes, or it is left as it is on both sides."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        scanner: Scanner,
+        companions: Companions,
+        theirs: Mapping[str, str],
+        seen: Mapping[str, str],
+    ) -> None:
+        self._layout = layout
+        self._seen = seen
+        self._companions = companions
+        states = scanner.scan(*companions.areas)
+        self.ours = {path: state.blob for path, state in states.items()}
+        self.theirs = {path: blob for path, blob in theirs.items() if path in companions}
+        self.coming: dict[str, str | None] = {}
+        self.going: dict[str, str | None] = {}
+        self._left: dict[str, str] = {}
+        self._both: dict[str, str] = {}  # what was changed on both sides, by the name of its copy
+        self._back: list[str] = []
+        for path, state in states.items():
+            if state.size > files.READ_LIMIT:
+                self.leave(path, _LARGE)
+        for path, why in scanner.left_out(recorded=False).items():
+            if path in companions:
+                self.leave(path, why)
+        for one, other in ((self.ours, self.theirs), (self.theirs, self.ours)):
+            folders = {folder for path in other for folder in _above(path)}
+            for path in {*one} & folders:
+                self.leave(path, "it is a folder on the other side")
+                for each in [each for each in other if each.startswith(f"{path}/")]:
+                    self.leave(each, f"{layout.file(path)} is a file on the other side")
+        for path in self.theirs.keys() | self.ours.keys():
+            if why := files.name_trouble(path):
+                self.leave(path, f"its name can't be used on every machine: {why}")
+
+    def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
+        """Decide about every file; `read` reads what they have."""
+        ours, theirs = self.ours, self.theirs
+        base = {path: blob for path, blob in self._seen.items() if path in self._companions}
+        for path in [path for path in base if path not in ours and path not in self._left]:
+            if not self._is_gone(path):
+                self.leave(path, "it can't be looked at")
+        gone = [path for path in base if path not in ours and path not in self._left]
+        if len(gone) >= _FEW and len(gone) > _MASS * len(base):
+            self._back = [path for path in gone if path in theirs]
+            base = {path: blob for path, blob in base.items() if path in ours}
+        for path in sorted({*ours, *theirs} - {*self._left}):
+            here, there, was = ours.get(path), theirs.get(path), base.get(path)
+            if here == there:
+                continue
+            if there in (was, None) and here != was:
+                self.going[path] = here
+            elif here in (was, None):
+                self.coming[path] = there
+            elif is_purged and not force:
+                raise RefusedHistoryError(
+                    f"{self._layout.file(path)} was changed elsewhere since you purged a secret.",
+                    "Take over by hand what you need from there, then replace it: `kbtui sync"
+                    " --replace`.",
+                )
+            elif is_purged:
+                self.going[path] = here
+            else:
+                self._settle(path, here or "", there or "", read)
+
+    def _settle(self, path: str, here: str, there: str, read: Callable[[str], bytes]) -> None:
+        """Both sides changed one: of a log the longer one stays, of anything else both."""
+        mine, other = self.read(path, here), read(there)
+        if other.startswith(mine):
+            self.coming[path] = there
+            return
+        self.going[path] = here
+        if not mine.startswith(other):
+            folder, _, name = path.rpartition("/")
+            copy = f"{folder}/{with_end(name, f'-{there[:6]}')}"
+            self._both[copy] = path
+            if self.ours.get(copy) is None:
+                self.coming[copy] = there
+            if self.theirs.get(copy) is None:
+                self.going[copy] = there
+
+    def leave(self, path: str, why: str) -> None:
+        """Leave a file as it is on both sides."""
+        for each in (path, self._both.pop(path, path)):
+            self._left[each] = why
+            self.going.pop(each, None)
+
+    def read(self, path: str, blob: str) -> bytes:
+        """A file's content, if it is still the one that was looked at.
+
+        Raises:
+            MovedError: It isn't.
+        """
+        data = files.read_if_there(self._layout, path)
+        if data is None or files.blob_id(data) != blob:
+            raise MovedError("A file was changed meanwhile.")
+        return data
+
+    def agreed(self) -> dict[str, str]:
+        """What both sides have now; of what was left as it is, what they had before."""
+        theirs = {**self.theirs, **self.going}
+        same = {path: blob for path, blob in self.ours.items() if theirs.get(path) == blob}
+        kept = {
+            path: blob
+            for path, blob in self._seen.items()
+            if path in self._left or path not in self._companions
+        }
+        return {**same, **kept}
+
+    def said(self) -> Iterator[str]:
+        """What a person should know, one sentence each."""
+        name = self._layout.file
+        for path, why in [*self._left.items()][:_SHOWN]:
+            yield f"Not synced: {name(path)}: {why}."
+        if (more := len(self._left) - _SHOWN) > 0:
+            yield f"And {counted(more, 'more file', 'more files')} likewise."
+        if self._both:
+            copies = ", ".join(map(name, [*self._both][:_SHOWN]))
+            yield f"Changed on both sides, so both versions are there: {copies}."
+        if self._back:
+            count = counted(len(self._back), "file")
+            yield f"{count} were gone here at once and are back. Delete fewer at a time."
+
+    def _is_gone(self, path: str) -> bool:
+        try:
+            return files.is_gone(self._layout, path)
+        except KbtuiError:
+            return False
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a file lies in."""
+    return (path[:end] for end, letter in enumerate(path) if letter == "/")

@@ -1,0 +1,262 @@
+"""Documents and conversations travel with the notes where that is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kbtui.errors import RefusedHistoryError
+from kbtui.history.history import History
+from kbtui.history.sync.sync import SyncReport
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.maintenance.purge import Purging
+from kbtui.redaction.secret import Secret
+from kbtui.sessions.store import Claim
+from kbtui.workspace.opening import create_workspace, open_workspace
+from kbtui.workspace.scan import Scanner
+
+
+@pytest.fixture(autouse=True)
+def wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DOCUMENTS", "CONVERSATIONS"):
+        monkeypatch.setenv(f"KBTUI_SYNC__{name}", "true")
+
+
+class World:
+    """Two machines and the place between them; `in_place` the second has its notes in place."""
+
+    def __init__(self, folder: Path, *, in_place: bool = False) -> None:
+        self.remote, self.here, self.there = (folder / n for n in ("remote.git", "here", "there"))
+        create_workspace(self.here)
+        create_workspace(self.there, in_place=in_place)
+        self._below = {self.here: "", self.there: ".kbtui/" if in_place else ""}
+
+    def file(self, machine: Path, path: str) -> Path:
+        return machine / f"{self._below[machine]}{path}"
+
+    def write(self, machine: Path, path: str, data: bytes | str) -> None:
+        file = self.file(machine, path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    def say(self, machine: Path, text: str, session: str = "talk") -> None:
+        file = self.file(machine, f"sessions/{session}.jsonl")
+        if not file.exists():
+            head = {"kind": "session", "format": 1, "id": session, "channel": "tui", "title": ""}
+            self.write(machine, f"sessions/{session}.jsonl", json.dumps(head) + "\n")
+        number = file.read_bytes().count(b"\n")
+        message = {"id": number, "time": "2026-11-20T10:00:00+00:00", "role": "user"}
+        with file.open("a") as stream:
+            stream.write(json.dumps({**message, "content": text}) + "\n")
+
+    def sync(self, machine: Path, *, replace: bool = False) -> SyncReport:
+        with KnowledgeBase.open(machine) as kb:
+            return kb.syncing.run(str(self.remote), replace_theirs=replace).report
+
+    def everywhere(self) -> None:
+        for machine in (self.here, self.there, self.here, self.there):
+            self.sync(machine)
+        assert self.files(self.here) == self.files(self.there)
+        for machine in (self.here, self.there):
+            with KnowledgeBase.open(machine) as kb:
+                assert [each for each in kb.checking.run() if each.damage] == []
+
+    def purge(self, machine: Path, secret: str) -> None:
+        workspace = open_workspace(machine)
+        history = History(workspace, Scanner(workspace))
+        history.open()
+        assert not Purging(workspace, history).run(Secret(secret)).left
+
+    def files(self, machine: Path) -> dict[str, bytes]:
+        return {
+            str(file.relative_to(self.file(machine, "docs").parent)): file.read_bytes()
+            for area in ("docs", "sessions")
+            for file in sorted(self.file(machine, area).rglob("*"))
+            if file.is_file()
+        }
+
+
+@pytest.fixture(params=[False, True], ids=["own layout", "in place"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    return World(tmp_path, in_place=request.param)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_they_come_whole_and_go_on_on_either_side(world: World) -> None:
+    world.write(world.here, "docs/house/Plan of the roof.pdf", b"%PDF" + bytes(range(256)) * 2000)
+    world.say(world.here, "The kestrel nests in the tower.")
+    world.everywhere()
+    assert len(world.files(world.there)) == 2
+    with KnowledgeBase.open(world.there) as kb:
+        assert kb.search.search("kestrel", scope="sessions").hits
+    world.say(world.there, "It left in August.")
+    world.write(world.there, "docs/house/Plan of the roof.pdf", b"%PDF of another year")
+    world.write(world.there, "docs/new.txt", "new\n")
+    world.everywhere()
+    assert b"August" in world.file(world.here, "sessions/talk.jsonl").read_bytes()
+    assert "docs/new.txt" in world.files(world.here)
+
+
+def test_each_stays_unless_it_is_wanted_and_what_is_not_wanted_here_is_left_to_others(
+    plain: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.write(plain.here, "docs/a.txt", "a\n")
+    plain.say(plain.here, "Hello there.")
+    monkeypatch.setenv("KBTUI_SYNC__CONVERSATIONS", "false")
+    done = plain.sync(plain.here)
+    assert done.files_sent == 1
+    assert "conversations and the settings stay on this machine" in done.notes[0]
+    assert "sync.conversations" in done.notes[0]
+    monkeypatch.setenv("KBTUI_SYNC__CONVERSATIONS", "true")
+    plain.sync(plain.there)
+    assert set(plain.files(plain.there)) == {"docs/a.txt"}
+    plain.say(plain.there, "Of the other machine.", session="other")
+    plain.sync(plain.there)
+    plain.write(plain.here, "docs/b.txt", "b\n")
+    monkeypatch.setenv("KBTUI_SYNC__CONVERSATIONS", "false")
+    plain.sync(plain.here)
+    assert "sessions/other.jsonl" not in plain.files(plain.here)
+    monkeypatch.setenv("KBTUI_SYNC__CONVERSATIONS", "true")
+    plain.everywhere()
+    assert len(plain.files(plain.here)) == 4
+
+
+def test_what_both_changed_stays_in_both_versions_and_of_a_log_the_longer_one(
+    world: World,
+) -> None:
+    world.write(world.here, "docs/a.txt", "one\n")
+    world.say(world.here, "First.")
+    world.say(world.here, "First.", session="longer")
+    world.everywhere()
+    for machine, word in ((world.here, "here"), (world.there, "there")):
+        world.write(machine, "docs/a.txt", f"{word}\n")
+        world.say(machine, word)
+        world.say(machine, "Both were told this.", session="longer")
+    world.say(world.there, "And this.", session="longer")
+    world.everywhere()
+    files = world.files(world.here)
+    assert sorted(data for name, data in files.items() if name.startswith("docs/a")) == [
+        b"here\n",
+        b"there\n",
+    ]
+    talks = [data for name, data in files.items() if name.startswith("sessions/talk")]
+    assert sorted(b"there" in data for data in talks) == [False, True]
+    assert b"And this." in files["sessions/longer.jsonl"]
+    with KnowledgeBase.open(world.there) as kb:
+        assert len(kb.sessions.list()) == 3
+
+
+def test_what_is_deleted_or_moved_is_so_everywhere_and_what_was_edited_meanwhile_stays(
+    plain: World,
+) -> None:
+    for name in "abcdefghij":
+        plain.write(plain.here, f"docs/{name}.txt", f"{name}\n")
+    plain.everywhere()
+    plain.file(plain.there, "docs/a.txt").unlink()
+    plain.file(plain.there, "docs/b.txt").rename(plain.file(plain.there, "docs/moved.txt"))
+    plain.file(plain.there, "docs/c.txt").unlink()
+    plain.write(plain.here, "docs/c.txt", "edited\n")
+    plain.everywhere()
+    files = plain.files(plain.here)
+    assert {"docs/a.txt", "docs/b.txt"}.isdisjoint(files)
+    assert files["docs/moved.txt"] == b"b\n"
+    assert files["docs/c.txt"] == b"edited\n"
+
+
+def test_a_folder_that_is_gone_at_once_comes_back(plain: World) -> None:
+    for name in "abcdefgh":
+        plain.write(plain.here, f"docs/{name}.txt", f"{name}\n")
+    plain.everywhere()
+    shutil.rmtree(plain.file(plain.there, "docs"))
+    said = " ".join(plain.sync(plain.there).notes)
+    assert "8 files were gone here at once and are back" in said
+    plain.everywhere()
+    assert len(plain.files(plain.here)) == 8
+
+
+def test_an_open_conversation_is_left_alone_and_comes_later(plain: World) -> None:
+    plain.say(plain.here, "First.")
+    plain.everywhere()
+    plain.say(plain.here, "Second.")
+    plain.sync(plain.here)
+    claim = Claim.take(plain.there / ".kbtui/sessions", "talk")
+    said = " ".join(plain.sync(plain.there).notes)
+    assert "Not synced: sessions/talk.jsonl: The session talk is open" in said
+    assert b"Second" not in plain.file(plain.there, "sessions/talk.jsonl").read_bytes()
+    claim.release()
+    plain.everywhere()
+    assert b"Second" in plain.file(plain.there, "sessions/talk.jsonl").read_bytes()
+
+
+def test_a_file_against_a_folder_an_odd_name_and_a_link_are_said_and_the_rest_travels(
+    plain: World,
+) -> None:
+    plain.write(plain.here, "docs/x/a.txt", "a\n")
+    plain.write(plain.here, "docs/odd. /b.txt", "b\n")
+    plain.write(plain.here, "docs/c.txt", "c\n")
+    plain.file(plain.here, "docs/link.txt").symlink_to("c.txt")
+    said = " ".join(plain.sync(plain.here).notes)
+    assert "docs/odd." in said
+    assert "link.txt" in said
+    plain.write(plain.there, "docs/x", "a file\n")
+    said = " ".join(plain.sync(plain.there).notes)
+    assert "docs/x" in said
+    assert plain.file(plain.there, "docs/x").read_bytes() == b"a file\n"
+    assert plain.file(plain.there, "docs/c.txt").read_bytes() == b"c\n"
+    plain.file(plain.there, "docs/x").unlink()
+    plain.sync(plain.there)
+    assert plain.file(plain.there, "docs/x/a.txt").read_bytes() == b"a\n"
+
+
+def test_a_purge_takes_a_secret_out_of_the_remote_and_of_the_other_machine(plain: World) -> None:
+    secret = "hunter2-kestrel-99"
+    plain.write(plain.here, "docs/a.txt", f"The word is {secret}.\n")
+    plain.say(plain.here, f"It is {secret}.")
+    plain.everywhere()
+    plain.purge(plain.here, secret)
+    plain.everywhere()
+    for machine in (plain.here, plain.there):
+        assert all(secret.encode() not in data for data in plain.files(machine).values())
+    objects = subprocess.run(
+        ["git", "--git-dir", plain.remote, "cat-file", "--batch", "--batch-all-objects"],
+        check=True,
+        capture_output=True,
+    )
+    assert secret.encode() not in objects.stdout
+    assert b"The word is" in objects.stdout
+
+
+def test_after_a_purge_what_was_gone_on_with_elsewhere_is_asked_about(plain: World) -> None:
+    plain.say(plain.here, "It is hunter2-kestrel-99.")
+    plain.everywhere()
+    plain.purge(plain.here, "hunter2-kestrel-99")
+    plain.say(plain.there, "More.")
+    plain.sync(plain.there)
+    with pytest.raises(RefusedHistoryError) as refused:
+        plain.sync(plain.here)
+    assert "--replace" in refused.value.hint
+    plain.sync(plain.here, replace=True)
+
+
+def test_a_third_machine_gets_all_after_the_first_has_lost_its_cache(
+    plain: World, tmp_path: Path
+) -> None:
+    for number in range(5):
+        plain.write(plain.here, f"docs/{number}.bin", os.urandom(50_000))
+        plain.everywhere()
+    third = tmp_path / "third"
+    create_workspace(third)
+    plain.sync(third)
+    assert len(list((third / "docs").iterdir())) == 5
+    (plain.here / ".kbtui/history.git/beside").unlink()
+    plain.everywhere()
+    assert len(plain.files(plain.here)) == 5

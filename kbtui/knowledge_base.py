@@ -98,8 +98,7 @@ class KnowledgeBase:
     @cached_property
     def search(self) -> SearchIndex:
         """Search over entries, memory, documents and sessions."""
-        from kbtui.search.query.withheld import Withheld
-        from kbtui.search.search_index import SearchIndex
+        from kbtui.search.search_index import SearchIndex, Withheld
 
         search = SearchIndex(
             self.workspace,

@@ -23,8 +23,8 @@ from kbtui.memory.edits.editor import Editor, Ground, ground_of
 from kbtui.memory.recall.names import Names
 from kbtui.memory.records.journal import Noted, local
 from kbtui.memory.services import Services
-from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, OfflineModel
+from kbtui.models.roles import LiteLLMModel
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.views.view import Audience
 

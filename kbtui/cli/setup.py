@@ -13,8 +13,7 @@ from kbtui.errors import UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from kbtui.models.roles import ModelRegistry
-    from kbtui.models.servers import FoundModel
+    from kbtui.models.roles import FoundModel, ModelRegistry
 
 _GET_OLLAMA = """\
 No server with a model answers on this machine. Get Ollama from https://ollama.com and start it,

@@ -27,7 +27,7 @@ from kbtui.mcp_server.resources import ResourcePage, Resources
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.recall.provenance import ShownProvenance
 from kbtui.models.port import ToolCall, ToolSpec
-from kbtui.search.background import Watcher
+from kbtui.search.search_index import Watcher
 from kbtui.text import clean_line, shorten
 from kbtui.views.view import Audience
 from kbtui.workspace.layout import BOOTSTRAP_FILES

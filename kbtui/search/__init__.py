@@ -1,8 +1,13 @@
 """Search over a workspace, by words and by meaning.
 
-`search_index.SearchIndex` is what others use: it answers queries with the shapes of `results`, and
-keeps itself up to date; `apart.Apart` has a process go on with what a command has no time for. Of
-the wings others may use `query.parser.marker` alone, to mark in a text what was asked for.
+Its face, which is all that other rooms may import:
+
+search_index   `SearchIndex` answers queries and keeps itself up to date; `Watcher` tells of changes
+results        the shapes of its answers
+apart          `Apart` has a process go on with what a command has no time for
+query.parser   `marker`, which marks in a text what was asked for
+index.analyser the words of a text, as they are found
+
 Everything that is kept is derived from the files, and made again from them where it is damaged.
 Importing `search_index`, `apart` and `results` imports no engine.
 

@@ -18,9 +18,8 @@ from typing import Any, Literal
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
-from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec, Usage
-from kbtui.models.roles import ModelRegistry
+from kbtui.models.roles import LiteLLMModel, ModelRegistry
 from kbtui.settings import Settings
 from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors

@@ -141,7 +141,7 @@ class RemoteEmbedder:
                 num_retries=_RETRIES,
             )
         except Exception as error:
-            from kbtui.models.model_errors import Endpoint, explain
+            from kbtui.models.roles import Endpoint, explain
 
             why = explain(error, Endpoint(self._model, self._base, self._key or ""))
             why.message = f"The embedding model {self._model} failed: {why.message}"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.background import Pause
     from kbtui.search.results import IndexStatus
+    from kbtui.search.search_index import Pause
     from kbtui.tui.chat.chat_pane import ChatPane
 
 _LOOK_AGAIN_SECONDS = 0.5

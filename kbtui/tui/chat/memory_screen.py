@@ -104,7 +104,7 @@ def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
 
 
 def _price(kb: KnowledgeBase, tokens: int) -> str:
-    from kbtui.models.litellm_model import price_of
+    from kbtui.models.roles import price_of
 
     try:
         model = kb.models.chat()

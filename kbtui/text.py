@@ -19,6 +19,7 @@ _UNSAFE = re.compile(
     "]"
 )
 _NOT_SLUG = re.compile(r"[^\w]+", re.UNICODE)
+_NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_SLUG = 80
 
 
@@ -55,6 +56,12 @@ def slugify(title: str, max_length: int = MAX_SLUG) -> str:
     if len(slug) > max_length:
         slug = slug[: max_length + 1].rsplit("-", 1)[0][:max_length].strip("-")
     return slug or "untitled"
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts as people do: ``note-9`` before ``note-10``."""
+    parts = _NUMBER.split(text)
+    return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
 
 
 def shorten(text: str, width: int) -> str:

@@ -19,7 +19,7 @@ from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
 from kbtui.search.query.withheld import Withheld
 from kbtui.search.results import Explain, Hit, OtherPlace
-from kbtui.text import clean_line
+from kbtui.text import clean_line, natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -48,7 +48,6 @@ _CHECKED_FOR_PHRASES = 3000
 _LOOKED_AT_FOR_PAIRS = 20
 # An entry is one thing and shown once; of a long document or log several places may answer.
 _OF_ONE_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
-_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 class Rows(Protocol):
@@ -248,18 +247,12 @@ def _in_order(
         part = numbers[start:end].tolist()
         stored = rows.rows([int(corpus.chunks[number]) for number in part])
         found = [(n, stored[chunk]) for n in part if (chunk := int(corpus.chunks[n])) in stored]
-        found.sort(key=lambda pair: (_natural(pair[1].path), pair[1].ord))
+        found.sort(key=lambda pair: (natural(pair[1].path), pair[1].ord))
         if not asked.has_words:
             found.sort(key=lambda pair: pair[1].updated, reverse=True)
         found.sort(key=lambda pair: -float(scores[pair[0]]))
         yield from found
         start = end
-
-
-def _natural(path: str) -> list[tuple[int, str]]:
-    """Sorts as people do: ``note-9`` before ``note-10``."""
-    parts = _NUMBER.split(path)
-    return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
 
 
 def _has_phrases(row: ChunkRow, asked: Query) -> bool:

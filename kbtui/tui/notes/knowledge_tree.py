@@ -12,7 +12,7 @@ from textual.content import Content
 
 from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import kind_of, title_of
-from kbtui.text import clean_line
+from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS
 from kbtui.tui.widgets.kinds import sign
@@ -88,8 +88,8 @@ def build_tree(
 ) -> Folder:
     """Sort entries into their folders, and files that can't be such; runs in a thread."""
     root = Folder("", "")
-    by_name = sorted(entries, key=lambda entry: (entry.category, entry.slug))
-    for entry in sorted(by_name, key=lambda entry: entry.category == DAYS and -_ordinal(entry)):
+    by_title = sorted(entries, key=lambda entry: natural(fold(title_of(entry))))
+    for entry in sorted(by_title, key=_newest_day_first):
         *above, folder = _way(root, entry.category)
         for each in (*above, folder):
             each.count += 1
@@ -102,10 +102,11 @@ def build_tree(
     return root
 
 
-def _ordinal(entry: EntryInfo) -> int:
-    """The number of an entry's day; 0 where its name is none."""
-    day = entry.slug.replace("_", "-")
-    return date.fromisoformat(day).toordinal() if entry.category == DAYS else 0
+def _newest_day_first(entry: EntryInfo) -> int:
+    """Sorts days by their dates, the newest first, and leaves all else as it is."""
+    if entry.category != DAYS:
+        return 0
+    return -date.fromisoformat(entry.slug.replace("_", "-")).toordinal()
 
 
 def _way(root: Folder, category: str) -> list[Folder]:

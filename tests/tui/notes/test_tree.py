@@ -213,3 +213,21 @@ async def test_a_text_that_is_no_note_is_shown_as_such_and_opens(tmp_path):
             assert "[b]\u65e5.txt (no note: those end in .md)" in text_of(notes.knowledge_tree)
             await pilot.press("G", "enter")
             await shown(pilot, notes, "knowledge/[b]\u65e5.txt")
+
+
+def test_notes_stand_in_the_order_of_their_titles_and_days_in_that_of_time() -> None:
+    from kbtui.knowledge.library.library import EntryInfo
+    from kbtui.tui.notes.knowledge_tree import build_tree, visible_rows
+
+    def info(title: str, category: str, slug: str) -> EntryInfo:
+        path = f"knowledge/{category}/{slug}.md"
+        return EntryInfo(
+            path, title, None, category, slug, (), (), None, None, "", False, None, "0" * 40, 1, 0
+        )
+
+    decisions = [("Solar power", "2026-01-solar"), ("élan", "2026-02-elan"), ("Part 10", "a")]
+    infos = [info(title, "decisions", slug) for title, slug in [*decisions, ("Part 9", "b")]]
+    days = [info("Mon", "@Days", "2026-01-05"), info("Today", "@Days", "2026-01-06")]
+    rows = visible_rows(build_tree([*infos, *days]), {"decisions", "@Days"})
+    shown = [row.entry.title for row in rows if row.entry is not None]
+    assert shown == ["Today", "Mon", "élan", "Part 9", "Part 10", "Solar power"]

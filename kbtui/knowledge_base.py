@@ -109,7 +109,7 @@ class KnowledgeBase:
             withheld=Withheld(
                 self.workspace,
                 self.library.is_private,
-                lambda session: bool(self.memory.pending.conversation(session).private),
+                lambda session: bool(self.memory.pending.conversation(session).withheld),
             ),
             apart=self.apart.begin,
         )

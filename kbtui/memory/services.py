@@ -31,3 +31,8 @@ class Services:
     def seen_by(self, audience: Audience) -> View:
         """The workspace as somebody may see it."""
         return View(self, audience)
+
+    @property
+    def for_memory(self) -> View:
+        """The workspace as memory may tell of it, which any model reads."""
+        return self.seen_by(Audience.MODEL_ELSEWHERE)

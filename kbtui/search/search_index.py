@@ -106,7 +106,7 @@ class SearchIndex:
         self._model = model
         self._apart = apart
         self._tree_at = tree_at
-        self._withheld = withheld
+        self._withheld = withheld or Withheld(workspace)
         self._lock = threading.RLock()  # held for moments only; the others while files are opened
         self._opening = threading.RLock()
         self._opened: Generations | None = None
@@ -388,11 +388,10 @@ class SearchIndex:
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                withheld = self._withheld
                 self._meaning = Semantic(
                     folder,
                     model,
-                    withheld.is_withheld if withheld is not None else lambda row: row.private,
+                    self._withheld.is_withheld,
                     lambda: self._first,
                     self._apart,
                 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
@@ -20,6 +20,7 @@ from kbtui.documents.documents import Documents, DocumentText, is_document
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library, Reader
+from kbtui.knowledge.library.overlay import Overlay
 from kbtui.models.port import ChatModel
 from kbtui.search.results import Hit, OtherPlace, SearchResult
 from kbtui.search.search_index import SearchIndex
@@ -28,7 +29,7 @@ from kbtui.sessions.store import SessionMessage, SessionStore
 from kbtui.settings import Settings
 from kbtui.views.public_history import PublicHistory
 from kbtui.workspace.files import READ_LIMIT, read_pieces, text_of
-from kbtui.workspace.layout import Workspace
+from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.scan import Scanner
 
 _SPARE = 8  # hits that are looked for beyond what is wanted, as some may have to be left out
@@ -89,6 +90,14 @@ class View:
             Audience.MODEL_ELSEWHERE: self._rooms.library.discreet,
             Audience.OTHER_AGENT: self._rooms.library.public,
         }[self.audience]
+
+    def overlay(self) -> Overlay:
+        """The files, for working out edits on top of them; nothing is written."""
+        return {
+            Audience.OWN_MODEL: self._rooms.library.overlay,
+            Audience.MODEL_ELSEWHERE: self._rooms.library.discreet_overlay,
+            Audience.OTHER_AGENT: self._rooms.library.public_overlay,
+        }[self.audience]()
 
     @cached_property
     def history(self) -> PublicHistory:
@@ -256,6 +265,24 @@ class SessionView:
         """True if of this message only that it was said is shown."""
         return not self._sees_all and message.drew_on_private
 
+    def withheld(self, messages: Sequence[SessionMessage]) -> frozenset[int]:
+        """The ids of all messages of turns that drew on something which this audience may not see.
+
+        The turn itself marks what its tools showed; a name in an answer is taken as a sign as well,
+        for conversations from before an entry became private.
+        """
+        if self._sees_all:
+            return frozenset()
+        infos = self._rooms.library.infos()
+        names = tuple(short_name(info.path) for info in infos if info.private)
+        turns: list[list[SessionMessage]] = [[]]
+        for message in messages:
+            if message.role == "user":
+                turns.append([])
+            turns[-1].append(message)
+        told = (turn for turn in turns if any(_tells(each, names) for each in turn))
+        return frozenset(each.id for turn in told for each in turn)
+
     def hidden_logs(self, logs: Iterable[str], hidden: Iterable[str]) -> set[str]:
         """The logs, by path, that hold something private, or name a `hidden` file.
 
@@ -293,6 +320,16 @@ class SessionView:
         except NotFoundError:
             return False
         return any(first <= each.id <= last and each.drew_on_private for each in found)
+
+
+def _tells(message: SessionMessage, names: Sequence[str]) -> bool:
+    """True if a message drew on something private, or an answer has one of these names in it."""
+    if message.drew_on_private or message.role == "user" or not names:
+        return message.drew_on_private
+    said = [message.content, *(call.arguments for call in message.tool_calls)]
+    said.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
+    text = "\n".join(said)
+    return any(name in text for name in names)
 
 
 def _withheld(message: SessionMessage) -> SessionMessage:

@@ -31,7 +31,6 @@ from kbtui.memory.edits.editor import (
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
-from kbtui.views.view import Audience
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -80,8 +79,7 @@ def write(
         [(context.said_at or context.now(), context.said)] if context.said else (),
         by_tool=True,
         asked=partial(asked_for, context.said),
-        shows_private=context.view.audience is Audience.OWN_MODEL,
-        names_private=context.view.audience is not Audience.OTHER_AGENT,
+        view=context.view,
         ground=context.find_ground() | (cited or Ground()) if context.find_ground else None,
     )
     edited = _editor(context).write(

@@ -21,7 +21,13 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
-from kbtui.knowledge.library.public import DiscreetReader, OwnModelsReader, PublicEntries
+from kbtui.knowledge.library.public import (
+    DiscreetOverlay,
+    DiscreetReader,
+    OwnModelsReader,
+    PublicEntries,
+    PublicOverlay,
+)
 from kbtui.knowledge.library.reader import Backlink, PastLibrary, Reader, ResolvedLink
 from kbtui.knowledge.linking.mentions import with_links
 from kbtui.text import clean_line, fold, slugify
@@ -116,6 +122,14 @@ class Library(Reader):
     def overlay(self) -> Overlay:
         """The files as they are, for working out edits on top of them; nothing is written."""
         return Overlay(self._workspace, self._entries)
+
+    def discreet_overlay(self) -> Overlay:
+        """Like `overlay`, for whoever `discreet` is for."""
+        return DiscreetOverlay(self._workspace, self._entries)
+
+    def public_overlay(self) -> Overlay:
+        """Like `overlay`, for whoever `public` is for."""
+        return PublicOverlay(self._workspace, self._entries)
 
     def refresh(self) -> None:
         """Look for files that changed without passing through here."""

@@ -5,7 +5,7 @@ Whoever works out more than one edit, or may not write yet, works on one. It wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 
@@ -163,28 +163,38 @@ class Overlay:
         """The index of entries by name, the edits included."""
         return self._entries.index() if self._index is None else self._index
 
-    def find_path(self, ref: str, *, show_private: bool = True) -> str:
+    def find_path(self, ref: str) -> str:
         """The entry that a path, category/slug, slug, title or alias names.
 
         Raises:
-            NotFoundError: nothing is called so, or what is may not be shown; the hint names the
-                nearest.
+            NotFoundError: nothing is called so; the hint names the nearest.
             UsageError: several are; the hint lists them.
         """
-        ref = without_line(clean_line(ref)).strip("[]")
-        infos, index = self._entries.infos(), None
-        if not show_private and any(info.private for info in infos):
-            infos = tuple(info for info in infos if not info.private)
-            index = LinkIndex(self._shown(infos), dendron=self.index().dendron)
-        return resolve.found_path(ref, index or self.index(), infos, lambda _path: False)
+        return self._find(ref, self.index(), self._entries.infos())
 
-    def _shown(self, public: Iterable[EntryInfo]) -> Iterator[Entry | EntryInfo]:
-        """The entries that may be shown, with the edits to them."""
-        yield from (info for info in public if info.path not in self.edits)
-        for path in self.edits:
-            entry, info = self.entry(path), self._entries.get(path)
-            if entry is not None and not entry.private and not (info and info.private):
-                yield entry
+    @staticmethod
+    def _find(ref: str, index: LinkIndex, infos: Sequence[EntryInfo]) -> str:
+        ref = without_line(clean_line(ref)).strip("[]")
+        return resolve.found_path(ref, index, infos, lambda _path: False)
+
+    def find_shown(self, ref: str) -> str:
+        """Like `find_path`, of what whoever edits may see.
+
+        Raises:
+            PrivateError: what is called so may not be shown. Else as `find_path`.
+        """
+        return self.find_path(ref)
+
+    def check_shown(self, path: str, name: str) -> None:
+        """See that whoever edits may see a file; of its names they hear the one they gave.
+
+        Raises:
+            PrivateError: they may not.
+        """
+
+    def conceals(self, _path: str) -> bool:
+        """True if whoever edits must not even know that a file is there."""
+        return False
 
     def taken(self, path: str) -> bool:
         """True if a file has this path, or one that differs only in case."""

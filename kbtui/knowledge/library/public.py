@@ -5,13 +5,15 @@ A `Reader` over these can't show what is private, whatever it is asked, and need
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.catalog.catalog import Catalog
 from kbtui.knowledge.catalog.entry_index import EntryIndex
-from kbtui.knowledge.entries.entry import EntryInfo, is_catalogue
+from kbtui.knowledge.entries.entry import Entry, EntryInfo, is_catalogue, parse_entry
 from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.library.overlay import Overlay
 from kbtui.knowledge.library.reader import Reader
 from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line
@@ -158,3 +160,54 @@ class PublicLinks:
             return []
         found = self._graph.incoming(target)
         return [(source, link) for source, link in found if not self._is_private(source)]
+
+
+class DiscreetOverlay(Overlay):
+    """Works out edits for whoever may know that there are private files, and is told so."""
+
+    def find_shown(self, ref: str) -> str:
+        """Like `Overlay.find_shown`."""
+        try:
+            return self._find_public(ref)
+        except NotFoundError:
+            if (path := self._meant(ref)) is not None:
+                self.check_shown(path, ref)
+            raise
+
+    def check_shown(self, path: str, name: str) -> None:
+        """Like `Overlay.check_shown`."""
+        data = self.data(path)
+        if self._entries.is_private(path) or (data is not None and parse_entry(path, data).private):
+            raise PrivateError(name)
+
+    def _meant(self, ref: str) -> str | None:
+        with suppress(KbtuiError):
+            return self.find_path(ref)
+        return None
+
+    def _find_public(self, ref: str) -> str:
+        infos, index = self._entries.infos(), self.index()
+        if any(info.private for info in infos):
+            infos = tuple(info for info in infos if not info.private)
+            index = LinkIndex(self._public(infos), dendron=index.dendron)
+        return self._find(ref, index, infos)
+
+    def _public(self, infos: Iterable[EntryInfo]) -> Iterator[Entry | EntryInfo]:
+        """The public entries, with the edits to them."""
+        yield from (info for info in infos if info.path not in self.edits)
+        for path in self.edits:
+            entry, info = self.entry(path), self._entries.get(path)
+            if entry is not None and not entry.private and not (info and info.private):
+                yield entry
+
+
+class PublicOverlay(DiscreetOverlay):
+    """Works out edits as if there were no private files."""
+
+    def find_shown(self, ref: str) -> str:
+        """Like `Overlay.find_shown`."""
+        return self._find_public(ref)
+
+    def conceals(self, path: str) -> bool:
+        """Like `Overlay.conceals`."""
+        return self._entries.is_private(path)

@@ -88,7 +88,7 @@ class Memory:
         self.tombstones = Tombstones(workspace, history)
         self.ledger = Ledger(rooms.sessions, self.archive, history, self.tombstones)
         self.inbox = Inbox(workspace, history, self.tombstones)
-        self.pending = Pending(workspace, library, self.archive, self.tombstones)
+        self.pending = Pending(workspace, rooms.for_memory, self.archive, self.tombstones)
         self.lock = MemoryLock(workspace)
         self.budget = Budget(rooms.settings.budget.daily_usd)
         self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)

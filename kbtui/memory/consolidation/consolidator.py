@@ -213,7 +213,7 @@ class Consolidator:
             nothing = Answer("An answer that drew on private entries isn't condensed.")
             run.add(page, await asyncio.to_thread(self.writer.save, page, nothing, OFFLINE))
             return
-        if page.private or model.name == OFFLINE:
+        if page.withheld or model.name == OFFLINE:
             told = await asyncio.to_thread(_without_model, page)
             run.add(page, await asyncio.to_thread(self.writer.save, page, told, OFFLINE))
             run.title = told.title or run.title

@@ -225,13 +225,13 @@ def render(
 
 
 def _spoken(conversation: Conversation) -> list[SessionMessage]:
-    """What was said, but for what answers took from private entries: other models read here."""
+    """What was said, but for answers that are withheld: any model reads here."""
     return [
         message
         for message in conversation.messages
         if message.role in _SPOKEN
         and conversation.shown(message)
-        and (message.role == "user" or message.id not in conversation.private)
+        and (message.role == "user" or message.id not in conversation.withheld)
     ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.ranges import Range
@@ -22,6 +21,7 @@ from kbtui.models.port import message_tokens
 from kbtui.sessions.slices import Unit, pages, split_units
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
+from kbtui.views.view import View
 from kbtui.workspace.jsonl import read_lines
 from kbtui.workspace.layout import Workspace
 
@@ -30,14 +30,17 @@ from kbtui.workspace.layout import Workspace
 class Page:
     """Consecutive units of a conversation.
 
-    Of a `private` page, whose answers drew on private entries, only what the user said is worked
-    on, and only without a model: what those entries say must not get into memory that other
-    models read.
+    Of a page with answers that are `withheld` only what the user said is worked on, and only
+    without a model: what they say must not get into memory, which any model reads.
     """
 
     conversation: Conversation
     units: tuple[Unit, ...]
-    private: bool = False
+
+    @property
+    def withheld(self) -> bool:
+        """True if some of its answers must not get into memory."""
+        return any(map(self.conversation.withholds, self.units))
 
     @property
     def session(self) -> str:
@@ -107,7 +110,7 @@ class Page:
 
     def shows(self, message: SessionMessage) -> bool:
         """True if a model is shown a message of it."""
-        allowed = not self.private or message.role == "user"
+        allowed = message.role == "user" or message.id not in self.conversation.withheld
         return allowed and self.conversation.shown(message)
 
     def halves(self) -> tuple[Page, Page] | None:
@@ -118,31 +121,28 @@ class Page:
         turns = [n for n in range(1, len(self.units)) if self.units[n].starts_turn] or [middle]
         cut = min(turns, key=lambda number: abs(number - middle))
         first, second = (
-            Page(self.conversation, units, self.private)
-            for units in (self.units[:cut], self.units[cut:])
+            Page(self.conversation, units) for units in (self.units[:cut], self.units[cut:])
         )
         return (first, second) if first.shown and second.shown else None
 
 
 @dataclass(eq=False)
 class Pending:
-    """Reads sessions, whoever has them open, and compares them with the archive."""
+    """Reads sessions, whoever has them open, and compares them with the archive.
+
+    `view` is that of what memory may tell.
+    """
 
     workspace: Workspace
-    library: Library
+    view: View
     archive: Archive
     tombstones: Tombstones | None = None
 
     def conversation(self, session: str) -> Conversation:
         """A session as it stands on disk."""
         lines = read_lines(self.workspace.sessions / f"{session}.jsonl")
-        private = [info.path for info in self.library.infos() if info.private]
         forgotten = self.tombstones.dropped(session) if self.tombstones is not None else ()
-        return read_conversation(session, lines.records, private, forgotten)
-
-    def is_private(self, path: str) -> bool:
-        """True if only local models may read a file."""
-        return self.library.is_private(path)
+        return read_conversation(session, lines.records, self.view.sessions.withheld, forgotten)
 
     def parts(
         self, conversation: Conversation, *, closed: bool = False, by_model: bool = False
@@ -164,19 +164,10 @@ class Pending:
 def pages_for(
     conversation: Conversation, units: Iterable[Unit], limit: int, count: Callable[[str], int]
 ) -> list[Page]:
-    """Cut units into pages of at most `limit` tokens, what is private apart from the rest.
+    """Cut units into pages of at most `limit` tokens, what is withheld apart from the rest.
 
     Pages that hold nothing but what the ledger drops are left out.
     """
-
-    def is_secret(unit: Unit) -> bool:
-        return any(
-            message.id in conversation.private and conversation.shown(message)
-            for message in unit.messages
-        )
-
-    found = [
-        Page(conversation, tuple(page), private=any(map(is_secret, page)))
-        for page in pages(units, limit, tokens_of(conversation, count), is_secret)
-    ]
+    cut = pages(units, limit, tokens_of(conversation, count), conversation.withholds)
+    found = [Page(conversation, tuple(page)) for page in cut]
     return [page for page in found if any(map(conversation.shown, page.messages))]

@@ -79,7 +79,7 @@ class MemoryWriter:
 
     def save(self, page: Page, answer: Answer, model: str) -> SavedPage | None:
         """Write an answer; None where another process archived the page. Raises as `committed`."""
-        is_verbatim = model == OFFLINE and not page.private
+        is_verbatim = model == OFFLINE and not page.withheld
         if self._is_archived(page, by_model=not is_verbatim):
             return None
         origin = self._origin(page, model)

@@ -66,6 +66,7 @@ class Dream:
         cursors = Cursors(services.workspace, services.history)
         self._reader = DreamReader(services, cursors)
         self._writer = Writer(services, cursors, inbox)
+        self._view = services.for_memory
         self._editor = editor
         self._pending = pending
         self._lock = lock
@@ -240,7 +241,7 @@ class Dream:
             said,
             ground=None if by_rules else ground,
             cites_files=True,
-            shows_private=False,
+            view=self._view,
         )
         return self._editor.open(author)
 

@@ -33,7 +33,6 @@ from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, cut_to_tokens
 from kbtui.sessions.slices import split_text
 from kbtui.text import fold, moment, shorten, slugify
-from kbtui.views.view import Audience
 from kbtui.workspace.layout import short_name
 
 log = logging.getLogger(__name__)
@@ -94,7 +93,7 @@ class DreamReader:
 
     def __init__(self, services: Services, cursors: Cursors) -> None:
         self._rooms = services
-        self._view = services.seen_by(Audience.MODEL_ELSEWHERE)
+        self._view = services.for_memory
         self._cursors = cursors
 
     def waiting(self) -> int:

@@ -35,6 +35,7 @@ from kbtui.memory.edits.subjects import Subjects, is_user, names_of_user
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.text import clean_line, fold, shorten
+from kbtui.views.view import View
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
@@ -71,8 +72,8 @@ class Author:
             judge of what is worth keeping, and what other machines wrote may be changed.
         asked: For what is asked for by a tool: True if the person has asked in this turn to change
             what is called so, where these lines would go or come. None: nobody needs to.
-        shows_private: They may read and change what only local models may see.
-        names_private: They may know that it is there, without seeing it.
+        view: The workspace as whoever is answered may see it: the rest isn't changed, nor told of.
+            None: all of it.
     """
 
     actor: Actor
@@ -82,8 +83,7 @@ class Author:
     cites_files: bool = False
     by_tool: bool = False
     asked: Callable[[Sequence[str], Sequence[str]], bool] | None = None
-    shows_private: bool = True
-    names_private: bool = True
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class WorkingCopy:
         self.rooms = rooms
         self.author = author
         self.careful = careful
-        self.files: Overlay = rooms.library.overlay()
+        self.files: Overlay = (author.view or rooms.library).overlay()
         self.waiting = {
             path: None if text is None else text.encode("utf-8", "replace")
             for path, text in (waiting or {}).items()
@@ -362,19 +362,9 @@ class WorkingCopy:
     def _found(self, ref: str) -> str:
         """The path that a name means, of an entry or of any other file that may be known of."""
         name = without_line(ref)
-        if not is_entry(name) and self.files.exists(name) and not self._is_concealed(name):
+        if not is_entry(name) and self.files.exists(name) and not self.files.conceals(name):
             return name
-        try:
-            return self.files.find_path(ref, show_private=self.author.shows_private)
-        except NotFoundError:
-            path = self.named(ref) if self.author.names_private else None
-            if path is not None:
-                self._check_shown(path, ref)
-            raise
-
-    def _is_concealed(self, path: str) -> bool:
-        """True if whoever edits must not even know that a file is there."""
-        return not self.author.names_private and self.rooms.library.is_private(path)
+        return self.files.find_shown(ref)
 
     def twin(self, kind: str, title: str) -> str | None:
         """The entry that a new one of this type and title would be the second about; None: none.
@@ -388,9 +378,9 @@ class WorkingCopy:
             return made
         twins = [info.path for info in self.rooms.subjects.twins(kind, title)]
         known = [each for each in twins if self.files.exists(each)]
-        found = next((each for each in known if not self._is_concealed(each)), None)
+        found = next((each for each in known if not self.files.conceals(each)), None)
         if found is not None:
-            self._check_shown(found, title)
+            self.files.check_shown(found, title)
         return found
 
     def entry(self, ref: str) -> Entry:
@@ -440,23 +430,9 @@ class WorkingCopy:
                     found.append(path)
         return found[0] if len(found) == 1 else None
 
-    def _check_shown(self, path: str, name: str) -> None:
-        """See that a file may be shown; whoever may not see it hears no other name of it."""
-        data, entry = self.files.data(path), self.files.entry(path)
-        parsed = parse_entry(path, data) if data is not None else None
-        if not self.author.shows_private and (
-            self.rooms.library.is_private(path)
-            or (entry and entry.private)
-            or (parsed and parsed.private)
-        ):
-            raise UsageError(
-                f"{clean_line(name)} is private: only models on this machine may read it.",
-                "Leave it alone, and say so; the user can open it, or switch to a local model.",
-            )
-
     def _check_open(self, path: str, name: str) -> None:
         """See that a machine may change a file."""
-        self._check_shown(path, name)
+        self.files.check_shown(path, name)
         data = self.files.data(path)
         parsed = parse_entry(path, data) if data is not None else None
         if parsed and parsed.problem:

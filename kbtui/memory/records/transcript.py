@@ -6,12 +6,10 @@ model's reasoning. What is left out has one of the ledger's reasons.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
@@ -20,7 +18,6 @@ from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.sessions.slices import Unit
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
-from kbtui.workspace.layout import short_name
 
 CONVERSATION = "## Conversation to Process"
 _INDENT = "  "  # of a message's further lines, so that none of them can pass for a message
@@ -30,20 +27,25 @@ _INDENT = "  "  # of a message's further lines, so that none of them can pass fo
 class Conversation:
     """A session as it stands: what was said, and the ids of what the user has `taken_back`.
 
-    `reasons` say by id why a message is left out. `private` are those of turns in which a private
-    entry was looked at. `untouched`: it was imported, and nothing was said in it here since.
+    `reasons` say by id why a message is left out. `withheld` are those of turns in which something
+    was looked at that memory must not tell. `untouched`: it was imported, and nothing was said in
+    it here since.
     """
 
     id: str
     messages: tuple[SessionMessage, ...]
     reasons: Mapping[int, str] = field(default_factory=dict)
     taken_back: frozenset[int] = frozenset()
-    private: frozenset[int] = frozenset()
+    withheld: frozenset[int] = frozenset()
     untouched: bool = False
 
     def shown(self, message: SessionMessage) -> bool:
         """True if a model is shown a message at all."""
         return message.id not in self.reasons
+
+    def withholds(self, unit: Unit) -> bool:
+        """True if of a unit only what the user said may get into memory."""
+        return any(each.id in self.withheld and self.shown(each) for each in unit.messages)
 
     def line(self, message: SessionMessage) -> str:
         """A message as a model is shown it; empty for what is left out."""
@@ -91,13 +93,13 @@ class Conversation:
 def read_conversation(
     session_id: str,
     records: Iterable[Mapping[str, object]],
-    private_paths: Iterable[str] = (),
+    withheld: Callable[[Sequence[SessionMessage]], frozenset[int]] = lambda _messages: frozenset(),
     forgotten: Sequence[Range] = (),
 ) -> Conversation:
     """Read a session's log, whoever has it open.
 
-    `private_paths` are the entries that only local models may read, `forgotten` the messages that
-    the user wants passed over.
+    `withheld` says which messages memory must not tell, `forgotten` are those that the user wants
+    passed over.
     """
     log = SessionLog()
     known: set[int] = set()
@@ -114,7 +116,7 @@ def read_conversation(
         tuple(log.messages),
         {number: why for number, why in reasons.items() if why is not None},
         frozenset(known - reasons.keys()),
-        frozenset(_private(log.messages, tuple(private_paths))),
+        withheld(log.messages),
         log.untouched,
     )
 
@@ -154,42 +156,6 @@ def questions_in(text: str) -> list[str]:
 def _sentences(text: str) -> list[str]:
     pieces = text.replace("!", "!\n").replace("?", "?\n").replace(". ", ".\n").splitlines()
     return [piece.strip() for piece in pieces]
-
-
-@lru_cache(maxsize=2)
-def _names_of(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of entries wherever they are named; a path holds that as well."""
-    return tuple(map(short_name, paths))
-
-
-def _private(messages: Sequence[SessionMessage], paths: Sequence[str]) -> Iterable[int]:
-    """The ids of all messages of a turn that drew on a private entry.
-
-    The turn itself marks what its tools showed; a name in an answer is taken as a sign as well,
-    for sessions that were spoken before an entry became private.
-    """
-    names = _names_of(tuple(paths))
-    turn: list[SessionMessage] = []
-    for message in [*messages, None]:
-        if message is None or message.role == "user":
-            if any(_names(each, names) for each in turn):
-                yield from (each.id for each in turn)
-            turn = []
-        if message is not None:
-            turn.append(message)
-
-
-def _names(message: SessionMessage, names: Sequence[str]) -> bool:
-    if message.drew_on_private:
-        return True
-    if message.role == "user":
-        return False
-    if not names:
-        return False
-    told = [message.content, *(call.arguments for call in message.tool_calls)]
-    told.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
-    text = "\n".join(told)
-    return any(name in text for name in names)
 
 
 FILE, ARCHIVE, PROBLEMS, CATALOGUE = "file", "archive", "problems", "index"

@@ -64,7 +64,7 @@ def best_hits(
     ranking: Ranking,
     limit: int,
     *,
-    withheld: Withheld | None = None,
+    withheld: Withheld,
     by_chance: bool = False,
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit.
@@ -146,12 +146,11 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     return replace(hit, score=score, also=tuple(also))
 
 
-def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld | None) -> bool:
+def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld) -> bool:
     """True unless both are entries or documents, or one is withheld and the other isn't."""
     if not _standing(one) and not _standing(other):
         return False
-    hides = withheld.hides_file if withheld is not None else (lambda row: row.private)
-    return hides(one) == hides(other)
+    return withheld.hides_file(one) == withheld.hides_file(other)
 
 
 def _standing(row: ChunkRow) -> int:

@@ -22,8 +22,8 @@ class Withheld:
     def __init__(
         self,
         workspace: Workspace,
-        is_private: Callable[[str], bool],
-        drew_on_private: Callable[[str], bool],
+        is_private: Callable[[str], bool] = lambda _path: False,
+        drew_on_private: Callable[[str], bool] = lambda _session: False,
     ) -> None:
         self._workspace = workspace
         self._is_private = is_private

@@ -345,12 +345,14 @@ def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
 
 def _before(kb: KnowledgeBase, message: SessionMessage) -> BeforeItem | None:
     """The earlier line that a kept one may be about, as it stands now; None where it is gone."""
+    from kbtui.views.view import Audience
+
     stored = message.meta.get(EARLIER)
     try:
         earlier = Earlier(**stored) if isinstance(stored, Mapping) else None
     except TypeError:  # of another version
         earlier = None
-    if earlier is None or kb.library.is_private(earlier.path):
+    if earlier is None or kb.seen_by(Audience.MODEL_ELSEWHERE).hides(earlier.path):
         return None
     line = kb.journal.line_at(earlier.path, earlier.first, earlier.when)
     if line is None:

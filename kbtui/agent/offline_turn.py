@@ -16,13 +16,13 @@ from typing import TypeVar
 
 from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping
-from kbtui.agent.quoting import Quoted, Quoting
+from kbtui.agent.quoting import Quoting
 from kbtui.agent.tool_rounds import in_thread
 from kbtui.agent.tools.toolbox import ToolOutcome
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
-from kbtui.offline.answer import Candidate, Tier
+from kbtui.offline.answer import Answer, Candidate, Tier
 from kbtui.offline.language import begins, of_all
 from kbtui.offline.message import Kind, Reading, asks, read_message
 from kbtui.sessions import KEEP
@@ -136,16 +136,15 @@ class OfflineTurn(Turn):
     async def _answer(self, question: str) -> list[str]:
         """The lines that answer, each with its number, and where and when it was written."""
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
-        parts = [_TIERS[found.answer.tier], *map(self._quoted, found.answer.lines)]
-        return [*parts, f"*{found.notice}*"] if found.notice else parts
+        return [_TIERS[found.tier], *map(self._quoted, found.lines)]
 
-    def _search(self, question: str, call: ToolCall) -> Quoted:
+    def _search(self, question: str, call: ToolCall) -> Answer:
         try:
             found = Quoting(self.context).answer(question)
         except KbtuiError as error:
             self._keep_step(call, ToolOutcome(False, f"Error: {error}", error.message))
             raise
-        lines = found.answer.lines
+        lines = found.lines
         drew_on = self.context.view.to_mark([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
         told = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
@@ -33,21 +33,13 @@ _MOST_LED_TO = 4
 _SECOND_HAND = re.compile(r"memory/(?:history.*\.jsonl|\d{4}-\d\d-\d\d-.+\.md)")
 
 
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """The lines that answer a question; `notice` says what search couldn't look at yet."""
-
-    answer: Answer
-    notice: str = ""
-
-
 class Quoting:
     """Looks for lines in the workspace of one turn."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
 
-    def answer(self, question: str) -> Quoted:
+    def answer(self, question: str) -> Answer:
         """The lines that answer a question: of the journal, entries, documents, conversations.
 
         Raises:
@@ -55,9 +47,9 @@ class Quoting:
         """
         if not telling_terms(question):  # "what do you know about me?"
             newest = tuple(self._newest())
-            return Quoted(Answer("near" if newest else "none", newest))
+            return Answer("near" if newest else "none", newest)
         found = self._search(self._context.view, question, typed=True)
-        return Quoted(choose(question, self._candidates(found.hits)), found.notice)
+        return choose(question, self._candidates(found.hits))
 
     def about(self, message: str) -> tuple[Candidate, ...]:
         """The lines that a message is about, the best first; none of its own conversation.

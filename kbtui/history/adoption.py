@@ -26,6 +26,7 @@ from kbtui.workspace.scan import Scanner, is_attachment
 _MASS = 0.3
 _FEW = 3
 _BATCH_BYTES = 32 << 20
+_HOW_TOS = "skills/"  # the app writes its own before it has read a vault
 
 
 class MassDeletionError(ConflictError):
@@ -106,7 +107,9 @@ class Adoption:
         Where taking that up was cut off, the rest is found as well.
         """
         recorded = self._recorded()
-        if not recorded:
+        if not recorded or (
+            self._workspace.in_place and all(path.startswith(_HOW_TOS) for path in recorded)
+        ):
             return True
         if not all(map(is_attachment, batch)) or not recorded.keys().isdisjoint(batch):
             return False

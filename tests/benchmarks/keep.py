@@ -125,7 +125,7 @@ async def _asked_of_diary(root: Path, conversation: str) -> list[dict[str, Any]]
         context = agent.tool_context(session, message, "", message.turn or "", kb.models.chat())
         asked = []
         for question, answers in [*_own(conversation, said), *_others(conversation, speaker)]:
-            found = Quoting(context).answer(question).answer
+            found = Quoting(context).answer(question)
             right = [any(line.text in said[each] for each in answers) for line in found.lines]
             texts = [line.text for line in found.lines]
             asked.append(

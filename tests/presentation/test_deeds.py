@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Commit, Origin
+from kbtui.history.objects.commit import SHIPPED
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence
@@ -118,3 +119,15 @@ def test_notes_that_were_found_are_said_to_have_been_there(tmp_path: Path) -> No
     with KnowledgeBase.open(vault) as kb:
         *_, first = kb.history.log()
         assert sentence(first, _names(kb)) == "You had ○ One and ○ Two before kbtui came"
+
+
+def test_nor_do_the_how_tos_count_that_the_app_had_written_before_it_read_a_vault(
+    tmp_path: Path,
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "One.md").write_text("# One\n")
+    with KnowledgeBase.open(vault, starts=True) as kb:
+        assert [commit.body for commit in kb.history.log()] == [SHIPPED]
+        kb.history.adopt()
+        assert sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One before kbtui came"

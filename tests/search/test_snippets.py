@@ -20,8 +20,23 @@ def test_matches_are_marked_as_they_are_written() -> None:
 
 def test_it_is_one_line_without_control_characters() -> None:
     snippet = make_snippet("one\n\n\ttwo \x1b[31mred\u202e end", {"two"})
-    assert snippet.text == "one two [31mred end"
+    assert snippet.text == "one · two [31mred end"
     assert snippet.text[slice(*snippet.matches[0])] == "two"
+
+
+@pytest.mark.parametrize("link", ["[[topics/radio|the radio]]", "[a manual](https://a.example/b)"])
+def test_no_link_is_cut(link: str) -> None:
+    for words in range(0, 60, 2):
+        behind = make_snippet("y " * 300 + f"{link} {'y ' * words} needle " + "y " * 300, {"needl"})
+        before = make_snippet(f"needle {'y ' * (80 + words)}{link} " + "y " * 300, {"needl"})
+        for shown in (behind.text, before.text):
+            assert ("[" in shown or "]" in shown or "://" in shown) == (link in shown)
+
+
+def test_items_of_a_list_stay_apart() -> None:
+    text = "## Goal\n\n- one\n- [ ] two\n3. three\nand more - or less"
+    shown = make_snippet(text, {"two"}).text
+    assert shown == "## Goal · one · two · three and more - or less"
 
 
 def test_it_shows_the_place_with_the_most_different_matches() -> None:

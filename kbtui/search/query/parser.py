@@ -9,7 +9,7 @@ that nobody closed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
@@ -189,6 +189,12 @@ def _padded(day: str) -> str:
 
 WIDTH = 240
 _SPACE = re.compile(r"\s+")
+SEPARATOR = "\N{MIDDLE DOT}"
+"""Stands in a snippet where a paragraph or an item of a list begins."""
+_ITEM = r"(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
+_BREAK = re.compile(rf"[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
+_LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|`[^`\n]+`")
+_LONGEST_LINK = 200
 _MOST_MATCHES = 400
 _AHEAD = 50
 
@@ -262,11 +268,21 @@ def _bounds(text: str, start: int, before: int) -> tuple[int, int]:
     elif start > 0 and text[start - 1].isalnum():
         space = text.find(" ", start, before)
         start = space + 1 if space >= 0 else before
+    start = next((m.start() for m in _links_over(text, start)), start)
     end = min(len(text), start + WIDTH)
     if end < len(text) and text[end].isalnum():
         space = text.rfind(" ", start + WIDTH // 2, end)
         end = space if space > 0 else end
-    return start, end
+    return start, next((m.end() for m in _links_over(text, end)), end)
+
+
+def _links_over(text: str, at: int) -> Iterator[re.Match[str]]:
+    """The link that a text would be cut in the middle of."""
+    line = text.rfind("\n", 0, at) + 1
+    first = max(line, at - _LONGEST_LINK)
+    for match in _LINK.finditer(text, first, at + _LONGEST_LINK):
+        if match.start() < at < match.end():
+            yield match
 
 
 def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, str]]) -> Snippet:
@@ -285,14 +301,14 @@ def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, 
         length += len(before) + len(inside)
         at = match_end
     parts.append(_squeeze(text[at:end], first=not length))
-    shown = "".join(parts).rstrip()
+    shown = "".join(parts).rstrip(f" {SEPARATOR}")
     line = text.count("\n", 0, matches[0][0] if matches else start)
     return Snippet(shown, tuple(span for span in spans if span[0] < span[1] <= len(shown)), line)
 
 
 def _squeeze(text: str, *, first: bool) -> str:
-    squeezed = _SPACE.sub(" ", clean(text))
-    return squeezed.lstrip() if first else squeezed
+    text = clean(text).lstrip() if first else clean(text)
+    return _SPACE.sub(" ", _BREAK.sub(f" {SEPARATOR} ", text))
 
 
 def marker(query: str) -> Marker:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from textwrap import wrap
 from typing import ClassVar, Protocol, cast
 
 from textual import on
@@ -21,9 +20,10 @@ from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, CONTEXTS, Action
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.widgets.dialogs import Dialog
 
-_KEYS_WIDTH = 24
+_KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
-_HELP_WIDTH = 50
+_NARROWEST_HELP = 30
+_WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
 _TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 96
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
@@ -67,19 +67,27 @@ class HelpScreen(Dialog[None]):
         """The filter and the table."""
         yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
         with VerticalScroll(can_focus=False):
-            yield Static(self.table)
+            yield Static()
+
+    def on_resize(self) -> None:
+        """Lay the table out for the room that there is."""
+        self.call_after_refresh(self._lay_out)
+
+    def _lay_out(self) -> None:
+        self.query_one(Static).update(self.table)
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
         event.stop()
         self._word = event.value
-        self.query_one(Static).update(self.table)
+        self._lay_out()
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
     @property
     def table(self) -> Content:
         """The actions that the word typed fits."""
-        return help_table(self._word, self._keymap, self._contexts)
+        room = self.query_one(VerticalScroll).scrollable_content_region.width
+        return help_table(self._word, self._keymap, self._contexts, room)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the table."""
@@ -87,9 +95,15 @@ class HelpScreen(Dialog[None]):
 
 
 def help_table(
-    word: str, keymap: Mapping[str, str], contexts: Collection[str] = CONTEXTS
+    word: str,
+    keymap: Mapping[str, str],
+    contexts: Collection[str] = CONTEXTS,
+    width: int = _WIDTH,
 ) -> Content:
-    """The actions that a word fits, by where they can be done, of some contexts or all."""
+    """The actions that a word fits, by where they can be done, of some contexts or all.
+
+    Where the width has no room for three columns, what an action does stands behind its title.
+    """
     wanted = fold(word).strip()
     whole = contexts is CONTEXTS and not wanted
     lines = [Content(INTRODUCTION), Content()] if whole else []
@@ -98,7 +112,7 @@ def help_table(
             row
             for action in ACTIONS
             if action.context == context
-            for row in _rows(action, wanted, keymap)
+            for row in _rows(action, wanted, keymap, width)
         ]
         if rows:
             lines += [Content.styled(CONTEXT_TITLES[context], "bold $primary"), *rows, Content()]
@@ -106,7 +120,7 @@ def help_table(
         row
         for form, meaning in QUERY_LANGUAGE
         if all(part in fold(f"search query {form} {meaning}") for part in wanted.split())
-        for row in _row(form, "", meaning)
+        for row in _row(form, "", meaning, width)
     ]
     if queries and contexts is CONTEXTS:
         lines += [Content.styled("In a search", "bold $primary"), *queries, Content()]
@@ -123,22 +137,31 @@ Any key can be changed in config.toml (see /config) by the name of its action:
     "notes.edit" = "e,f12" """
 
 
-def _rows(action: Action, wanted: str, keymap: Mapping[str, str]) -> Iterator[Content]:
+def _rows(
+    action: Action, wanted: str, keymap: Mapping[str, str], width: int
+) -> Iterator[Content]:
     keys = key_names(keys_of(action, keymap))
     command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
     searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")
     if wanted and not all(part in searched for part in wanted.split()):
         return
-    yield from _row("  ".join(filter(None, (keys, command))), action.title, action.help)
+    yield from _row("  ".join(filter(None, (keys, command))), action.title, action.help, width)
 
 
-def _row(left: str, title: str, text: str) -> Iterator[Content]:
-    first, *rest = wrap(text, _HELP_WIDTH)
-    left, width = f"{left} ".ljust(_KEYS_WIDTH), _KEYS_WIDTH + _LABEL_WIDTH
-    named = title.ljust(width - len(left))
-    yield Content.assemble(("  " + left, "$accent"), named, (first, "$text-muted"))
+def _row(left: str, title: str, text: str, width: int) -> Iterator[Content]:
+    """One action: in three columns, or in two where the text would get too little room."""
+    head = f"  {left} ".ljust(_KEYS_WIDTH)
+    body = Content.styled(text, "$text-muted")
+    if width - _KEYS_WIDTH - _LABEL_WIDTH >= _NARROWEST_HELP:
+        head += title.ljust(_KEYS_WIDTH + _LABEL_WIDTH - len(head))
+        styled = Content.assemble((head[:_KEYS_WIDTH], "$accent"), head[_KEYS_WIDTH:])
+    else:
+        body = Content.assemble(title, "  " if title else "", body)
+        styled = Content.styled(head, "$accent")
+    first, *rest = body.wrap(max(_NARROWEST_HELP // 2, width - len(head)))
+    yield styled + first
     for line in rest:
-        yield Content.styled(" " * (2 + width) + line, "$text-muted")
+        yield Content(" " * len(head)) + line
 
 
 _HIDDEN = frozenset({"global.palette", "global.interrupt", "global.escape"})

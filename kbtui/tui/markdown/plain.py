@@ -7,7 +7,7 @@ import re
 # Marks of headings, of a list or quote at the start, links, emphasis, code, comments, block ids.
 _MARKUP = re.compile(
     r"(?:^|(?<=\s))\#{1,6}\s+|^\s*(?:[-*+]\s+(?:\[.\]\s+)?|>\s?|\|\s?)"
-    r"|!?\[\[(?:[^\[\]|]*\|)?|\]\]|\*\*|==|`|%%|\s\^[\w-]+$"
+    r"|!?\[\[(?:[^\[\]|]*\|)?|\]\]|!?\[(?=[^\[\]]*\]\([^()]*\))|(?<=[^\[\]])\]\([^()]*\)|\*\*|==|`|%%|\s\^[\w-]+$"
 )
 
 

@@ -17,7 +17,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_heading
-from kbtui.presentation.notes import Names, name_of
+from kbtui.presentation.notes import Names, name_of, names_of
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
@@ -67,6 +67,7 @@ class WhyScreen(Dialog[Message]):
         self._path = path
         self._line = line
         self.why: Why | None = None
+        self._names = Names()
 
     def compose_question(self) -> ComposeResult:
         """The answer, and the messages below."""
@@ -86,7 +87,7 @@ class WhyScreen(Dialog[Message]):
             text.update(Content.styled(clean(str(error)), "$text-error"))
             return
         self.why = why
-        text.update(Content("\n").join(_explained(why)))
+        text.update(Content("\n").join(_explained(why, self._names)))
         hints = ["Enter goes there"] if why.messages else []
         hints += ["H change", "y copy id"] if why.commit is not None else []
         self.HINT = " · ".join([*hints, "Esc close"])
@@ -101,7 +102,10 @@ class WhyScreen(Dialog[Message]):
             said.focus()
 
     def _ask(self) -> Why:
-        return self._kb.provenance.why(self._path, self._line, self._at)
+        why = self._kb.provenance.why(self._path, self._line, self._at)
+        paths = [change.path for change in why.commit.paths] if why.commit is not None else []
+        self._names = names_of(self._kb.library, [*paths, *filter(None, [why.moved_from])])
+        return why
 
     def action_down(self) -> None:
         """Go to the next message, or scroll."""
@@ -138,14 +142,14 @@ class WhyScreen(Dialog[Message]):
             self.app.copy_to_clipboard(self.why.origin.commit)
 
 
-def _explained(why: Why) -> Iterator[Content]:
+def _explained(why: Why, names: Names) -> Iterator[Content]:
     yield Content.styled(clean_line(why.text.strip()) or "(an empty line)", "bold $text-primary")
     yield Content(clean(why.note))
     if why.commit is not None:
         yield Content()
-        yield description(why.commit)
+        yield description(why.commit, names)
     if why.moved_from:
-        place = f"{name_of(why.moved_from)}, line {why.origin.line},"
+        place = f"{names[why.moved_from].title}, line {why.origin.line},"
         yield Content.styled(f"It stood in {clean_line(place)} first.", "$text-muted")
     for entry in why.archives[:2]:
         yield Content()

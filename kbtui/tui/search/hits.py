@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 
 from kbtui.presentation.notes import Named, Names
+from kbtui.search.query.parser import SEPARATOR
 from kbtui.search.results import without_weak
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kbtui.search.results import Hit
 
 _LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
+_TITLE = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
@@ -135,8 +137,9 @@ def snippet_of(hit: Hit, names: Names | None = None) -> Content:
     The title that it begins with is left out: the row names the note already. A link by a path is
     said as the title that is at its end, of which `names` knows.
     """
-    title = f"# {hit.title} "
-    start = len(title) if hit.snippet.startswith(title) and hit.snippet != title else 0
+    title = _TITLE.match(hit.snippet)
+    repeats = title is not None and clean_line(title[1]) == hit.title
+    start = title.end() if title is not None and repeats else 0
     return Content.assemble(*_marked(hit, start, names or Names()))
 
 

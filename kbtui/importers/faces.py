@@ -73,7 +73,8 @@ def _is_packed(path: Path) -> bool:
 def previewed(found: Preview, told: Estimate) -> Iterator[str]:
     """What is in an export and what memory of it would cost, a line each."""
     yield f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}"
-    yield f"{found.new:,} new, {found.grown:,} grown, {found.known:,} known"
+    if found.grown or found.known:
+        yield f"{found.new:,} new, {found.grown:,} longer than before, {found.known:,} here already"
     if found.first and found.last:
         first, last = (f"{each.astimezone():%Y-%m-%d}" for each in (found.first, found.last))
         yield f"of {first}" if first == last else f"from {first} to {last}"
@@ -93,7 +94,7 @@ def previewed(found: Preview, told: Estimate) -> Iterator[str]:
 def named(parts: Mapping[str, int]) -> str:
     """Tell of what conversations held that is no text of theirs, and didn't come."""
     kinds = (counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items()))
-    return f"beside that {', '.join(kinds)}: only counted, or named in the messages"
+    return f"not brought in, only named in the messages: {', '.join(kinds)}"
 
 
 def reported(report: Report) -> str:

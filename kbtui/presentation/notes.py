@@ -49,9 +49,10 @@ KINDS: Mapping[str, Kind] = {
 }
 OTHER = Kind("other", "○", "O")
 """Of a note that has none of them, as most of somebody's vault."""
+MEMORY = "memory/MEMORY.md"
+"""What is remembered."""
 _STEP = " > "  # between headings, as the search index says them
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-_MEMORY = "memory/MEMORY.md"
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
 _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
 
@@ -121,7 +122,7 @@ def name_of(path: str) -> str:
 def _own(path: str) -> Named | None:
     """A file of kbtui's own, which is no entry: memory, a day, a skill, who the agent is."""
     day, skill = _DAY.fullmatch(path), _SKILL.fullmatch(path)
-    if path == _MEMORY:
+    if path == MEMORY:
         return Named(path, "Memory")
     if day is not None:
         return Named(path, _day_title(day[1]))

@@ -130,4 +130,6 @@ def test_nor_do_the_how_tos_count_that_the_app_had_written_before_it_read_a_vaul
     with KnowledgeBase.open(vault, starts=True) as kb:
         assert [commit.body for commit in kb.history.log()] == [SHIPPED]
         kb.history.adopt()
-        assert sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One before kbtui came"
+        assert (
+            sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One before kbtui came"
+        )

@@ -137,9 +137,7 @@ Any key can be changed in config.toml (see /config) by the name of its action:
     "notes.edit" = "e,f12" """
 
 
-def _rows(
-    action: Action, wanted: str, keymap: Mapping[str, str], width: int
-) -> Iterator[Content]:
+def _rows(action: Action, wanted: str, keymap: Mapping[str, str], width: int) -> Iterator[Content]:
     keys = key_names(keys_of(action, keymap))
     command = f"{action.slash} {action.usage}".rstrip() if action.slash else ""
     searched = fold(f"{action.id} {keys} {command} {action.title} {action.help}")

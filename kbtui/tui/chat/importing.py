@@ -120,13 +120,15 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     lines: list[str] = []
     for place, preview, told in found:
         lines += [
-            clean_line(str(place)),
+            f"{preview.source}, from {clean_line(place.name)}",
             *previewed(preview, told),
             *_left_out(preview.skipped),
             "",
         ]
     choices = {"y": "imports it", "c": "only the conversations, no memory of them"}
-    screen = ConfirmScreen(f"Import from {found[0][1].source}?", "\n".join(lines[:-1]), choices)
+    *most, last = dict.fromkeys(preview.source for _, preview, _ in found)
+    programs = f"{', '.join(most)} and {last}" if most else last
+    screen = ConfirmScreen(f"Import from {programs}?", "\n".join(lines[:-1]), choices)
     answer = await host.app.push_screen_wait(screen)
     return None if answer is None else answer == "y"
 

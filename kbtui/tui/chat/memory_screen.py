@@ -331,7 +331,10 @@ class MemoryScreen(Screen[None]):
     def action_open(self) -> None:
         """Open the memory at the line."""
         fact = self.rows.fact
-        leave_for(self, OpenEntry(MEMORY, fact.line if fact is not None else None))
+        if fact is None and not self.rows.facts:
+            tell(self, "Nothing is remembered yet. /remember keeps a line.")
+        else:
+            leave_for(self, OpenEntry(MEMORY, fact.line if fact is not None else None))
 
     def action_back(self) -> None:
         """Close it."""

@@ -53,6 +53,9 @@ class DiffView(MarkdownLines):
     }
     """
 
+    SIDE_BY_SIDE_COLUMNS: ClassVar[int] = 120
+    """Columns from which on before and after stand beside each other by themselves."""
+
     class Shown(Message):
         """The differences are laid out and on the screen."""
 
@@ -84,9 +87,7 @@ class DiffView(MarkdownLines):
     @property
     def side_by_side(self) -> bool:
         """True if before and after stand beside each other."""
-        from kbtui.tui.diff.lines import SIDE_BY_SIDE_COLUMNS
-
-        return self.text_width >= SIDE_BY_SIDE_COLUMNS if self._asked is None else self._asked
+        return self.text_width >= self.SIDE_BY_SIDE_COLUMNS if self._asked is None else self._asked
 
     def toggle_side_by_side(self) -> None:
         """Change the way of showing, for as long as the view lives."""

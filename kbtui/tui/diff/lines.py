@@ -23,8 +23,6 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES
 
-SIDE_BY_SIDE_COLUMNS = 120
-"""Columns from which on before and after stand beside each other by themselves."""
 MAX_LINES = 20_000
 _FIRST_LINES, _MORE_LINES = 400, 2_000
 """Lines of the first part, which no screen shows at once, and of each that follows."""
@@ -134,6 +132,8 @@ def _blocks(
         yield None, head
         for number, hunk in enumerate(diff.hunks):
             texts = _Texts(hunk, diff, names, raw=raw)
+            if len(diff.hunks) > 1 and not texts.says_something:
+                continue
             title = Line(Content.styled(f" {clean_line(texts.place)}", ".diff--hunk"))
             yield _Begin(diff.path, number), chain([title], columns(texts))
 
@@ -169,6 +169,8 @@ _WORDS = (".diff--removed-word", ".diff--added-word")
 _HEADING = re.compile(r"#{1,6}\s.*")
 _MARK = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?|>\s?|---+\s*$")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
+_DATE = re.compile(r"(?:updated|modified):", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 _KEY = re.compile(r"[^\s#\-][^:]*:(?=\s|$)")
 _INLINE = re.compile(
     r"(?P<code>`[^`]+`)|(?P<link>!?\[\[[^\]]+\]\]|\[[^\]]*\]\([^)\s]+\)|<https?://[^>\s]+>)"
@@ -229,6 +231,8 @@ class _Texts:
             for index, line in enumerate(self._lines)
             if (line.old or old + 1) <= old or (line.new or new + 1) <= new
         }
+        changed = (index for index, line in enumerate(self._lines) if line.kind != " ")
+        self._others = any(not (i in self._front and self._is_date(i)) for i in changed)
         self._partners: dict[int, int] = {}
         self._marks: dict[int, tuple[bool, tuple[tuple[int, int], ...]]] = {}
         front = self._properties()
@@ -249,6 +253,8 @@ class _Texts:
 
     def content(self, index: int) -> Content | None:
         """One of the lines; None for one that says nothing to people."""
+        if self._is_hidden(index):
+            return None
         partner = self._partners.get(index)
         if partner is None:
             return self._said(index)
@@ -262,7 +268,7 @@ class _Texts:
     def merged(self, index: int) -> tuple[str, Content | None]:
         """A line and its sign, where both values of a property are said in one."""
         line, partner = self._lines[index], self._partners.get(index)
-        if self.raw or partner is None or index not in self._front:
+        if self.raw or partner is None or index not in self._front or self._is_hidden(index):
             return line.kind, self.content(index)
         if line.kind == "-":
             return line.kind, None
@@ -272,9 +278,9 @@ class _Texts:
         return "~", Content.assemble(
             (name.rstrip(": "), ".md--muted"),
             "  ",
-            (old, ".diff--removed-word"),
+            (old or "none", ".diff--removed-word"),
             (" → ", ".md--muted"),
-            (new, ".diff--added-word"),
+            (new or "none", ".diff--added-word"),
         )
 
     def _mark(self, old: int, new: int) -> None:
@@ -293,6 +299,8 @@ class _Texts:
         text = _plain(self._lines[index])
         if index in self._front:
             return self._property(index, text)
+        if self._lines[index].kind == " " and _FENCE.match(text):
+            return None
         said = line_as_read(text, self._links)
         return said if said.plain.strip() or not text.strip() else self._written(index)
 
@@ -314,6 +322,20 @@ class _Texts:
         return _KEY.match(self._lines[index].text) is not None and any(
             line.kind != " " and line.text.strip() not in {"---", "..."} for line in values
         )
+
+    @property
+    def says_something(self) -> bool:
+        """False where nothing but the date of the change was changed, which nobody decides on."""
+        return self.raw or self._others or bool(self.hunk.title)
+
+    def _is_hidden(self, index: int) -> bool:
+        """True of the date of the change where something else was changed as well."""
+        if self.raw or not self._others:
+            return False
+        return index in self._front and self._is_date(index)
+
+    def _is_date(self, index: int) -> bool:
+        return _DATE.match(self._lines[index].text) is not None
 
     @property
     def place(self) -> str:

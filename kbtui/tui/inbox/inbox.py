@@ -90,7 +90,8 @@ class InboxScreen(ListAndDiff):
     DEFAULT_CSS = """
     InboxScreen {
         #inbox-empty {
-            display: none; height: 1fr; color: $text-muted; padding: 1 3;
+            display: none; height: 1fr; padding: 1 3;
+            & > Static { max-width: 90; color: $text-muted; }
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
@@ -121,7 +122,8 @@ class InboxScreen(ListAndDiff):
     def compose(self) -> ComposeResult:
         """List, details, keys."""
         yield TitleRow("Inbox", folder_of(self._kb))
-        yield Static(Content("Looking …"), id="inbox-empty", classes="framed")
+        with Vertical(id="inbox-empty", classes="framed"):
+            yield Static(Content("Looking …"))
         with Divided(classes="split-body"):
             yield self.rows
             with Vertical(classes="split-detail framed"):
@@ -185,7 +187,7 @@ class InboxScreen(ListAndDiff):
         if not plans:
             self.remove_class("-full")
             told = Content.assemble((_NOTHING, "bold $foreground"), _EMPTY)
-            self.query_one("#inbox-empty", Static).update(told)
+            self.query_one("#inbox-empty > Static", Static).update(told)
         self.refresh_bindings()
 
     def _say(self, text: str) -> None:

@@ -83,6 +83,7 @@ class ProposalList(RowList):
 class PlaceView(DiffView):
     """A difference whose hunks are the places that wait, in their order."""
 
+    SIDE_BY_SIDE_COLUMNS = 90
     keep_flash = True
 
     def __init__(self) -> None:

@@ -87,7 +87,7 @@ class Document:
     def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> Source:
         """It as it is drawn below its title, with what is known of its links.
 
-        With `whole` nothing is left out, the heading that repeats the title neither.
+        With `whole` nothing else is left out.
         """
         from kbtui.tui.markdown.source import Source
         from kbtui.tui.markdown.syntax import LinkRef
@@ -97,7 +97,7 @@ class Document:
             return Source("![](it)", embeds=embeds)
         body = self.body if links is None else links.shown(self)
         above = 0
-        if not whole and not self.raw:
+        if not self.raw:
             body, above = _without_title(body, self.title)
         source = Source(
             body or self.reason,
@@ -252,7 +252,8 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
             return _name(kb, path)
         return _file(kb, path)
     except NotFoundError:
-        return Document(path, "missing", title, reason="It isn't there (any more).")
+        reason = "Nothing is remembered yet." if path == notes.MEMORY else "This file is gone."
+        return Document(path, "missing", title, reason=reason)
     except KbtuiError as error:
         return Document(path, "missing", title, reason=clean_line(str(error)))
 

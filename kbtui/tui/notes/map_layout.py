@@ -207,6 +207,7 @@ def _three_columns(
     middle = _HEADS + min((max(len(left), len(right)) - 1) // 2, _MIDDLE_ROW)
     at = edge + (_JOIN if left else 0)
     drawing = Drawing([Spot(around.middle, cut(around.middle.title, chip - 4), at, middle, 0)], [])
+    top = max(_HEADS, middle - (max(len(left), len(right)) - 1) // 2)
     for items, side, head in ((left, -1, _TO_IT), (right, 1, _FROM_IT)):
         start = max(_HEADS, middle - (len(items) - 1) // 2)
         for y, item in enumerate(items, start):
@@ -218,7 +219,7 @@ def _three_columns(
             drawing.marks.append(Mark(line, after - 1 - len(line) if side > 0 else edge + 1, y))
         if items:
             x = after if side > 0 else max(0, edge - len(head))
-            drawing.marks.append(Mark(head, x, start - _HEADS))
+            drawing.marks.append(Mark(head, x, top - _HEADS))
     return drawing
 
 

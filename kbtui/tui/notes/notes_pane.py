@@ -223,7 +223,7 @@ class NotesPane(Vertical):
             return
         self.view.remove()
         self.view = None
-        self.remove_class("-reading")
+        self._show_note(shows=False)
         go_to(self.knowledge_tree)
 
     # Opening
@@ -258,11 +258,18 @@ class NotesPane(Vertical):
         """Show a file in the reader, which is made for the first one, and in the tree."""
         if self.view is None:
             self.view = EntryView(kb, id="notes-entry")
-            self.add_class("-reading")
+            self._show_note(shows=True)
             await self.query_one("#notes-split").mount(self.view)
         self.view.open(path, line)
         self.panel.reveal(path)
         return self.view
+
+    def _show_note(self, *, shows: bool) -> None:
+        """Make room for a note, or give it back: the tree alone needs less."""
+        self.set_class(shows, "-reading")
+        self.screen.set_class(shows, "-reading-note")
+        for around in self.screen.query(Divided):
+            around.divide()
 
     @on(EntryView.Opened)
     def _opened(self, event: EntryView.Opened) -> None:

@@ -18,6 +18,7 @@ from kbtui.history.change import Actor
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of, names_of
+from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
@@ -173,7 +174,7 @@ def description(commit: Commit, names: Names | None = None) -> Content:
     """What a commit did, when and why, in a few lines; whatever names it by a number is copied."""
     local = commit.time.astimezone()
     facts = [f"{day_heading(local.date())}, {local:%H:%M}"]
-    if commit.origin.model and commit.actor is not Actor.MCP:
+    if commit.origin.model not in {None, "", OFFLINE} and commit.actor is not Actor.MCP:
         facts.append(commit.origin.model)
     if commit.origin.session:
         facts.append("from a conversation")

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from kbtui.search.results import Hit, SearchResult
 
 SCOPES = {
-    "default": "Kept",
+    "default": "Library",
     "knowledge": "Notes",
     "memory": "Memory",
     "docs": "Documents",
     "sessions": "Conversations",
     "all": "All",
 }
-"""Where is searched, by the name of the scope and as people say it; kept are the next three."""
+"""Where is searched, by scope and as people say it; the next three are the library."""
 LIMIT = 50
 _WORDS_AFTER_SECONDS = 0.05
 _MEANING_AFTER_SECONDS = 0.35

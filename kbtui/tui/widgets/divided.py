@@ -51,6 +51,8 @@ class Divided(Container):
     def _arrangement(self) -> str:
         place = self.id or type(self.screen).__name__
         columns = "-columns" if self.screen.has_class("-columns") else ""
+        if columns and not self.screen.has_class("-reading-note"):
+            columns += "-alone"
         return f"{place}-{'beside' if self.is_beside else 'above'}{columns}"
 
     def _parts(self) -> tuple[Widget, Widget] | None:

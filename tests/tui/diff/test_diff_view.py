@@ -70,7 +70,6 @@ def test_a_difference_is_shown_as_people_read_it():
         " ■ X  +5 -4",
         " line 1",
         " + owner  Mira Okafor",
-        f" ~ updated  {day_said(date(2026, 11, 3))} → {day_said(date(2026, 11, 24))}",
         " ~ tags  a, b → a, b, c",
         " ~ related  Kestrel → Kestrel, Time series",
         "   Alice",
@@ -80,6 +79,12 @@ def test_a_difference_is_shown_as_people_read_it():
         "   • plain words",
     ]
     assert marked(layout)[-2:] == ["likes", "loves"]
+
+
+def test_the_date_of_a_change_is_shown_where_nothing_else_was_changed():
+    layout = lay_out([diff_of(NOTE, NOTE.replace("11-03", "11-24"))], 80, side_by_side=False)
+    said = f" ~ updated  {day_said(date(2026, 11, 3))} → {day_said(date(2026, 11, 24))}"
+    assert said in plain(layout)
 
 
 def test_a_property_in_the_middle_of_long_frontmatter_is_known_as_one():

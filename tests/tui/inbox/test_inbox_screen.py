@@ -94,7 +94,7 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         await waiting(shell, screen, 0)
         assert now(tmp_path) == OLD + "- Has a cat\n"
         assert shell.app.kb.memory.tombstones.buried("Lives in Graz")
-        assert "Nothing waits for you." in str(screen.query_one("#inbox-empty").render())
+        assert "Nothing waits for you." in str(screen.query_one("#inbox-empty > Static").render())
         newest = next(shell.app.kb.history.log(MEMORY))
         assert (newest.actor, newest.origin.messages) == (Actor.YOU, (3, 4))
         await shell.press("u")

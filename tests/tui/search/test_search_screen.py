@@ -199,7 +199,7 @@ async def test_each_place_says_how_many_of_the_hits_are_its_own(tmp_path):
     app = NotesApp(kb)
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot, "para")
-        await until(pilot, lambda: "Kept 3  Notes 2  Memory" in places(screen))
+        await until(pilot, lambda: "Library 3  Notes 2  Memory" in places(screen))
         assert "Documents 1" in places(screen)
 
 

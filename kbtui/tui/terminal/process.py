@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import gc
 import os
+import select
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ from kbtui.tui.terminal.state import state_folder, write_state
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATIENCE_SECONDS = 3.0
+_LOOK_SECONDS = 1
 _RESTORING_SECONDS = 1.0
 _COLLECT_RARELY = (10_000, 5, 40)
 """New objects until the garbage collector visits the youngest, and how many times more for each
@@ -44,34 +47,64 @@ class SignalWatch:
     """Saves, then leaves, when the process is told to end; the terminal is restored in any case.
 
     The handlers are Python's own and not the event loop's: with its terminal gone, the loop can be
-    stuck in a write. For the same reason the process ends by itself where leaving takes too long.
-    `save` is called at once, in the main thread, `leave` with an exit code by the event loop.
+    stuck in a write. The main thread can be stuck as well, in a disk that doesn't answer, and then
+    no handler is ever called; nor is one where the terminal goes without a signal, and whoever
+    reads keys would read its end for ever. So a thread watches, and ends the process where leaving
+    takes too long. `save` is called at once, in the main thread, `leave` with an exit code by the
+    event loop.
     """
 
     def __init__(self, save: Callable[[], None], leave: Callable[[int], None]) -> None:
         self._save = save
         self._leave = leave
         self._loop = asyncio.get_running_loop()
+        self._before: dict[int, Any] = {}
         # Signals belong to the main thread; an app that runs in another one is a test's.
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._told) for number in _SIGNALS}
-        else:
-            self._before = {}
+            self._told_of, self._tell = os.pipe()
+            os.set_blocking(self._tell, False)
+            signal.set_wakeup_fd(self._tell, warn_on_full_buffer=False)
+            threading.Thread(target=self._watch, name="signals", daemon=True).start()
 
     def stop(self) -> None:
         """Give the signals back to who had them."""
+        if self._before:
+            signal.set_wakeup_fd(-1)
+            os.close(self._tell)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
 
-    def _told(self, number: int, _frame: FrameType | None) -> None:
-        code = 128 + number
-        timer = threading.Timer(_PATIENCE_SECONDS, os._exit, (code,))
-        timer.daemon = True
-        timer.start()
+    def _told(self, number: int, _frame: FrameType | None = None) -> None:
         self._save()
         with contextlib.suppress(RuntimeError):  # the loop has ended already
-            self._loop.call_soon_threadsafe(self._leave, code)
+            self._loop.call_soon_threadsafe(self._leave, 128 + number)
+
+    def _watch(self) -> None:
+        """Wait until the process is told to end, or `stop`; give it a while to do so."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # so that those of the process are seen
+        poll = select.poll()
+        poll.register(self._told_of, select.POLLIN)
+        if stat.S_ISCHR(os.fstat(0).st_mode):  # one that is gone is no terminal any more
+            poll.register(0, 0)  # that it is gone is told always
+        pending: set[int] = set()
+        number = 0
+        while number not in _SIGNALS:
+            events = dict(poll.poll(_LOOK_SECONDS * 1000))
+            untaken, pending = pending, {*signal.sigpending()}
+            if events.get(0, 0) & select.POLLHUP:
+                number = signal.SIGHUP
+                self._loop.call_soon_threadsafe(self._told, number)
+            elif self._told_of in events:  # the number of each signal that Python takes
+                told = os.read(self._told_of, 1)
+                if not told:
+                    return
+                number = told[0]
+            else:
+                number = min(untaken & pending, default=0)
+        time.sleep(_PATIENCE_SECONDS)
+        os._exit(128 + number)
 
 
 class DiskWatch:

@@ -75,6 +75,57 @@ def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: P
     assert Drafts(workspace).load() == "not sent yet"
 
 
+_DEAF = """
+import signal
+from kbtui.__main__ import main
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize("wanted", [(), ("no model",)], ids=["before it paints", "later"])
+def test_a_terminal_that_goes_away_without_a_signal_ends_the_app(
+    workspace: Path, wanted: tuple[str, ...]
+) -> None:
+    terminal = start(workspace, program=_DEAF)
+    terminal.wait_for(*wanted)
+    os.close(terminal._fd)
+    _, status = os.waitpid(terminal.pid, 0)
+    assert os.waitstatus_to_exitcode(status) in (1, 128 + signal.SIGHUP)
+
+
+_STUCK = """
+import ctypes, os
+from kbtui.__main__ import main
+from kbtui.tui.terminal.process import SignalWatch
+def stick():  # in a lock of C's, as in a disk that doesn't answer: no handler of Python's is called
+    os.write(1, b"stuck now")
+    libc, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    libc.pthread_mutex_lock(lock)
+    libc.pthread_mutex_lock(lock)
+made = SignalWatch.__init__
+def init(self, *others):
+    made(self, *others)
+    self._loop.call_later(0.5, stick)
+SignalWatch.__init__ = init
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, None], ids=["told to end", "no terminal"])
+def test_an_app_whose_main_thread_is_stuck_ends_all_the_same(
+    workspace: Path, number: signal.Signals | None
+) -> None:
+    terminal = start(workspace, program=_STUCK)
+    terminal.wait(lambda _: b"stuck now" in terminal.output)
+    if number is None:
+        os.close(terminal._fd)
+    else:
+        terminal.kill(number)
+    _, status = os.waitpid(terminal.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + (number or signal.SIGHUP)
+
+
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
     with start(workspace) as terminal:
         terminal.wait_for("New conversation", "words only")

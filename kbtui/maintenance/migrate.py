@@ -117,7 +117,7 @@ def keep_old_index(workspace: Workspace) -> None:
 
 
 def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = False) -> list[str]:
-    """Convert old sessions, take in an old HISTORY.md and INDEX.md, install the shipped skills.
+    """Convert old sessions, take in what is old of archive, index and inbox, install the skills.
 
     What can't be done now, for instance because somebody else is writing, is tried again the next
     time. At the first opening of a workspace of nanobot (`is_new`: there was no history before) a
@@ -131,7 +131,7 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
         takes_over = nanobot_workspace.begin(workspace, is_new=is_new)
         if takes_over:
             notices += _tried(nanobot_workspace.bring_home, workspace, history)
-    for step in (_convert_sessions, _migrate_archive, _take_summaries):
+    for step in (_convert_sessions, _migrate_archive, _take_summaries, _take_inbox):
         notices += _tried(step, workspace, history)
     if takes_over:
         done = partial(nanobot_workspace.finish, told=tuple(notices))
@@ -210,6 +210,15 @@ def _take_summaries(workspace: Workspace, history: History) -> list[str]:
     kept.unlink(missing_ok=True)
     lines = counted(count, "line")
     return [f"{lines} of the old INDEX.md are summaries of entries now."] if count else []
+
+
+def _take_inbox(workspace: Workspace, history: History) -> list[str]:
+    """Let the history keep what waited in an older version's files; the inbox says what is left."""
+    if any((workspace.machine / "inbox").glob("[!.]*.json")):
+        from kbtui.memory.background.service import Inbox
+
+        Inbox(workspace, history).take_over()
+    return []
 
 
 def _paths_by_name(workspace: Workspace) -> dict[str, str]:

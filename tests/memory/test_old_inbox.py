@@ -9,6 +9,7 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
+from kbtui.maintenance.migrate import bring_up_to_date
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.workspace.scan import Scanner
 from tests.patience import be_like_users
@@ -96,12 +97,18 @@ def old(workspace: Workspace, history: History) -> History:
     return history
 
 
+def opened(workspace: Workspace, history: History) -> Inbox:
+    """The inbox of a workspace that is brought up to date first, as at each opening."""
+    bring_up_to_date(workspace, history)
+    return Inbox(workspace, history)
+
+
 def left(workspace: Workspace) -> list[str]:
     return sorted(file.name for file in (workspace.machine / "inbox").iterdir())
 
 
 def test_nothing_of_it_is_lost(workspace: Workspace, old: History) -> None:
-    inbox = Inbox(workspace, old)
+    inbox = opened(workspace, old)
     dream, agent = inbox.list()
     assert (dream.id, dream.actor, dream.reason) == ("61efb0", Actor.DREAM, "You moved.")
     assert dream.created.isoformat() == "2026-11-22T16:51:22+00:00"
@@ -120,7 +127,7 @@ def test_it_is_merged_into_what_the_files_have_become(workspace: Workspace, old:
     with old.change(Actor.YOU, "edit") as change:
         change.write(MEMORY, OLD.replace("tea", "coffee"))
         change.write(DOCKER, "# Docker\n\nContainers.\n\nMine.\n")
-    inbox = Inbox(workspace, old)
+    inbox = opened(workspace, old)
     inbox.accept("61efb0")
     inbox.accept("711e45")
     assert (workspace.root / MEMORY).read_text() == NEW.replace("tea", "coffee")
@@ -131,7 +138,7 @@ def test_it_is_merged_into_what_the_files_have_become(workspace: Workspace, old:
 def test_what_was_rejected_or_reworded_isnt_proposed_again(
     workspace: Workspace, old: History
 ) -> None:
-    inbox = Inbox(workspace, old)
+    inbox = opened(workspace, old)
     assert inbox.was_rejected(Actor.DREAM, {MEMORY: f"{OLD}- Likes jazz\n"})
     again = inbox.add(Actor.DREAM, "You moved.", {MEMORY: NEW, KIM: "# Kim\n\nPaints.\n"})
     assert again.id == "61efb0"
@@ -143,9 +150,9 @@ def test_it_waits_while_somebody_writes(
 ) -> None:
     be_like_users(monkeypatch)
     with History(workspace, Scanner(workspace)).alone():
-        assert Inbox(workspace, old).list() == []
+        assert opened(workspace, old).list() == []
     assert len(left(workspace)) == 3
-    assert len(Inbox(workspace, old).list()) == 2
+    assert len(opened(workspace, old).list()) == 2
 
 
 def test_an_empty_proposal_goes_and_a_strange_one_stays(workspace: Workspace, old: History) -> None:
@@ -154,6 +161,6 @@ def test_an_empty_proposal_goes_and_a_strange_one_stays(workspace: Workspace, ol
     (workspace.machine / "inbox/aa.json").write_text(json.dumps(value))
     value["edits"] = [{"path": "docs/x.md", "base": None, "text": "x", "base_text": None}]
     (workspace.machine / "inbox/bb.json").write_text(json.dumps(value))
-    inbox = Inbox(workspace, old)
+    inbox = opened(workspace, old)
     assert len(inbox.list()) == 2
     assert inbox.problems() == (".kbtui/inbox/bb.json",)

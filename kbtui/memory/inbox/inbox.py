@@ -8,37 +8,33 @@ not asked about again, and what was accepted is remembered anew.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError, WorkspaceBusyError
+from kbtui.errors import ConflictError, NotFoundError, UsageError, WorkspaceBusyError
 from kbtui.history.change import UNCHECKED, Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, in_form_of
 from kbtui.knowledge.format.facts import statements
 from kbtui.listeners import Listeners
+from kbtui.memory.inbox import older as older_inbox
+from kbtui.memory.inbox.older import OlderProposal
 from kbtui.memory.inbox.rejections import FOLDER, PutAway, Rejections, fingerprint
 from kbtui.memory.inbox.showing import PlaceDraft, check_settled, region
-from kbtui.memory.records.ranges import read_range
 from kbtui.memory.records.tombstones import Source, Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
-from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
 # What these propose again after it was rejected isn't asked about again; an agent was told to.
 _UNASKED = {Actor.CONSOLIDATOR, Actor.FLUSHER, Actor.SESSION_MEMORY, Actor.DREAM, Actor.IMPORT}
 Expected = Mapping[str, "str | None"]
-_BRIEFLY = 0.5  # seconds that a start waits for another writer
 
 
 class Inbox:
-    """The proposals of one workspace; those of an older version are taken over."""
+    """The proposals of one workspace."""
 
     def __init__(
         self,
@@ -53,8 +49,6 @@ class Inbox:
         self._clock = clock
         self._rejections = Rejections(workspace.root)
         self._listeners: Listeners[[]] = Listeners()
-        if workspace.writable:
-            self._take_over()
 
     # Proposing -------------------------------------------------------------------------------
 
@@ -165,6 +159,26 @@ class Inbox:
         """True if the user has rejected this very change before: these lines in, those out."""
         return self._rejections.read().holds(actor, self._edits(edits, bases))
 
+    def take_over(self) -> None:
+        """Let what an older version kept in files wait on; what can't be read stays there.
+
+        Raises:
+            WorkspaceBusyError: Somebody else is writing: some of it is still to be taken.
+        """
+        older_inbox.take_over(self._workspace, self._history, self._take)
+
+    def _take(self, older: OlderProposal) -> None:
+        edits = self._edits(older.texts, older.bases)
+        differing = [each for each in edits if each.base != each.wanted]
+        if not differing or any(each.id == older.id for each in self.list()):
+            return
+        told = older.actor, older.reason
+        found = self._propose(
+            *told, differing, older.origin, older.id, older.created, bases=older.bases
+        )
+        if older.was:
+            self._rejections.reword(found, older.was, self._clock())
+
     # Looking ---------------------------------------------------------------------------------
 
     def list(self) -> list[Proposal]:
@@ -211,7 +225,7 @@ class Inbox:
 
     def problems(self) -> tuple[str, ...]:
         """Files of an older inbox that can't be read; they stay there."""
-        return tuple(f"{FOLDER}/{file.name}" for file in self._old_files())
+        return tuple(f"{FOLDER}/{file.name}" for file in older_inbox.old_files(self._workspace))
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when proposals come or go; returns the way out."""
@@ -356,50 +370,6 @@ class Inbox:
         built = (each for each in reversed(mine) if built_on in each.paths)
         same = (each for each in mine if each.origin.turn == origin.turn is not None)
         return next(built, None) or next(same, None)
-
-    # The inbox of older versions: a JSON file a proposal -------------------------------------
-
-    def _old_files(self) -> Sequence[Path]:
-        folder = self._workspace.root / FOLDER
-        return sorted(file for file in folder.glob("[!.]*.json") if file.is_file())
-
-    def _take_over(self) -> None:
-        """Let the history keep what waited in files; what can't be read stays, see `problems`."""
-        for file in self._old_files():
-            try:
-                with self._history.alone(_BRIEFLY):
-                    self._take(file.name.removesuffix(".json"), json.loads(file.read_bytes()))
-                    with storage_errors(f"Can't remove {file.name}"):
-                        file.unlink(missing_ok=True)
-            except WorkspaceBusyError:
-                return  # the next start does it
-            except (OSError, KbtuiError, ValueError, KeyError, TypeError, RecursionError):
-                continue
-
-    def _take(self, name: str, value: Any) -> None:
-        origin = {**value["origin"], "messages": read_range(value["origin"].get("messages"))}
-        created, actor = datetime.fromisoformat(value["created"]), Actor(value["actor"])
-        bases, texts = {}, {}
-        for edit in value["edits"]:
-            path, old = files.checked_path(edit["path"]), edit.get("base_text")
-            bases[path] = None if old is None else self._as_file(path, old)
-            texts[path] = edit["text"]
-        edits = [each for each in self._edits(texts, bases) if each.base != each.wanted]
-        if not edits or any(each.id == name for each in self.list()):
-            return
-        reason = str(value["reason"])
-        proposal = self._propose(actor, reason, edits, Origin(**origin), name, created, bases)
-        was = [each for each in value.get("was", ()) if isinstance(each, str)]
-        if was:
-            self._rejections.reword(proposal, was, self._clock())
-
-    def _as_file(self, path: str, text: str) -> bytes:
-        """The bytes of a text: the file's, where that says it, for its mark and encoding."""
-        if files.exists(self._workspace, path):
-            data = files.read_bytes(self._workspace, path)
-            if files.text_of(data) == text:
-                return data
-        return text.encode("utf-8", "replace")
 
 
 def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.sync import Syncing
     from kbtui.memory.background.service import Memory
-    from kbtui.memory.recall.names import Names
+    from kbtui.memory.recall.names import NameIndex
     from kbtui.memory.recall.provenance import Provenance
     from kbtui.memory.records.archive import Archive
     from kbtui.memory.records.journal import Journal
@@ -194,11 +194,11 @@ class KnowledgeBase:
         )
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> NameIndex:
         """The names in what a person stated, with their lines."""
-        from kbtui.memory.recall.names import Names
+        from kbtui.memory.recall.names import NameIndex
 
-        return Names(self.workspace, self.library, self.journal)
+        return NameIndex(self.workspace, self.library, self.journal)
 
     @cached_property
     def memory(self) -> Memory:

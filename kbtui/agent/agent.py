@@ -20,7 +20,7 @@ from kbtui.agent.turn import Turn, new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
 from kbtui.memory.edits.editor import Editor, Ground, ground_of
-from kbtui.memory.recall.names import Names
+from kbtui.memory.recall.names import NameIndex
 from kbtui.memory.records.journal import Noted, local
 from kbtui.memory.services import Services
 from kbtui.models.port import ChatModel, OfflineModel
@@ -40,7 +40,7 @@ class Agent:
 
     find_editor: Callable[[], Editor] | None = None
     find_keeping: Callable[[], Keeping] | None = None
-    find_names: Callable[[], Names] | None = None
+    find_names: Callable[[], NameIndex] | None = None
     paid: Callable[[float], None] | None = None
     """Told what each call of a model has cost, in US dollars."""
 

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.earlier import condensed_of, earlier_text
-from kbtui.agent.notes import Note, cut_note, daily_notes, noted_days, notes_text, written_at
+from kbtui.agent.notes import NotesFile, cut_note, daily_notes, noted_days, notes_text, written_at
 from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
@@ -289,7 +289,7 @@ class _Standing:
 
     frame: _PromptWindow
     parts: tuple[Part, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[NotesFile, ...]
     known: Known
     index_tokens: int
     late_tokens: int

@@ -15,7 +15,7 @@ from kbtui.workspace.layout import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class NotesFile:
     """A file of notes: its path, what is shown of it, and when it was last written."""
 
     path: str
@@ -41,7 +41,7 @@ def noted_days(workspace: Workspace) -> frozenset[str]:
 
 def daily_notes(
     workspace: Workspace, texts: Mapping[str, str], known: Known, budget: int
-) -> Iterator[Note]:
+) -> Iterator[NotesFile]:
     """What nothing `known` says of some files of notes by path, in that order as long as it fits.
 
     What is struck out is left out as well.
@@ -53,7 +53,7 @@ def daily_notes(
         if shown:
             budget -= estimate_tokens(shown)
             cut = "" if shown == text else f"\n{cut_note(path)}"
-            yield Note(path, f"{shown}{cut}", when)
+            yield NotesFile(path, f"{shown}{cut}", when)
 
 
 def cut_note(path: str) -> str:
@@ -61,7 +61,7 @@ def cut_note(path: str) -> str:
     return f"(cut: read {path} shows all of it)"
 
 
-def notes_text(notes: Iterable[Note], heard: Sequence[SessionMessage] = ()) -> str:
+def notes_text(notes: Iterable[NotesFile], heard: Sequence[SessionMessage] = ()) -> str:
     """Notes as they are shown, without what was `heard` before they were written.
 
     What is said later changes nothing about them: they stand where a prompt is cached.

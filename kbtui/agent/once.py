@@ -13,7 +13,7 @@ from functools import lru_cache
 from kbtui.knowledge.catalog.catalog import entry_line
 from kbtui.models.port import estimate_tokens
 from kbtui.offline.language import telling_terms
-from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.lines import TextLine, lines_of
 from kbtui.views.view import View
 
 _SAME = 0.8  # of a line's words, for another to say it
@@ -92,7 +92,7 @@ def _terms(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(terms) - numbers, numbers
 
 
-def _span(text: str, line: Line) -> tuple[int, int]:
+def _span(text: str, line: TextLine) -> tuple[int, int]:
     """Where a line stands; of an item with its bullet and the end of the line."""
     if not line.item:
         return line.start, line.end

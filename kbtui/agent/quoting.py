@@ -12,7 +12,7 @@ from itertools import takewhile
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of
-from kbtui.offline.answer import MOST_SHOWN, Answer, Candidate, choose, nearest
+from kbtui.offline.answer import MOST_SHOWN, QuotedAnswer, Candidate, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.offline.lines import Line, lines_of
 from kbtui.offline.message import asks
@@ -39,7 +39,7 @@ class Quoting:
     def __init__(self, context: ToolContext) -> None:
         self._context = context
 
-    def answer(self, question: str) -> Answer:
+    def answer(self, question: str) -> QuotedAnswer:
         """The lines that answer a question: of the journal, entries, documents, conversations.
 
         Raises:
@@ -47,7 +47,7 @@ class Quoting:
         """
         if not telling_terms(question):  # "what do you know about me?"
             newest = tuple(self._newest())
-            return Answer("near" if newest else "none", newest)
+            return QuotedAnswer("near" if newest else "none", newest)
         found = self._search(self._context.view, question, typed=True)
         return choose(question, self._candidates(found.hits))
 

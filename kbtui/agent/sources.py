@@ -20,7 +20,7 @@ _MARKUP = re.compile(r"^[\s>#*+-]+|[*_`\"“”]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceLines:
     """Lines that a tool showed; `text` is what stands in them.
 
     `places` are the pages or whatever holds them, each with the line from which on it does.
@@ -39,11 +39,11 @@ class Sources:
     """The numbered sources of one turn; `added` are the paths of all, in turn, known ones again."""
 
     def __init__(self) -> None:
-        self._sources: list[Source] = []
+        self._sources: list[SourceLines] = []
         self.added: list[str] = []
 
     @property
-    def shown(self) -> tuple[Source, ...]:
+    def shown(self) -> tuple[SourceLines, ...]:
         """All of them, in order."""
         return tuple(self._sources)
 
@@ -54,14 +54,14 @@ class Sources:
         text: str,
         title: str = "",
         places: tuple[tuple[int, str], ...] = (),
-    ) -> Source:
+    ) -> SourceLines:
         """Number lines of a file; the same lines keep the number that they have."""
         self.added.append(path)
         last = first + len(text_lines(text)) - 1
         for known in self._sources:
             if (known.path, known.first, known.last, known.text) == (path, first, last, text):
                 return known
-        source = Source(len(self._sources) + 1, path, first, last, text, title, places)
+        source = SourceLines(len(self._sources) + 1, path, first, last, text, title, places)
         self._sources.append(source)
         return source
 
@@ -76,14 +76,14 @@ class Sources:
         return tuple(_citation(source, answer) for source in self._sources if source.n in numbers)
 
 
-def _citation(source: Source, answer: str) -> Citation:
+def _citation(source: SourceLines, answer: str) -> Citation:
     quoted = list(_quoted_lines(source, answer))
     first, last = (quoted[0], quoted[-1]) if quoted else (source.first, source.last)
     place = place_at(source.places, first)
     return Citation(source.n, source.path, first, last, source.title, place)
 
 
-def _quoted_lines(source: Source, answer: str) -> Iterator[int]:
+def _quoted_lines(source: SourceLines, answer: str) -> Iterator[int]:
     """The lines that the answer quotes word for word; a heading is named rather than quoted."""
     told = _plain(answer)
     for number, line in enumerate(text_lines(source.text), source.first):
@@ -103,7 +103,7 @@ def text_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
-def heading(source: Source, note: str = "") -> str:
+def heading(source: SourceLines, note: str = "") -> str:
     """The line above quoted text: ``[1] knowledge/people/alice.md (lines 3-7)``."""
     extra = f", {note}" if note else ""
     place = place_at(source.places, source.first)

@@ -17,8 +17,8 @@ from kbtui.errors import KbtuiError, StoppedError, UnreadableError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
-    from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.engine import ImportPreview, Report
+    from kbtui.importers.opened import OpenedExport
     from kbtui.importers.port import Skipped, Source
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Estimate
@@ -83,7 +83,7 @@ class _ImportWork:
         self._results: list[dict[str, Any]] = []
         self._memory: dict[str, Any] | None = None
         self._failed: KbtuiError | None = None
-        self._looked: list[tuple[Path, Preview]] | None = None
+        self._looked: list[tuple[Path, ImportPreview]] | None = None
         self._line = ProgressLine()
 
     def is_agreed(self, budget: float | None) -> bool:
@@ -145,7 +145,7 @@ class _ImportWork:
         from kbtui.importers.engine import run
         from kbtui.importers.faces import nothing_in
 
-        def bring(opened: Opened, source: Source) -> None:
+        def bring(opened: OpenedExport, source: Source) -> None:
             report = run(self._kb.services, opened, source, self._watch())
             self._results.append({"path": str(opened.path), **report_shape(self._kb, report)})
             if not self._as_json:
@@ -194,9 +194,9 @@ class _ImportWork:
         from kbtui.importers.engine import preview
         from kbtui.importers.faces import nothing_in
 
-        looked: list[tuple[Path, Preview]] = []
+        looked: list[tuple[Path, ImportPreview]] = []
 
-        def look(opened: Opened, source: Source) -> None:
+        def look(opened: OpenedExport, source: Source) -> None:
             found = preview(self._kb.services, opened, source, self._watch())
             if found.is_empty:
                 raise nothing_in(opened.path, found)
@@ -205,14 +205,14 @@ class _ImportWork:
         self._each(look)
         self._looked = looked
 
-    def _each(self, work: Callable[[Opened, Source], None]) -> None:
+    def _each(self, work: Callable[[OpenedExport, Source], None]) -> None:
         """Do something with each export; what isn't one, or can't be read, is told."""
         from kbtui.importers.faces import unknown
-        from kbtui.importers.opened import Opened
+        from kbtui.importers.opened import OpenedExport
 
         for path, must_be in self._paths:
             try:
-                with Opened(path) as opened:
+                with OpenedExport(path) as opened:
                     if not self._work_on(opened, work) and must_be:
                         raise unknown(opened)
             except KbtuiError as error:
@@ -225,7 +225,7 @@ class _ImportWork:
                 raise
             self._line.end()
 
-    def _work_on(self, opened: Opened, work: Callable[[Opened, Source], None]) -> bool:
+    def _work_on(self, opened: OpenedExport, work: Callable[[OpenedExport, Source], None]) -> bool:
         """Do something with the exports of each program; False if there is none.
 
         Raises:
@@ -282,12 +282,12 @@ class _ImportWork:
 
         return watch
 
-    def _estimate(self, found: Preview) -> Estimate:
+    def _estimate(self, found: ImportPreview) -> Estimate:
         from kbtui.memory.background.service import estimate
 
         return estimate(self._kb.models, "import", found.tokens, found.new + found.grown)
 
-    def _say_preview(self, path: Path, found: Preview) -> None:
+    def _say_preview(self, path: Path, found: ImportPreview) -> None:
         from kbtui.importers.faces import previewed
 
         say(f"{path}: {found.source}")
@@ -295,7 +295,7 @@ class _ImportWork:
             say(f"  {row}")
         _say_skipped(found.skipped)
 
-    def _preview_shape(self, found: Preview) -> dict[str, Any]:
+    def _preview_shape(self, found: ImportPreview) -> dict[str, Any]:
         told = self._estimate(found)
         estimated = {"model": told.model, "paid": told.is_paid, "usd": told.usd}
         return {**preview_shape(found), "memory": {**estimated, "seconds": round(told.seconds)}}
@@ -329,7 +329,7 @@ def _say_skipped(skipped: list[Skipped]) -> None:
         note(f"kbtui: {len(skipped) - _SHOWN:,} more were left out; --json lists all of them.")
 
 
-def preview_shape(found: Preview) -> dict[str, Any]:
+def preview_shape(found: ImportPreview) -> dict[str, Any]:
     """What an export holds."""
     times = {"first": found.first, "last": found.last}
     told = {name: time.isoformat() if time else None for name, time in times.items()}

@@ -21,8 +21,8 @@ from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
 from kbtui.importers.batches import Batch, begun, stamp
 from kbtui.importers.notes import Notes
-from kbtui.importers.opened import PACKED, Opened
-from kbtui.importers.port import Conversation, Note, Said, Skipped, Source
+from kbtui.importers.opened import PACKED, OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Said, Skipped, Source
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
@@ -66,7 +66,7 @@ _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _INDEX = "knowledge/INDEX.md"
 
 
-def find_source(opened: Opened) -> Source | None:
+def find_source(opened: OpenedExport) -> Source | None:
     """The program whose export this is, by what is in it; None: nobody knows it."""
     for name in SOURCES:
         source: Source = import_module(name).SOURCE
@@ -75,7 +75,7 @@ def find_source(opened: Opened) -> Source | None:
     return None
 
 
-def sources_of(opened: Opened) -> Iterator[Source]:
+def sources_of(opened: OpenedExport) -> Iterator[Source]:
     """The programs whose exports are in a file or a folder, one after the other.
 
     Each is to be read before the next is asked for: what was read isn't there for the next.
@@ -95,7 +95,7 @@ def sources_of(opened: Opened) -> Iterator[Source]:
         opened.names = names
 
 
-def left_over(opened: Opened) -> Skipped | None:
+def left_over(opened: OpenedExport) -> Skipped | None:
     """The files beside exports in a folder that no program's reader knew."""
     names = [name for name in opened.names if name not in opened.taken]
     names = [name for name in names if not name.lower().endswith(PACKED)]  # by themselves
@@ -106,7 +106,7 @@ def left_over(opened: Opened) -> Skipped | None:
 
 
 @dataclass(slots=True)
-class Preview:
+class ImportPreview:
     """An export's content, and what importing it would do.
 
     `branches` are those that are left out, `notes` texts and files beside conversations, `first`
@@ -180,18 +180,18 @@ class Report:
 
 def preview(
     services: Services,
-    opened: Opened,
+    opened: OpenedExport,
     source: Source,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
-) -> Preview:
+) -> ImportPreview:
     """Read an export, and say what importing it would do; `watch` as in `run`."""
-    found = Preview(source.name)
+    found = ImportPreview(source.name)
     incoming = _Incoming(services, source, None, Redactor())
     seen: dict[str, int] = {}
     for item in _items(opened, source, watch):
         if isinstance(item, Skipped):
             found.skipped.append(item)
-        elif isinstance(item, Note):
+        elif isinstance(item, ImportedNote):
             found.notes += 1
         elif seen.get(item.id, -1) < len(item.messages):
             again = item.id in seen
@@ -200,7 +200,9 @@ def preview(
     return found
 
 
-def _count(found: Preview, item: Conversation, plan: _Plan, *, again: bool) -> None:
+def _count(
+    found: ImportPreview, item: ImportedConversation, plan: _ConversationPlan, *, again: bool
+) -> None:
     found.messages += len(item.messages)
     times = [each.time for each in item.messages if each.time is not None]
     ends = (min(times), max(times)) if times else (item.created, item.updated)
@@ -224,7 +226,7 @@ def _add(counts: Sequence[tuple[str, int]], to: dict[str, int]) -> None:
 
 def run(
     services: Services,
-    opened: Opened,
+    opened: OpenedExport,
     source: Source,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
 ) -> Report:
@@ -251,7 +253,7 @@ def run(
                 report.skipped.append(item)
                 continue
             report.read += 1
-            if isinstance(item, Note):
+            if isinstance(item, ImportedNote):
                 notes.add(item)
             else:
                 _add(item.named, report.named)
@@ -287,8 +289,8 @@ def _holds(services: Services, batch: str) -> bool:
 
 
 def _items(
-    opened: Opened, source: Source, watch: Callable[[int, int, str], None]
-) -> Iterator[Conversation | Note | Skipped]:
+    opened: OpenedExport, source: Source, watch: Callable[[int, int, str], None]
+) -> Iterator[ImportedConversation | ImportedNote | Skipped]:
     for name, why in opened.refused if not opened.taken else ():
         yield Skipped(name, why)
     opened.done = 0
@@ -303,7 +305,7 @@ def _items(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _ConversationPlan:
     """What is to be done with a conversation: `kind` as in `Came`, or ``known`` or ``older``.
 
     Its messages from `begin` on are new; `back` is the message that a session is taken back to
@@ -336,12 +338,14 @@ class _Incoming:
         self.known = 0
         self.skipped: list[Skipped] = []
 
-    def plan(self, item: Conversation) -> _Plan:
+    def plan(self, item: ImportedConversation) -> _ConversationPlan:
         """Compare a conversation with what is here of it."""
         sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
         there = self._imported.brought(sessions[-1]) if sessions else None
         if there is None:
-            return _Plan("new", () if self._batch is None else tuple(_hashes(item.messages)))
+            return _ConversationPlan(
+                "new", () if self._batch is None else tuple(_hashes(item.messages))
+            )
         hashes = tuple(_hashes(item.messages))
         here = [mark for mark, _ in there.line]
         same = next(
@@ -349,17 +353,17 @@ class _Incoming:
             min(len(here), len(hashes)),
         )
         if same == len(hashes):
-            return _Plan("known", hashes, begin=same)
+            return _ConversationPlan("known", hashes, begin=same)
         if item.updated and there.updated and _iso(item.updated) < there.updated:
-            return _Plan("older", hashes, begin=len(hashes), there=there)
+            return _ConversationPlan("older", hashes, begin=len(hashes), there=there)
         if there.went_on:
-            return _Plan("apart", hashes, begin=same, there=there)
+            return _ConversationPlan("apart", hashes, begin=same, there=there)
         if same == len(here):
-            return _Plan("grown", hashes, begin=same, there=there)
+            return _ConversationPlan("grown", hashes, begin=same, there=there)
         back = next((number for _, number in reversed(there.line[:same]) if number), 0)
-        return _Plan("changed", hashes, begin=same, back=back, there=there)
+        return _ConversationPlan("changed", hashes, begin=same, back=back, there=there)
 
-    def add(self, item: Conversation) -> None:
+    def add(self, item: ImportedConversation) -> None:
         """Take in a conversation."""
         mark = mark_of(self._source.key, item.id)
         if mark in self._marks:
@@ -388,7 +392,7 @@ class _Incoming:
             self._imported.write(lot)
         self.came += waiting
 
-    def _make(self, item: Conversation, mark: str, plan: _Plan) -> None:
+    def _make(self, item: ImportedConversation, mark: str, plan: _ConversationPlan) -> None:
         begun = next((each.time for each in item.messages[plan.begin :] if each.time), None)
         created = (None if plan.begin else item.created) or begun or item.updated or _utc_now()
         parts = len(self._imported.sessions_of(mark))
@@ -410,7 +414,7 @@ class _Incoming:
         count = len(item.messages) - plan.begin
         self._waiting.append(Came(name, title, plan.kind, count, item.branches))
 
-    def _grow(self, item: Conversation, plan: _Plan) -> None:
+    def _grow(self, item: ImportedConversation, plan: _ConversationPlan) -> None:
         there = plan.there
         if there is None:
             raise AssertionError("only what is there grows")
@@ -428,7 +432,7 @@ class _Incoming:
         self.came.append(Came(there.session, _title(item), plan.kind, count, item.branches))
 
     def _block(
-        self, item: Conversation, plan: _Plan, last: int, created: datetime
+        self, item: ImportedConversation, plan: _ConversationPlan, last: int, created: datetime
     ) -> list[dict[str, Any]]:
         kept = plan.there.line[: plan.begin] if plan.there is not None else []
         if plan.kind == "apart":
@@ -468,7 +472,7 @@ def _content(said: Said) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _title(item: Conversation) -> str:
+def _title(item: ImportedConversation) -> str:
     return _clean_title(item.title)
 
 

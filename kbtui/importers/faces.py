@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
-from kbtui.importers.opened import PACKED, Opened
+from kbtui.importers.opened import PACKED, OpenedExport
 from kbtui.text import counted
 from kbtui.workspace.durable import storage_errors
 
 if TYPE_CHECKING:
-    from kbtui.importers.engine import Preview, Report
+    from kbtui.importers.engine import ImportPreview, Report
     from kbtui.importers.remembering import Remembered
     from kbtui.memory.background.service import Estimate
 
@@ -41,7 +41,7 @@ def is_document(name: str) -> bool:
     try:
         if not is_keepable(file):
             return False
-        with Opened(file) as opened:
+        with OpenedExport(file) as opened:
             is_text = opened.head(opened.names[0], 64).lstrip()[:1] not in (b"", b"[", b"{")
             return is_text and find_source(opened) is None
     except KbtuiError:
@@ -70,7 +70,7 @@ def _is_packed(path: Path) -> bool:
         return suffix != ".zip" or file.read(4) == b"PK\x03\x04"
 
 
-def previewed(found: Preview, told: Estimate) -> Iterator[str]:
+def previewed(found: ImportPreview, told: Estimate) -> Iterator[str]:
     """What is in an export and what memory of it would cost, a line each."""
     yield f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}"
     if found.grown or found.known:
@@ -126,7 +126,7 @@ def _is_offline(model: str) -> bool:
     return model == OFFLINE
 
 
-def nothing_in(path: Path, of: Preview | Report) -> UnreadableError:
+def nothing_in(path: Path, of: ImportPreview | Report) -> UnreadableError:
     """Say that nothing of an export could be read, with the first reason."""
     reason = f" {of.skipped[0].place}: {of.skipped[0].why}" if of.skipped else ""
     return UnreadableError(
@@ -136,7 +136,7 @@ def nothing_in(path: Path, of: Preview | Report) -> UnreadableError:
     )
 
 
-def unknown(opened: Opened) -> KbtuiError:
+def unknown(opened: OpenedExport) -> KbtuiError:
     """Say why an export can't be imported; a damaged one isn't unknown."""
     if opened.refused:
         _, why = opened.refused[0]

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.knowledge.entries.entry import Front, render_entry
 from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.text import clean, clean_line, counted, slugify
@@ -50,7 +50,7 @@ class Notes:
     _size: int = 0
     _here: dict[str, str] | None = None
 
-    def add(self, note: Note) -> None:
+    def add(self, note: ImportedNote) -> None:
         """Take in a note."""
         if note.data is not None:
             add = self._add_beside if note.at else self._add_file
@@ -104,7 +104,7 @@ class Notes:
         if len(self._lot) >= _MOST or self._size >= _MOST_BYTES:
             self.flush()
 
-    def _entry(self, note: Note, body: str, key: str) -> str:
+    def _entry(self, note: ImportedNote, body: str, key: str) -> str:
         line = f"imported: {value_text(key)}\n"
         own = _FRONT.match(body)
         if own:
@@ -122,7 +122,7 @@ class Notes:
             text = re.sub(r"(?m)^updated: .*$", f"updated: {_day(note.updated)}", text, count=1)
         return text.replace("\n---\n", f"\n{line}---\n", 1)
 
-    def _folder(self, note: Note) -> str:
+    def _folder(self, note: ImportedNote) -> str:
         parts = [slugify(part, 60) for part in note.folder.split("/") if part.strip(". ")]
         return "/".join(["knowledge/references", self.source, *parts])
 
@@ -156,7 +156,7 @@ class Notes:
         parts = (_UNSAFE_NAME.sub("-", clean_line(part)).strip(". ") for part in at.split("/"))
         return "/".join(["knowledge/references", self.source, *filter(None, parts)])
 
-    def _add_beside(self, note: Note, data: bytes) -> None:
+    def _add_beside(self, note: ImportedNote, data: bytes) -> None:
         """Bring a file to where the notes that show it lie, through the door."""
         path = self._place(note.at)
         there = None
@@ -173,7 +173,7 @@ class Notes:
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
             self.skipped.append(Skipped(clean_line(note.title), why))
 
-    def _add_file(self, note: Note, data: bytes) -> None:
+    def _add_file(self, note: ImportedNote, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)
         name = _UNSAFE_NAME.sub("-", clean_line(note.title)).strip(". -")[-120:] or "file"
         stem, dot, suffix = name.rpartition(".")

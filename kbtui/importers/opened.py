@@ -33,7 +33,7 @@ _WANTED = (".aider.chat.history.md",)
 _TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
-class Opened:
+class OpenedExport:
     """A file, a folder or a zip that is being imported, with the `names` of its members, sorted.
 
     `refused` are members that are not read, with the reason; `done` bytes were read so far. `taken`

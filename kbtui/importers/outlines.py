@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Skipped
 from kbtui.importers.reading import json_list, mappings
 
@@ -25,7 +25,7 @@ def blocks_of(page: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def pages_of(
-    opened: Opened, name: str, at: str, *, id_key: str, text_key: str
+    opened: OpenedExport, name: str, at: str, *, id_key: str, text_key: str
 ) -> Iterator[tuple[dict[str, Any] | Skipped, Mapping[str, str]]]:
     """The pages of a file's list `at`, each with the texts of all its blocks by their ids.
 

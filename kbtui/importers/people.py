@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from kbtui.importers.port import Conversation, Said
+from kbtui.importers.port import ImportedConversation, Said
 from kbtui.importers.reading import conversation
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChatLine:
     """What somebody wrote; `mine` of the export's owner. `named` are kinds of what didn't come."""
 
     who: str
@@ -27,7 +27,7 @@ class Line:
     mine: bool = False
 
 
-def by_month(id_: str, title: str, lines: Iterable[Line]) -> Iterator[Conversation]:
+def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[ImportedConversation]:
     """The conversations of a chat, in the order of its months."""
     months: dict[str, tuple[list[Said], Counter[str]]] = {}
     month = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ImportedConversation:
     """One conversation as it stood at the end: one branch; `branches` says how many others it has.
 
     `id` is the export's own, else one made of what doesn't change when the export grows. There is
@@ -49,7 +49,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ImportedNote:
     """A text that isn't a conversation: a project's document, a memory, a page, a clipping.
 
     Attributes:
@@ -83,7 +83,7 @@ class Skipped:
     why: str
 
 
-Item = Conversation | Note | Skipped
+Item = ImportedConversation | ImportedNote | Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,6 @@ class Source:
 
     name: str
     key: str
-    recognises: Callable[[Opened], bool]
-    read: Callable[[Opened], Iterator[Item]]
+    recognises: Callable[[OpenedExport], bool]
+    read: Callable[[OpenedExport], Iterator[Item]]
     is_alone: bool = False

@@ -15,8 +15,8 @@ from typing import IO, Any, TypeVar
 from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Note, Said, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
 from kbtui.text import shorten
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ _HEAD = 256 << 10
 # Members ------------------------------------------------------------------------------------------
 
 
-def json_members(opened: Opened) -> Iterator[tuple[str, bytes]]:
+def json_members(opened: OpenedExport) -> Iterator[tuple[str, bytes]]:
     """The members that begin as JSON does, each with its beginning; a single file by any name."""
     for name in opened.names:
         if opened.is_folder and name.lower().endswith(_BINARY):
@@ -74,21 +74,21 @@ def fields_of(head: bytes, *lists: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def logs(opened: Opened, is_one: Callable[[Records], bool]) -> Iterator[str]:
+def logs(opened: OpenedExport, is_one: Callable[[Records], bool]) -> Iterator[str]:
     """The members that are logs of a kind, by their first records."""
     for name in _candidates(opened):
         if is_one(first_records(opened, name)):
             yield name
 
 
-def has_log(opened: Opened, is_one: Callable[[Records], bool]) -> bool:
+def has_log(opened: OpenedExport, is_one: Callable[[Records], bool]) -> bool:
     """True if one of the first members is such a log."""
     names = islice(_candidates(opened), _LOOKED_AT)
     return any(is_one(first_records(opened, name)) for name in names)
 
 
 def read_each(
-    opened: Opened, names: Iterable[str], read: Callable[[Opened, str], Iterator[Item]]
+    opened: OpenedExport, names: Iterable[str], read: Callable[[OpenedExport, str], Iterator[Item]]
 ) -> Iterator[Item]:
     """Read members one after the other; one that is damaged is reported, and passed over."""
     for name in names:
@@ -98,7 +98,7 @@ def read_each(
             yield Skipped(line_of(name), str(error))
 
 
-def file_of(opened: Opened, name: str, title: str = "") -> Item:
+def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
     """A picture, a recording or a paper, to be kept under its title."""
     if opened.size(name) > _LARGEST_FILE:
         return Skipped(line_of(name), f"It is larger than {_LARGEST_FILE >> 20} MB.")
@@ -107,13 +107,13 @@ def file_of(opened: Opened, name: str, title: str = "") -> Item:
             data = stream.read()
     except UnreadableError as error:
         return Skipped(line_of(name), str(error))
-    return Note(name, title or name.rpartition("/")[2], "", data=data)
+    return ImportedNote(name, title or name.rpartition("/")[2], "", data=data)
 
 
 # Records ------------------------------------------------------------------------------------------
 
 
-def first_records(opened: Opened, name: str) -> Records:
+def first_records(opened: OpenedExport, name: str) -> Records:
     """The first objects of JSON lines, of a list, or of a list in an object."""
     head = opened.head(name, _HEAD)
     lines = head.split(b"\n")
@@ -133,7 +133,7 @@ def list_key(head: bytes) -> str:
     return key[1].decode() if key else ""
 
 
-def json_lines(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def json_lines(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
     """The objects of a file of JSON lines; lines that can't be read are told of once, at the end.
 
     Raises:
@@ -159,7 +159,7 @@ def json_lines(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
 
 
 def json_list(
-    opened: Opened, name: str, key: str = "conversations"
+    opened: OpenedExport, name: str, key: str = "conversations"
 ) -> Iterator[dict[str, Any] | Skipped]:
     """The objects of a list, or of the one under `key` in an object, one at a time."""
     with opened.open(name) as stream:
@@ -174,7 +174,7 @@ def json_list(
                 yield Skipped(line_of(name), "It holds something that is no conversation.")
 
 
-def _candidates(opened: Opened) -> Iterator[str]:
+def _candidates(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         if not opened.is_folder or name.lower().endswith(_LOGS):
             yield name
@@ -247,14 +247,14 @@ def conversation(
     url: str = "",
     branches: int = 0,
     named: tuple[tuple[str, int], ...] = (),
-) -> Conversation | None:
+) -> ImportedConversation | None:
     """One that is dated by its messages, and titled by the first if need be; None of nothing."""
     if not said:
         return None
     first = next((each.text for each in said if each.role == "user"), said[0].text)
     name = name or digest(f"{said[0].time}", said[0].text)
     title = line_of(title) or shorten(first, _TITLE_WIDTH)
-    return Conversation(name, title, *dated(said), tuple(said), url, branches, named)
+    return ImportedConversation(name, title, *dated(said), tuple(said), url, branches, named)
 
 
 def dated(

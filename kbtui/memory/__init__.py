@@ -9,7 +9,7 @@ edits.editor       `Editor`, the one engine that writes facts; the operations th
                    them done, and on what ground
 recall.provenance  where a line comes from (`Provenance`, `Why`)
 recall.remembered  MEMORY.md as a person sees it: its lines, one more, one changed, how full it is
-recall.names       the names that a person wrote, and the lines that have them (`Names`)
+recall.names       the names that a person wrote, and the lines that have them (`NameIndex`)
 records.journal    what a person stated, day by day (`Journal`), and dates as memory keeps them
 records.archive    what was condensed (`Archive`), what is forgotten (`Tombstones`), how far it was
                    read (`Cursors`), and how a sync brings these together

@@ -60,7 +60,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuotedAnswer:
     """The lines that answer, the best first, and how sure that is; none where nothing is near."""
 
     tier: Tier
@@ -83,7 +83,7 @@ _NEAR_STATEMENT = 0.28
 _BY_WORDS = 0.7
 
 
-def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
+def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
     """The lines that answer a question."""
     asked = _Asked(question, candidates)
     told = [each for each in candidates if not asks(each.text)]
@@ -92,7 +92,7 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
     if any(map(asked.held, near)):  # beside what says something of it, what is no more than there
         near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
     if not near:
-        return Answer("none")
+        return QuotedAnswer("none")
     shown = _distinct(near, asked)
     if (begins(question, of_all("who")) or "")[:1].isupper():  # what was said first tells who it is
         shown.sort(key=_age)
@@ -100,10 +100,10 @@ def choose(question: str, candidates: Sequence[Candidate]) -> Answer:
     answered = max(each.relevance for each in shown)
     nearest = max(each.cosine for each in shown)
     if answered >= _SURE and held >= _SURE_HELD:
-        return Answer("sure", tuple(shown))
+        return QuotedAnswer("sure", tuple(shown))
     if max(answered, held) >= _NEAR or nearest >= _NEAR_BY_MEANING:
-        return Answer("near", tuple(shown))
-    return Answer("none")
+        return QuotedAnswer("near", tuple(shown))
+    return QuotedAnswer("none")
 
 
 class _Asked:

@@ -20,14 +20,14 @@ _SLUG_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SliceMessage:
     """One message of a slice."""
 
     role: str
     text: str
 
 
-def history_entry(messages: Sequence[Message]) -> str:
+def history_entry(messages: Sequence[SliceMessage]) -> str:
     """What the user said, in their own words; of much the sentences that say most.
 
     What kbtui said is no source; it is quoted only where the user said nothing.
@@ -42,7 +42,7 @@ def history_entry(messages: Sequence[Message]) -> str:
     return "\n".join(f"- {speaker.capitalize()}: {text}" for text in chosen)
 
 
-def slug_of(messages: Sequence[Message]) -> str:
+def slug_of(messages: Sequence[SliceMessage]) -> str:
     """A file name out of the first words of the user's that tell something."""
     for each in messages:
         told = [word for word in slugify(shorten(each.text, 200)).split("-") if telling_terms(word)]

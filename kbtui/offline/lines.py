@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One sentence or item of a text.
 
     Attributes:
@@ -94,7 +94,7 @@ def _parser() -> MarkdownIt:
 
 def lines_of(
     text: str, first: int = 1, *, headings: bool = False, past: bool = False
-) -> Iterator[Line]:
+) -> Iterator[TextLine]:
     """What a Markdown text says; it may be a part of a file, of which `first` is the first line.
 
     With `headings` those say something as well, as they do on slides; with `past`, so does what is
@@ -126,7 +126,7 @@ def lines_of(
                 time = clock["time"] if clock else ""
                 item = block.kind == "item"
                 own = start if _ROW.match(raw) else block.start
-                yield Line(said, line, last, start, end, heading, time, item, own)
+                yield TextLine(said, line, last, start, end, heading, time, item, own)
 
 
 class _Block(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from kbtui.redaction import table
-from kbtui.redaction.heads import Finder, Heads, heads_of
+from kbtui.redaction.heads import Heads, TextMatcher, heads_of
 from kbtui.redaction.values import TESTS, is_made
 
 Span = tuple[int, int, str]
@@ -114,12 +114,12 @@ def forms(section: str) -> list[Form]:
 
 
 @cache
-def _finder() -> tuple[Finder, dict[str, list[Form]]]:
+def _finder() -> tuple[TextMatcher, dict[str, list[Form]]]:
     of_head: dict[str, list[Form]] = {}
     for form in (form for name in SECTIONS for form in forms(name)):
         for head in form.heads.texts:
             of_head.setdefault(head, []).append(form)
-    return Finder(of_head), of_head
+    return TextMatcher(of_head), of_head
 
 
 SECTIONS = ("forms", "guesses", "told", "told before", "columns")

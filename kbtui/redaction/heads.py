@@ -113,7 +113,7 @@ def _crosses(pattern: str) -> bool:
     return _LINE_END.search(rest) is not None
 
 
-class Finder:
+class TextMatcher:
     """Finds many texts in one pass."""
 
     def __init__(self, texts: Iterable[str]) -> None:

@@ -61,7 +61,7 @@ def _links(language: str) -> list[_Link]:
     return links
 
 
-class _Place(NamedTuple):
+class _ValuePlace(NamedTuple):
     """Where a value may begin, where its clause ends, and if "is" or a colon stands before it."""
 
     first: int
@@ -103,7 +103,7 @@ def _languages() -> dict[Form, str]:
     return dict(zip(forms("told"), (row[-1] for row in table.rows("told")), strict=True))
 
 
-def _code_end(text: str, place: _Place, test: str) -> int:
+def _code_end(text: str, place: _ValuePlace, test: str) -> int:
     """Where the code ends that begins here; 0 if none does."""
     found = table.part(f"{test}_value").match(text, place.first)
     if not found or any(table.part("no_number").match(text, at) for at in found.span()):
@@ -111,7 +111,7 @@ def _code_end(text: str, place: _Place, test: str) -> int:
     return found.end()
 
 
-def _password_end(text: str, place: _Place, test: str) -> int:
+def _password_end(text: str, place: _ValuePlace, test: str) -> int:
     """Where the password ends that begins here; 0 if none does."""
     first, stop, says = place
     groups = table.part("groups_value").match(text, first, stop)
@@ -138,10 +138,10 @@ def _word_end(found: re.Match[str], test: str, *, says: bool) -> int:
     return last if is_secret or (is_plain and _LONG_NUMBER.fullmatch(secret)) else 0
 
 
-def _places(text: str, begin: int, end: int, language: str) -> Iterator[_Place]:
+def _places(text: str, begin: int, end: int, language: str) -> Iterator[_ValuePlace]:
     """Where the value may be that is told behind a name, the likeliest first."""
     if aside := _ASIDE.match(text, end):
-        yield _Place(aside.start("inside"), aside.end() - 1, says=False)
+        yield _ValuePlace(aside.start("inside"), aside.end() - 1, says=False)
         end = aside.end()
     stop = _clause_end(text, end + 3)
     is_of = table.part("says_of").match(text, end) is not None
@@ -150,11 +150,11 @@ def _places(text: str, begin: int, end: int, language: str) -> Iterator[_Place]:
             for each in islice(link.pattern.finditer(text, end, stop), _MOST_WORDS):
                 if text.count(" ", end, each.start()) > _MOST_WORDS:
                     break
-                yield _Place(each.end(), stop, link.says)
+                yield _ValuePlace(each.end(), stop, link.says)
         elif link.where == "alone" and not _is_alone(text, begin):
             continue
         elif found := link.pattern.match(text, end):
-            yield _Place(found.end(), _clause_end(text, found.end()), link.says)
+            yield _ValuePlace(found.end(), _clause_end(text, found.end()), link.says)
 
 
 def _clause_end(text: str, place: int) -> int:

@@ -12,7 +12,7 @@ from kbtui.errors import StorageError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.importers.engine import find_source, run
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.knowledge_base import KnowledgeBase
 from tests.agent.conftest import ask
 from tests.documents import make
@@ -300,7 +300,7 @@ async def test_what_an_imported_assistant_told_is_quoted_as_told_and_its_source_
     kb: KnowledgeBase, session: Session, tmp_path: Path
 ) -> None:
     talk = claude("c1", "how hot is the kiln", "The kiln fires at 1,240 degrees.")
-    with Opened(written(tmp_path / "conversations.json", [talk])) as opened:
+    with OpenedExport(written(tmp_path / "conversations.json", [talk])) as opened:
         source = find_source(opened)
         assert source is not None
         (came,) = run(kb.services, opened, source, lambda *_: None).sessions

@@ -152,14 +152,14 @@ def _child(what: str, file: Path) -> dict[str, Any]:
 
 def _bring(file: Path, *, only_look: bool) -> int:
     from kbtui.importers import engine
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.opened import OpenedExport
     from kbtui.knowledge_base import KnowledgeBase
 
     quick = {"search": {"semantic": False}}
     with (
         tempfile.TemporaryDirectory() as folder,
         KnowledgeBase.open(Path(folder, "notes"), create=True, overrides=quick) as kb,
-        Opened(file) as opened,
+        OpenedExport(file) as opened,
     ):
         source = engine.find_source(opened)
         if source is None:

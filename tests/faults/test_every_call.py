@@ -17,7 +17,7 @@ from kbtui.history.objects.packing import Packing
 from kbtui.history.sync import transport
 from kbtui.history.sync.sync import parse_address
 from kbtui.importers.engine import find_source, run
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
@@ -246,7 +246,7 @@ def _import(at: Case) -> None:
     overrides = {"search": {"semantic": False}}
     with (
         KnowledgeBase.open(at.notes, overrides=overrides) as kb,
-        Opened(at.folder / "export.json") as opened,
+        OpenedExport(at.folder / "export.json") as opened,
     ):
         source = find_source(opened)
         assert source is not None

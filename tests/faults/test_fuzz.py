@@ -25,8 +25,8 @@ from kbtui.errors import KbtuiError
 from kbtui.history.looking.diff import diff_file, without_hunks
 from kbtui.history.merging.tree_merge import merge_three
 from kbtui.importers.engine import SOURCES, find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
@@ -152,10 +152,10 @@ def _imports(data: bytes, folder: Path) -> None:
     for name in ("export.json", "export.jsonl", "Journal.enex", "note.md"):
         file = folder / name
         file.write_bytes(data)
-        with Opened(file) as opened:
+        with OpenedExport(file) as opened:
             source = find_source(opened)
             for item in source.read(opened) if source else ():
-                assert isinstance(item, Conversation | Note | Skipped)
+                assert isinstance(item, ImportedConversation | ImportedNote | Skipped)
         file.unlink()
 
 
@@ -163,12 +163,12 @@ def _each_importer(data: bytes, folder: Path) -> None:
     """Also where another one would have recognised it."""
     file = folder / "export"
     file.write_bytes(data)
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         for name in SOURCES:
             source = import_module(name).SOURCE
             try:
                 for item in source.read(opened) if source.recognises(opened) else ():
-                    assert isinstance(item, Conversation | Note | Skipped)
+                    assert isinstance(item, ImportedConversation | ImportedNote | Skipped)
             except KbtuiError:
                 continue
 

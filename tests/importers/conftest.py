@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from tests.fixtures import archive, history, sessions, tombstones, workspace
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read() -> Callable[[Source, Path], list[Item]]:
     """Read an export whole, once it is recognised."""
 
     def read(source: Source, path: Path) -> list[Item]:
-        with Opened(path) as opened:
+        with OpenedExport(path) as opened:
             assert source.recognises(opened)
             return list(source.read(opened))
 

@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.errors import KbtuiError
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Skipped
 from tests.importers import exports
 from tests.importers.sources import (
@@ -71,7 +71,7 @@ EACH = pytest.mark.parametrize("key", EXPORTS)
 
 
 def _read(path: Path) -> tuple[str, list[Item]]:
-    with Opened(path) as opened:
+    with OpenedExport(path) as opened:
         source = find_source(opened)
         return (source.key, list(source.read(opened))) if source else ("", [])
 

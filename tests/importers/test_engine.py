@@ -11,7 +11,7 @@ import pytest
 
 from kbtui.errors import StoppedError, StorageError
 from kbtui.importers.engine import Report, find_source, preview, run, take_back
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered
@@ -42,7 +42,7 @@ def opened_base(root: Path, **overrides: Any) -> KnowledgeBase:
 
 
 def bring(kb: KnowledgeBase, path: Path, watch: Callable[..., None] = lambda *_: None) -> Report:
-    with Opened(path) as opened:
+    with OpenedExport(path) as opened:
         source = find_source(opened)
         assert source is not None
         return run(kb.services, opened, source, watch)
@@ -125,7 +125,7 @@ def test_another_branch_takes_the_place_of_the_first_and_the_log_keeps_both(
     changed = claude(
         "c1", chat_messages=branch("a", "b", "e", "f"), updated_at="2024-04-01T00:00:00Z"
     )
-    with Opened(written(file, [changed])) as opened:
+    with OpenedExport(written(file, [changed])) as opened:
         source = find_source(opened)
         assert source is not None
         assert preview(kb.services, opened, source).grown == 1

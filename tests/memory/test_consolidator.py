@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.consolidation.consolidator import Trigger
-from kbtui.memory.records.tombstones import Source
+from kbtui.memory.records.tombstones import FactSource
 from kbtui.models.port import ToolCall
 from kbtui.sessions.window import KEEP
 from tests.memory.memory_room import (
@@ -515,7 +515,7 @@ async def test_what_was_undone_is_written_again_if_a_later_message_says_it_in_ot
 async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedServer) -> None:
     session = asked.talk([(0, "user", "my PIN is 4711"), (1, "user", "I like tea")])
     with asked.history.change(Actor.YOU, "forget") as change:
-        sources = [Source(session.id, (1, 1))]
+        sources = [FactSource(session.id, (1, 1))]
         asked.pipeline.tombstones.bury(change, ["my PIN is 4711"], sources, drop_messages=True)
     server.replies = [Reply("not a tool call")]
     outcome = await _run(asked, session.id)

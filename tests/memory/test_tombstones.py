@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.records.tombstones import TOMBSTONES, Source, Tombstones
+from kbtui.memory.records.tombstones import TOMBSTONES, FactSource, Tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ def tombstones(workspace: Workspace, history: History) -> Tombstones:
     return stones
 
 
-def bury(history: History, stones: Tombstones, facts: Iterable[str], *sources: Source) -> int:
+def bury(history: History, stones: Tombstones, facts: Iterable[str], *sources: FactSource) -> int:
     with history.change(Actor.YOU, "forget") as change:
         return stones.bury(change, facts, sources)
 
@@ -49,7 +49,7 @@ def test_a_buried_fact_is_known_in_other_words_and_for_good(
 def test_the_file_holds_keyed_hashes_and_sources_and_no_text(
     workspace: Workspace, history: History, tombstones: Tombstones
 ) -> None:
-    bury(history, tombstones, ["Favorite color: blue"], Source("tui_1", (3, 5)))
+    bury(history, tombstones, ["Favorite color: blue"], FactSource("tui_1", (3, 5)))
     text = (workspace.root / TOMBSTONES).read_text()
     assert "blue" not in text.lower()
     (record,) = [json.loads(line) for line in text.splitlines()]
@@ -156,12 +156,14 @@ def test_burying_again_counts_from_then_on_and_for_what_was_said_since(
 ) -> None:
     now = [NOW]
     stones = Tombstones(workspace, history, lambda: now[0])
-    bury(history, stones, ["Likes tea"], Source("s", (1, 2)))
+    bury(history, stones, ["Likes tea"], FactSource("s", (1, 2)))
     said = [(NOW + timedelta(minutes=1), "I like tea")]
     assert not stones.buried("Likes tea", said=said)
     now[0] += timedelta(minutes=2)
     with history.change(Actor.YOU, "forget") as change:
-        assert stones.bury(change, ["Likes tea"], [Source("s", (7, 7))], drop_messages=True) == 0
+        assert (
+            stones.bury(change, ["Likes tea"], [FactSource("s", (7, 7))], drop_messages=True) == 0
+        )
     assert stones.buried("Likes tea", said=said)
     assert stones.forgotten("s") == [(1, 2), (7, 7)]
     assert stones.dropped("s") == [(7, 7)]

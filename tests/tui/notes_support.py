@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
-from kbtui.memory.recall.names import Names
+from kbtui.memory.recall.names import NameIndex
 from kbtui.memory.records.archive import Tombstones
 from kbtui.memory.records.journal import Journal
 from kbtui.search.results import Explain, Hit, SearchResult
@@ -111,7 +111,7 @@ def make_kb(root: Path, entries: Mapping[str, str | bytes] = DEFAULT) -> Any:
         history=history,
         library=library,
         journal=journal,
-        names=Names(workspace, library, journal),
+        names=NameIndex(workspace, library, journal),
         sessions=SessionStore(workspace),
         search=ScriptedSearch(),
         settings=Settings(),

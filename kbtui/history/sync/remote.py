@@ -280,7 +280,7 @@ class HangUp:
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
 
 
-class Line(io.RawIOBase):
+class DuplexStream(io.RawIOBase):
     """Both directions of a connection, as file descriptors.
 
     Args:

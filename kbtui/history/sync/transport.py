@@ -25,7 +25,7 @@ from kbtui.history.objects.packing import pack_again, pack_of, rolled_up
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
-from kbtui.history.sync.remote import HangUp, Line, remote_error
+from kbtui.history.sync.remote import DuplexStream, HangUp, remote_error
 from kbtui.text import clean_line
 from kbtui.workspace.durable import is_alive, storage_errors, sync_folder, temporary_name
 
@@ -329,13 +329,13 @@ class Transport:
     def _make_patient(self, client: Any) -> None:
         """Let a client of ssh's not wait for ever."""
         run, connect = client.ssh_vendor.run_command, client._connect  # noqa: SLF001 — no other way
-        lines: list[Line] = []
+        lines: list[DuplexStream] = []
 
         def run_command(*arguments: Any, **more: Any) -> Any:
             connection = run(*arguments, **more)
             process = connection.proc
             coming, going = process.stdout.fileno(), process.stdin.fileno()
-            line = Line(coming, going, self._watcher, SECONDS)
+            line = DuplexStream(coming, going, self._watcher, SECONDS)
             line.on_end(process.kill)
             line.kept = connection.read  # what it reads from is closed with it
             connection.read, connection.write = line.read_fully, line.send
@@ -364,7 +364,7 @@ class Transport:
             ) -> Any:
                 connected = socket.create_connection((self._host, self._port), SECONDS)
                 number = connected.fileno()
-                line = Line(number, number, watcher, SECONDS)
+                line = DuplexStream(number, number, watcher, SECONDS)
                 protocol = Protocol(line.read_fully, line.send, connected.close)
                 line.on_end(protocol.close)
                 wanted = 2 if protocol_version is None else protocol_version

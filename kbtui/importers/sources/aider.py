@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import conversation, read_each
 from kbtui.text import clean
@@ -26,7 +26,7 @@ _HEAD = 4 << 10
 _LONGEST_LINE = 1 << 20
 
 
-def _logs(opened: Opened) -> Iterator[str]:
+def _logs(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         if opened.is_folder and "aider" not in name.lower():
             continue
@@ -34,7 +34,7 @@ def _logs(opened: Opened) -> Iterator[str]:
             yield name
 
 
-class _Run:
+class _AiderRun:
     """One run of the program."""
 
     def __init__(self, start: str) -> None:
@@ -93,8 +93,8 @@ class _Run:
         return conversation(name, "", self._said, named=tuple(self._named.items()))
 
 
-def _conversations(opened: Opened, name: str) -> Iterator[Item]:
-    run: _Run | None = None
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
+    run: _AiderRun | None = None
     empty = 0
     with opened.open(name) as stream:
         while raw := stream.readline(_LONGEST_LINE):
@@ -105,7 +105,7 @@ def _conversations(opened: Opened, name: str) -> Iterator[Item]:
                     empty += found is None
                     if found:
                         yield found
-                run = _Run(start[1])
+                run = _AiderRun(start[1])
             elif run is not None:
                 run.take(line)
     if run is not None:

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
     fields_of,
@@ -61,7 +61,7 @@ _ABOUT = {
 }
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     return (name for name, head in json_members(opened) if _is_export(head))
 
 
@@ -73,10 +73,10 @@ def _is_export(head: bytes) -> bool:
     return "mapping" in fields or {"conversation_id", "title"} <= fields
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     rest = _Rest(opened)
 
-    def conversations(opened: Opened, name: str) -> Iterator[Item]:
+    def conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
         for each in json_list(opened, name):
             if isinstance(each, Skipped):
                 yield each
@@ -99,7 +99,7 @@ class _Rest:
     `projects` counts the conversations of each; an export has their ids only.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedExport) -> None:
         self.opened = opened
         self.projects: Counter[str] = Counter()
         self.files: dict[str, str] = {}
@@ -143,7 +143,7 @@ class _Rest:
     def told(self) -> Iterator[Item]:
         """The notes, and what the export doesn't say."""
         for title, (time, text) in self._notes.items():
-            yield Note(title.lower(), title, text, time if time.year > 1 else None)
+            yield ImportedNote(title.lower(), title, text, time if time.year > 1 else None)
         if self.projects:
             count, of = self.projects.total(), len(self.projects)
             ids = ", ".join(map(line_of, sorted(self.projects)[:5]))
@@ -182,7 +182,7 @@ def _conversation(name: str, element: dict[str, Any], rest: _Rest) -> Iterator[I
     project = text_of(element.get("gizmo_id"))
     if project.startswith("g-p-"):
         rest.projects[project] += 1
-    yield Conversation(
+    yield ImportedConversation(
         id_ or f"{element.get('create_time')} {said[0].id or said[0].text[:200]}",
         title,
         *dated(said, element.get("create_time"), element.get("update_time")),

@@ -14,8 +14,8 @@ from typing import Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
     fields_of,
@@ -56,11 +56,11 @@ _OF_PROJECT = frozenset(("docs", "prompt_template", "is_starter_project"))
 _OF_USER = frozenset(("email_address", "full_name", "verified_phone_number"))
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     return any(_kind(head) in ("data", "manifest") for _, head in json_members(opened))
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     kinds = {name: _kind(head) for name, head in json_members(opened)}
     if "data" not in kinds.values():
         raise _manifest(opened, next(name for name, kind in kinds.items() if kind == "manifest"))
@@ -84,7 +84,7 @@ def _kind(head: bytes) -> str:
     return "user" if fields & _OF_USER else ""
 
 
-def _manifest(opened: Opened, name: str) -> UnreadableError:
+def _manifest(opened: OpenedExport, name: str) -> UnreadableError:
     try:
         listed = mapping(json.loads(opened.head(name, 8 << 20))).get("data_files")
     except (ValueError, RecursionError):
@@ -99,7 +99,7 @@ def _manifest(opened: Opened, name: str) -> UnreadableError:
     )
 
 
-def _member(opened: Opened, name: str) -> Iterator[Item]:
+def _member(opened: OpenedExport, name: str) -> Iterator[Item]:
     for each in json_list(opened, name):
         if isinstance(each, Skipped):
             yield each
@@ -144,7 +144,7 @@ def _conversation(name: str, value: dict[str, Any]) -> Iterator[Item]:
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
-    yield Conversation(
+    yield ImportedConversation(
         id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
         title,
         *dated(said, value.get("created_at"), value.get("updated_at")),
@@ -165,7 +165,7 @@ def _attachments(message: dict[str, Any]) -> Iterator[Item]:
             title = line_of(each.get("file_name")) or "Pasted text"
             time = time_of(message.get("created_at"))
             id_ = f"attachment {digest(title, text)}"
-            yield Note(id_, title, text, time, time, folder="attachments")
+            yield ImportedNote(id_, title, text, time, time, folder="attachments")
 
 
 def _named(message: dict[str, Any]) -> Iterator[str]:
@@ -302,14 +302,14 @@ def _project(value: dict[str, Any]) -> Iterator[Item]:
     ]
     if parts:
         text = "\n\n".join(parts)
-        yield Note(f"project {id_}", name, text, updated, created, folder=name)
+        yield ImportedNote(f"project {id_}", name, text, updated, created, folder=name)
     for number, doc in enumerate(mappings(value.get("docs")), 1):
         title = line_of(doc.get("filename")) or f"Document {number}"
         if not text_of(doc.get("content")).strip():
             yield Skipped(f"{name}: {title}", "It is empty.")
             continue
         made = time_of(doc.get("created_at"))
-        yield Note(
+        yield ImportedNote(
             f"document {text_of(doc.get('uuid')) or f'{id_} {number}'}",
             title,
             text_of(doc.get("content")),
@@ -322,17 +322,17 @@ def _project(value: dict[str, Any]) -> Iterator[Item]:
 def _memories(value: dict[str, Any]) -> Iterator[Item]:
     told = text_of(value.get("conversations_memory"))
     if told.strip():
-        yield Note("memory", "What Claude remembered", told, folder="memories")
+        yield ImportedNote("memory", "What Claude remembered", told, folder="memories")
     projects = value.get("project_memories")
     for id_, text in projects.items() if isinstance(projects, dict) else ():
         if text_of(text).strip():
             title = f"What Claude remembered of project {line_of(str(id_))}"
-            yield Note(f"memory {id_}", title, text_of(text), folder="memories")
+            yield ImportedNote(f"memory {id_}", title, text_of(text), folder="memories")
     for number, file in enumerate(mappings(value.get("memory_files")), 1):
         path = line_of(file.get("path")) or f"memory {number}"
         if text_of(file.get("content")).strip():
             folder, _, name = path.strip("/").rpartition("/")
-            yield Note(
+            yield ImportedNote(
                 f"memory file {path}",
                 name.removesuffix(".md"),
                 text_of(file.get("content")),

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Records,
     conversation,
@@ -89,7 +89,7 @@ class _Log:
                 text = "\n\n".join(_texts(message.get("content")))
                 self._say(str(message.get("id") or uuid), line, "assistant", text, uuid)
 
-    def conversation(self, name: str) -> Conversation | None:
+    def conversation(self, name: str) -> ImportedConversation | None:
         """The whole, in the branch that was followed last."""
         dead: set[str] = set()
         for uuid, parent in self._parents.items():
@@ -134,7 +134,7 @@ class _Log:
             self.said[key] = Said(role, whole, before.time, before.id, before.attached)
 
 
-def _session(opened: Opened, name: str) -> Iterator[Item]:
+def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
     log = _Log()
     # A file of lines has its session's id as its name; the other form has none.
     whole = _is_one_object(opened, name)
@@ -148,7 +148,7 @@ def _session(opened: Opened, name: str) -> Iterator[Item]:
         yield found
 
 
-def _is_one_object(opened: Opened, name: str) -> bool:
+def _is_one_object(opened: OpenedExport, name: str) -> bool:
     return re.match(rb'\s*\{\s*"loglines"\s*:', opened.head(name, 4096)) is not None
 
 

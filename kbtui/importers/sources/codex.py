@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Records,
     conversation,
@@ -81,7 +81,7 @@ class _Session:
         elif kind == "event_msg":
             self._take_event(payload, time)
 
-    def conversation(self, name: str) -> Conversation | None:
+    def conversation(self, name: str) -> ImportedConversation | None:
         """The whole; for each side the events, which are what was shown, if there are any."""
         if self.is_hidden:
             return None
@@ -117,7 +117,7 @@ class _Session:
             self._order.append((is_event, Said(role, text, time_of(time), "", ("image",) * images)))
 
 
-def _session(opened: Opened, name: str) -> Iterator[Item]:
+def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
     session, stem = _Session(), PurePosixPath(name).stem
     lines = _old_lines(opened, name) or json_lines(opened, name)
     for line in lines:
@@ -129,7 +129,7 @@ def _session(opened: Opened, name: str) -> Iterator[Item]:
         yield found
 
 
-def _old_lines(opened: Opened, name: str) -> Records:
+def _old_lines(opened: OpenedExport, name: str) -> Records:
     """The lines of the form that is one object; those files are small."""
     if b'"items"' not in opened.head(name) or opened.size(name) > _MOST_OLD:
         return []

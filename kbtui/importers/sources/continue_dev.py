@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
     fields_of,
@@ -27,14 +27,14 @@ _INDEX = {"sessionId", "dateCreated"}
 _HIDDEN = {"thinking": "thought", "tool": "step of a tool"}
 
 
-def _sessions(opened: Opened) -> Iterator[str]:
+def _sessions(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head, "history")
         if {"history", "message"} <= fields and fields & _KNOWN_BY:
             yield name
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     names = [*_sessions(opened)]
     dates: dict[str, Any] = {}
     for name, head in json_members(opened):
@@ -43,7 +43,7 @@ def _read(opened: Opened) -> Iterator[Item]:
                 if not isinstance(each, Skipped):
                     dates[text_of(each.get("sessionId"))] = each.get("dateCreated")
 
-    def one(opened: Opened, name: str) -> Iterator[Item]:
+    def one(opened: OpenedExport, name: str) -> Iterator[Item]:
         for each in json_list(opened, name, ""):
             yield each if isinstance(each, Skipped) else _conversation(name, each, dates)
 
@@ -58,7 +58,9 @@ def _conversation(name: str, record: dict[str, Any], dates: dict[str, Any]) -> I
     found = conversation(id_, line_of(record.get("title")), said, named=tuple(named.items()))
     if found is None:
         return Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
-    return Conversation(found.id, found.title, time, time, found.messages, named=found.named)
+    return ImportedConversation(
+        found.id, found.title, time, time, found.messages, named=found.named
+    )
 
 
 def _said(item: dict[str, Any], named: Counter[str]) -> Said | None:

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
     dated,
@@ -40,7 +40,7 @@ _LARGEST = 64 << 20
 _ROLES = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 
 
-def _databases(opened: Opened) -> Iterator[str]:
+def _databases(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         if opened.is_folder and not name.lower().endswith(_ENDINGS):
             continue
@@ -48,7 +48,7 @@ def _databases(opened: Opened) -> Iterator[str]:
             yield name
 
 
-def _holds_any(opened: Opened, name: str) -> bool:
+def _holds_any(opened: OpenedExport, name: str) -> bool:
     file = opened.file(name)
     if file is None:
         return name.lower().endswith(".vscdb")  # in a zip: told of when it is read
@@ -121,7 +121,7 @@ class _Database:
             raise UnreadableError(f"It is no JSON: {error}.") from None
 
 
-def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     file = opened.file(name)
     if file is None:
         yield Skipped(line_of(name), "A database can't be read in a zip: unpack it first.")
@@ -134,7 +134,7 @@ def _conversations(opened: Opened, name: str) -> Iterator[Item]:
                 yield Skipped(line_of(name), why)
             count = 0
             for each in _all(database, name):
-                count += isinstance(each, Conversation)
+                count += isinstance(each, ImportedConversation)
                 yield each
             if not count:
                 yield from _only_named(database, name)
@@ -176,7 +176,7 @@ def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
 
 def _conversation(
     id_: str, title: Any, bubbles: list[dict[str, Any]], record: dict[str, Any]
-) -> Conversation | None:
+) -> ImportedConversation | None:
     named: Counter[str] = Counter()
     said = [one for each in bubbles if (one := _said(each, named))]
     found = conversation(id_, line_of(title), said, named=tuple(named.items()))
@@ -184,7 +184,7 @@ def _conversation(
         return None
     updated = record.get("lastUpdatedAt") or record.get("lastSendTime")
     created, updated = dated(said, record.get("createdAt"), updated)
-    return Conversation(
+    return ImportedConversation(
         found.id, found.title, created or updated, updated, found.messages, named=found.named
     )
 

@@ -19,13 +19,13 @@ from xml.parsers import expat
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, words_of
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
     from kbtui.importers.markup import Tree
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.opened import OpenedExport
 
 _SIGN = re.compile(rb"<en-export[\s>]")
 _ROOT = b"<en-export>"
@@ -43,11 +43,11 @@ _FIELDS = frozenset(
 )
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     """The notes of each file, which is a notebook."""
     notes = _Notes()
 
-    def read(opened: Opened, name: str) -> Iterator[Item]:
+    def read(opened: OpenedExport, name: str) -> Iterator[Item]:
         notes.folder = slugify(PurePosixPath(name).stem, 60)
         return _notes_in(opened, name, notes)
 
@@ -57,18 +57,18 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("Evernote", "evernote", lambda opened: any(True for _ in _files(opened)), _read)
 
 
-def _files(opened: Opened) -> Iterator[str]:
+def _files(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         is_likely = not opened.is_folder or name.lower().endswith((".enex", ".xml"))
         if is_likely and _SIGN.search(opened.head(name, 4096).replace(b"\x00", b"")):
             yield name
 
 
-def _notes_in(opened: Opened, name: str, notes: _Notes) -> Iterator[Item]:
+def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
     with opened.open(name) as stream:
         data = stream.read(_CHUNK)
         is_wide = data.startswith(_WIDE)
-        reader = _Reader(notes)
+        reader = _EnexReader(notes)
         while True:
             last = not data
             data = data if is_wide else data.translate(None, _ILLEGAL)
@@ -87,7 +87,7 @@ def _notes_in(opened: Opened, name: str, notes: _Notes) -> Iterator[Item]:
                 if last or is_wide or not (more := stream.read(_CHUNK)):
                     return
                 rest = rest[-16:] + more
-            data, reader = rest[found.start() :], _Reader(notes)
+            data, reader = rest[found.start() :], _EnexReader(notes)
             reader.feed(_ROOT)
 
 
@@ -124,7 +124,7 @@ class _Notes:
         lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in shown]
         body = "\n\n".join(filter(None, [body, "\n".join(note.tasks), "\n".join(lines)]))
         self.done.append(
-            Note(
+            ImportedNote(
                 id=name,
                 title=title,
                 text=body,
@@ -143,7 +143,7 @@ class _Notes:
         path = f"files/{stem}-{mark[:8]}{suffix.lower()}"
         note.files[mark] = (path, mime)
         title = PurePosixPath(path).name
-        self.done.append(Note(mark, title, "", data=data, at=f"{self.folder}/{path}"))
+        self.done.append(ImportedNote(mark, title, "", data=data, at=f"{self.folder}/{path}"))
 
     def _ids_of(self, name: str) -> str:
         self._ids[name] = number = self._ids.get(name, 0) + 1
@@ -155,7 +155,7 @@ class _Notes:
         return name if number == 1 else f"{name}-{number}"
 
 
-class _Reader:
+class _EnexReader:
     """Reads the elements of one file, or of what is left of it."""
 
     def __init__(self, notes: _Notes) -> None:

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
@@ -78,11 +78,11 @@ class _Act:
     attached: tuple[str, ...]
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     return next(_lists(opened), None) is not None or bool(_pages(opened))
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     pages = _pages(opened)
     lists = [*_lists(opened)]
     yield from read_each(opened, lists or pages, _conversations)
@@ -92,20 +92,20 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("Gemini", "gemini", _recognises, _read)
 
 
-def _lists(opened: Opened) -> Iterator[str]:
+def _lists(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         if _SIGN.search(head) and _ACTIVITY.search(head):
             yield name
 
 
-def _pages(opened: Opened) -> list[str]:
+def _pages(opened: OpenedExport) -> list[str]:
     """The activities in Takeout's other format, which is what it offers first."""
     names = [name for name in opened.names if name.lower().endswith((".html", ".htm"))]
     heads = ((name, opened.head(name, _HEAD)) for name in names[:_MOST_PAGES])
     return [name for name, head in heads if _PAGE.search(head) and b"Gemini Apps" in head]
 
 
-def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     """Read twice: to see what belongs together, then a conversation at a time."""
     keys = _keys([(act.time, act.chat) for act in _acts(opened, name) if isinstance(act, _Act)])
     left: dict[str, int] = {}
@@ -159,7 +159,7 @@ def _said(acts: list[_Act]) -> Iterator[Said]:
                 yield Said("assistant", text, act.time, f"{identity}a")
 
 
-def _acts(opened: Opened, name: str) -> Iterator[_Act | Skipped]:
+def _acts(opened: OpenedExport, name: str) -> Iterator[_Act | Skipped]:
     is_page = name.lower().endswith((".html", ".htm"))
     for record in _cells(opened, name) if is_page else json_list(opened, name, ""):
         if isinstance(record, Skipped):
@@ -168,7 +168,7 @@ def _acts(opened: Opened, name: str) -> Iterator[_Act | Skipped]:
             yield act
 
 
-def _cells(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def _cells(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
     """The cells of a page in the form of the list."""
     undated = 0
     with opened.open(name) as stream:

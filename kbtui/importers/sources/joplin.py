@@ -13,9 +13,9 @@ from typing import IO
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.places import free_place, relative, safe_name
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import time_of
 from kbtui.text import counted
 
@@ -30,7 +30,7 @@ _MOST_TEXT, _MOST_FILE = 16 << 20, 100 << 20
 _DEEPEST = 20
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     if opened.is_folder:
         first = next((name for name in opened.names if _ITEM.search(name)), None)
         return first is not None and b"\ntype_: " in opened.head(first, 1 << 20)
@@ -39,7 +39,7 @@ def _recognises(opened: Opened) -> bool:
     return head[_MAGIC] == b"ustar" and bool(_ITEM.search(name) or _RESOURCE.search(name))
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     """Read twice: first what there is, then notes and files."""
     tree = _Tree()
     for _, data in _members(opened, _ITEM, []):
@@ -50,7 +50,7 @@ def _read(opened: Opened) -> Iterator[Item]:
         if _ITEM.search(name):
             yield from tree.note(_Record(data.decode("utf-8", "replace")))
         elif (found := _RESOURCE.search(name)) and (at := tree.places.get(found[1])):
-            yield Note(found[1], at.rpartition("/")[2], "", data=data, at=at)
+            yield ImportedNote(found[1], at.rpartition("/")[2], "", data=data, at=at)
     yield from problems
     yield from tree.others()
 
@@ -59,7 +59,7 @@ SOURCE = Source("Joplin", "joplin", _recognises, _read, is_alone=True)
 
 
 def _members(
-    opened: Opened, wanted: re.Pattern[str], problems: list[Skipped]
+    opened: OpenedExport, wanted: re.Pattern[str], problems: list[Skipped]
 ) -> Iterator[tuple[str, bytes]]:
     """The members of such names; of an export that is cut or damaged, all that is whole."""
     try:
@@ -75,7 +75,7 @@ def _members(
         problems.append(Skipped(place, why))
 
 
-def _streams(opened: Opened, wanted: re.Pattern[str]) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _streams(opened: OpenedExport, wanted: re.Pattern[str]) -> Iterator[tuple[str, int, IO[bytes]]]:
     if opened.is_folder:
         for name in filter(wanted.search, opened.names):
             with opened.open(name) as stream:
@@ -163,7 +163,7 @@ class _Tree:
         url = record["source_url"]
         done = {"0": "[ ] ", "": ""}.get(record["todo_completed"], "[x] ")
         head = f"- {done}{record.title}\n\n" if record["is_todo"] == "1" else ""
-        yield Note(
+        yield ImportedNote(
             id_,
             record.title or "Untitled",
             head + _LINK.sub(lambda link: self._led(link, at), record.text),

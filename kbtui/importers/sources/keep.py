@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
     fields_of,
     file_of,
@@ -30,18 +30,18 @@ _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
 _BINNED = "It was in the bin there."
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head)
         if fields & _OWN and fields & _STATE:
             yield name
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     files = {_stem(name): name for name in opened.names if not name.endswith((".json", ".html"))}
     binned = 0
 
-    def notes(opened: Opened, name: str) -> Iterator[Item]:
+    def notes(opened: OpenedExport, name: str) -> Iterator[Item]:
         nonlocal binned
         for record in json_list(opened, name, ""):
             if isinstance(record, Skipped):
@@ -67,7 +67,7 @@ def _stem(name: str) -> str:
 
 
 def _note(
-    opened: Opened, name: str, record: dict[str, Any], files: dict[str, str]
+    opened: OpenedExport, name: str, record: dict[str, Any], files: dict[str, str]
 ) -> Iterator[Item]:
     listed = [
         f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(each.get('text'))}"
@@ -91,7 +91,7 @@ def _note(
     updated = _time(record.get("userEditedTimestampUsec"))
     labels = (line_of(each.get("name")) for each in mappings(record.get("labels")))
     stem = PurePosixPath(name).stem
-    yield Note(
+    yield ImportedNote(
         f"note {record.get('createdTimestampUsec') or stem} {stem}",
         title or stem,
         body,

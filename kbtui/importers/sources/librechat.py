@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
     fields_of,
@@ -27,7 +27,7 @@ _DEEPEST = 100_000
 _HIDDEN = {"think": "thought", "tool_call": "step of a tool"}
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head)
         is_whole = "conversationId" in fields and fields & {"messages", "messagesTree", "endpoint"}
@@ -35,7 +35,7 @@ def _exports(opened: Opened) -> Iterator[str]:
             yield name
 
 
-def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     for each in json_list(opened, name, ""):
         yield each if isinstance(each, Skipped) else _conversation(name, each)
 
@@ -57,7 +57,7 @@ def _conversation(name: str, record: dict[str, Any]) -> Item:
     said = tuple(found for each in branch if (found := _said(each, named)))
     if not said:
         return Skipped(place_of(name, title, id_), "It holds no messages.")
-    return Conversation(
+    return ImportedConversation(
         id_ or said[0].id or said[0].text[:200],
         title,
         *dated(said, record.get("createdAt"), record.get("updatedAt")),

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.outlines import listed, pages_of
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
     fields_of,
     json_members,
@@ -17,13 +17,13 @@ from kbtui.importers.reading import (
 )
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         if "blocks" in fields_of(head) and b'"page-name"' in head:
             yield name
 
 
-def _pages(opened: Opened, name: str) -> Iterator[Item]:
+def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
     for page, known in pages_of(opened, name, "blocks", id_key="id", text_key="content"):
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
@@ -42,7 +42,7 @@ def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:
     text = "\n\n".join(filter(None, ("\n".join(said), listed(page, "content", known))))
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
-    return Note(line_of(page.get("id")) or f"page {title}", title or "Untitled", text)
+    return ImportedNote(line_of(page.get("id")) or f"page {title}", title or "Untitled", text)
 
 
 def _properties(page: dict[str, Any]) -> dict[str, Any]:

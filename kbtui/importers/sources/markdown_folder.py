@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.text import clean, counted
 from kbtui.workspace.scan import ATTACHMENTS
@@ -25,11 +25,11 @@ _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _LARGEST_NOTE = 16 << 20
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     return opened.is_folder and any(name.lower().endswith(_NOTES) for name in opened.names)
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     """Each note and each picture or paper; of the rest, how much there is."""
     others: Counter[str] = Counter()
     taken: list[str] = []
@@ -50,7 +50,7 @@ def _read(opened: Opened) -> Iterator[Item]:
         yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
 
 
-def _one(opened: Opened, name: str) -> Iterator[Item]:
+def _one(opened: OpenedExport, name: str) -> Iterator[Item]:
     path = PurePosixPath(name)
     is_note = path.suffix.lower() in _NOTES
     yield _note(opened, name, path) if is_note else read_file(opened, name, name)
@@ -59,7 +59,7 @@ def _one(opened: Opened, name: str) -> Iterator[Item]:
 SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read)
 
 
-def read_file(opened: Opened, name: str, at: str) -> Item:
+def read_file(opened: OpenedExport, name: str, at: str) -> Item:
     """A picture or a paper that lies beside notes.
 
     Raises:
@@ -67,10 +67,10 @@ def read_file(opened: Opened, name: str, at: str) -> Item:
     """
     with opened.open(name) as stream:
         data = stream.read()
-    return Note(name, PurePosixPath(at).name, "", data=data, at=at)
+    return ImportedNote(name, PurePosixPath(at).name, "", data=data, at=at)
 
 
-def _note(opened: Opened, name: str, path: PurePosixPath) -> Item:
+def _note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
     if opened.size(name) > _LARGEST_NOTE:
         return Skipped(line_of(name), f"It is larger than {_LARGEST_NOTE >> 20} MB.")
     with opened.open(name) as stream:
@@ -85,4 +85,4 @@ def _note(opened: Opened, name: str, path: PurePosixPath) -> Item:
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():
         text = text[heading.end() :]  # the entry gets it from its title
-    return Note(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
+    return ImportedNote(name, title, text, updated=updated, at=str(path.with_suffix(".md")))

@@ -21,8 +21,8 @@ from kbtui.errors import KbtuiError, StorageError, UnreadableError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Item, Note, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import conversation, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive
 from kbtui.redaction.redact import redact
@@ -52,11 +52,11 @@ _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
 
 
-def _sessions(opened: Opened) -> Iterator[str]:
+def _sessions(opened: OpenedExport) -> Iterator[str]:
     return (name for name, head in json_members(opened) if _is_session(head))
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     """The conversations, and what was remembered as notes."""
     yield from read_each(opened, _sessions(opened), _session)
     for name in opened.names if opened.is_folder else ():
@@ -64,7 +64,7 @@ def _read(opened: Opened) -> Iterator[Item]:
             with opened.open(name) as stream:
                 text = words_of(stream.read().decode("utf-8", "replace"))
             if text:
-                yield Note(name, PurePosixPath(name).stem, text, folder="memory")
+                yield ImportedNote(name, PurePosixPath(name).stem, text, folder="memory")
 
 
 SOURCE = Source(
@@ -80,7 +80,7 @@ def _is_session(head: bytes) -> bool:
     return bool(_OLD_SIGN.match(head) or _LOG_SIGN.match(head))
 
 
-def _session(opened: Opened, name: str) -> Iterator[Item]:
+def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
     stem = PurePosixPath(name).stem
     if _OLD_SIGN.match(opened.head(name)):
         if opened.size(name) > _LARGEST:

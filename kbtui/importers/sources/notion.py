@@ -21,9 +21,9 @@ from urllib.parse import unquote
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, to_markdown, words_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.places import free_place, relative, safe_name
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
@@ -42,12 +42,12 @@ _LARGEST_PAGE = 32 << 20
 _MOST_ROWS = 5_000
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     """True if names of pages end in Notion's ids, or if it is made of such zips."""
     return opened.is_folder and any(_PAGE.search(n) or _PART.search(n) for n in opened.names)
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     with ExitStack() as stack:
         parts, problems = _parts(opened, stack)
         yield from problems
@@ -64,7 +64,7 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("Notion", "notion", _recognises, _read, is_alone=True)
 
 
-def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped]]:
+def _parts(opened: OpenedExport, stack: ExitStack) -> tuple[list[OpenedExport], list[Skipped]]:
     """The export and the zips in it, which are put into a temporary folder."""
     parts, problems = [opened], list[Skipped]()
     waiting = [name for name in opened.names if _PART.search(name)]
@@ -77,7 +77,7 @@ def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped
             with storage_errors(f"Can't unpack {line_of(name)}"):
                 with opened.open(name) as stream, file.open("wb") as target:
                     shutil.copyfileobj(stream, target, 1 << 20)
-                part = stack.enter_context(Opened(file))
+                part = stack.enter_context(OpenedExport(file))
             if part.is_folder:
                 parts.append(part)
                 problems += [Skipped(inner, why) for inner, why in part.refused]
@@ -91,8 +91,8 @@ def _parts(opened: Opened, stack: ExitStack) -> tuple[list[Opened], list[Skipped
 class _Pages:
     """All members by their paths, with the new path of each."""
 
-    def __init__(self, parts: list[Opened]) -> None:
-        self._places: dict[str, tuple[Opened, str]] = {}
+    def __init__(self, parts: list[OpenedExport]) -> None:
+        self._places: dict[str, tuple[OpenedExport, str]] = {}
         for part in parts:
             for name in part.names:
                 if not _PART.search(name):
@@ -122,7 +122,7 @@ class _Pages:
         else:
             yield read_file(opened, name, self._new[path])
 
-    def _page(self, opened: Opened, name: str, path: str) -> Item:
+    def _page(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
             return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
@@ -137,7 +137,7 @@ class _Pages:
             title = line_of(first[2:]) or title
         values = dict(_properties(body))
         tags = values.get("tags") or values.get("labels") or ""
-        return Note(
+        return ImportedNote(
             id=_identity(path),
             title=title,
             text=body.strip(),
@@ -148,7 +148,7 @@ class _Pages:
             at=self._new[path],
         )
 
-    def _database(self, opened: Opened, name: str, path: str) -> Item:
+    def _database(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
             return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
@@ -171,7 +171,7 @@ class _Pages:
                 lines += ["", f"Only the first {_MOST_ROWS - 1:,} rows are shown."]
                 break
         title = PurePosixPath(new).stem
-        return Note(_identity(path), title, "\n".join(lines), at=new)
+        return ImportedNote(_identity(path), title, "\n".join(lines), at=new)
 
     def _prepare(self, tree: Tree, path: str) -> None:
         for tag in tree.find_all(["a", "img"]):
@@ -196,7 +196,7 @@ class _Pages:
         return relative(self._new[target], self._new[path]) if target in self._new else address
 
 
-def _text(opened: Opened, name: str) -> str | None:
+def _text(opened: OpenedExport, name: str) -> str | None:
     if opened.size(name) > _LARGEST_PAGE:
         return None
     with opened.open(name) as stream:

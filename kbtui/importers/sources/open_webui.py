@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Note, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     dated,
     fields_of,
@@ -36,14 +36,14 @@ _DATA = re.compile(r"data:(\w+)/([\w.+-]+);base64,(.*)", re.DOTALL)
 _SUFFIXES = {"jpeg": "jpg", "svg+xml": "svg", "mpeg": "mp3"}
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head)
         if "chat" in fields and fields & {"user_id", "title"}:
             yield name
 
 
-def _chats(opened: Opened, name: str) -> Iterator[Item]:
+def _chats(opened: OpenedExport, name: str) -> Iterator[Item]:
     for each in json_list(opened, name):
         if isinstance(each, Skipped):
             yield each
@@ -84,7 +84,7 @@ def _chat(name: str, record: dict[str, Any]) -> Iterator[Item]:
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
-    yield Conversation(
+    yield ImportedConversation(
         id_ or digest(title, said[0].text),
         title,
         *dated(said, record.get("created_at") or chat.get("timestamp"), record.get("updated_at")),
@@ -127,7 +127,7 @@ def _file(file: dict[str, Any]) -> Item | None:
     """A file that came along with its text or its bytes; None for a name alone."""
     text = text_of(mapping(mapping(mapping(file.get("file")).get("data"))).get("content"))
     if text.strip():
-        return Note(f"file {digest(text)}", _name(file), text, folder="attachments")
+        return ImportedNote(f"file {digest(text)}", _name(file), text, folder="attachments")
     found = _DATA.match(text_of(file.get("url")))
     if not found:
         return None
@@ -136,6 +136,6 @@ def _file(file: dict[str, Any]) -> Item | None:
     except (binascii.Error, ValueError):
         return Skipped(_name(file), "Its bytes are damaged: they are no base64.")
     suffix = _SUFFIXES.get(found[2], found[2])
-    return Note(
+    return ImportedNote(
         f"file {digest(found[3])}", f"{found[1]}-{digest(found[3])}.{suffix}", "", data=data
     )

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.outlines import blocks_of, listed, pages_of
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import fields_of, json_members, read_each, time_of
 
 _TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head)
         is_roam = "title" in fields and fields & {"edit-time", "create-time", "edit-email", "uid"}
@@ -23,7 +23,7 @@ def _exports(opened: Opened) -> Iterator[str]:
             yield name
 
 
-def _pages(opened: Opened, name: str) -> Iterator[Item]:
+def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
     for page, known in pages_of(opened, name, "", id_key="uid", text_key="string"):
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
@@ -46,7 +46,7 @@ def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:
         time_of(each.get(key)) for each in (page, *blocks) for key in ("create-time", "edit-time")
     ]
     told = [time for time in times if time]
-    return Note(
+    return ImportedNote(
         line_of(page.get("uid")) or f"page {title}",
         title or "Untitled",
         _TASK.sub(lambda found: "[ ]" if found[1] == "TODO" else "[x]", text),

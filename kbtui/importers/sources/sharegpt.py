@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Item, Said, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     conversation,
     fields_of,
@@ -33,13 +33,13 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant", "model": "a
 _ROLES |= dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "ai", "claude"), "assistant")
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         if _SIGN.search(head) and fields_of(head).intersection(_LISTS):
             yield name
 
 
-def _conversations(opened: Opened, name: str) -> Iterator[Item]:
+def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     taken: dict[str, int] = {}
     alone: list[dict[str, Any]] = []
     for number, record in enumerate(_records(opened, name), 1):
@@ -56,7 +56,7 @@ def _conversations(opened: Opened, name: str) -> Iterator[Item]:
         yield found
 
 
-def _records(opened: Opened, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def _records(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
     text = opened.head(name).lstrip(b"\xef\xbb\xbf \t\r\n")
     first = text.split(b"\n", 1)[0].rstrip()
     if text.startswith(b"{") and (first.endswith(b"}") or len(first) == len(text.rstrip())):
@@ -68,7 +68,7 @@ def _turns(record: dict[str, Any]) -> list[dict[str, Any]]:
     return next((turns for key in _LISTS if (turns := mappings(record.get(key)))), [])
 
 
-def _conversation(record: dict[str, Any], taken: dict[str, int]) -> Conversation | None:
+def _conversation(record: dict[str, Any], taken: dict[str, int]) -> ImportedConversation | None:
     said = [each for turn in _turns(record) for each in _said(turn)]
     if not said:
         return None

@@ -15,8 +15,8 @@ from typing import Any
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.people import Line, by_month
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.people import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import json_list, mapping, mappings, time_of
 
@@ -31,14 +31,14 @@ _NOTICES = frozenset(
 )  # fmt: skip
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     """True where folders of days lie beside a list of people or channels."""
     days = next((name for name in opened.names if _DAY.search(name)), None)
     lists = {PurePosixPath(name).name for name in opened.names}.intersection(_LISTS)
     return opened.is_folder and days is not None and "users.json" in lists and len(lists) > 1
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     people, chats = _people(opened), _chats(opened)
     channels: dict[str, list[str]] = {}
     for name in opened.names:
@@ -56,14 +56,14 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("Slack", "slack", _recognises, _read, is_alone=True)
 
 
-def _listed(opened: Opened, *wanted: str) -> Iterator[dict[str, Any]]:
+def _listed(opened: OpenedExport, *wanted: str) -> Iterator[dict[str, Any]]:
     for name in opened.names:
         if PurePosixPath(name).name in wanted:
             with suppress(ValueError, RecursionError):
                 yield from mappings(json.loads(opened.head(name, _MOST_LIST)))
 
 
-def _people(opened: Opened) -> dict[str, str]:
+def _people(opened: OpenedExport) -> dict[str, str]:
     people: dict[str, str] = {}
     for each in _listed(opened, "users.json"):
         about = mapping(each.get("profile"))
@@ -77,7 +77,7 @@ def _people(opened: Opened) -> dict[str, str]:
     return people
 
 
-def _chats(opened: Opened) -> dict[str, list[str]]:
+def _chats(opened: OpenedExport) -> dict[str, list[str]]:
     """The members of chats that have no name of their own."""
     return {
         line_of(each.get("id")): [line_of(who) for who in each["members"]]
@@ -87,8 +87,8 @@ def _chats(opened: Opened) -> dict[str, list[str]]:
 
 
 def _lines(
-    opened: Opened, days: list[str], people: Mapping[str, str], problems: list[Item]
-) -> Iterator[Line]:
+    opened: OpenedExport, days: list[str], people: Mapping[str, str], problems: list[Item]
+) -> Iterator[ChatLine]:
     for name in days:
         try:
             for record in json_list(opened, name, ""):
@@ -100,7 +100,7 @@ def _lines(
             problems.append(Skipped(line_of(name), str(error)))
 
 
-def _line(message: dict[str, Any], people: Mapping[str, str]) -> Line:
+def _line(message: dict[str, Any], people: Mapping[str, str]) -> ChatLine:
     id_ = line_of(message.get("user"))
     own = line_of(mapping(message.get("user_profile")).get("real_name"))
     who = people.get(id_) or own or line_of(message.get("username")) or "Somebody"
@@ -110,11 +110,11 @@ def _line(message: dict[str, Any], people: Mapping[str, str]) -> Line:
     )
     time = time_of(message.get("ts"))
     if message.get("subtype") in _NOTICES:
-        return Line(who, "", time, named=("notice of the program",))
+        return ChatLine(who, "", time, named=("notice of the program",))
     text = html.unescape(
         _MARK.sub(lambda mark: _shown(mark, people), words_of(message.get("text")))
     )
-    return Line(who, text, time, line_of(message.get("ts")), names, ("file",) * len(names))
+    return ChatLine(who, text, time, line_of(message.get("ts")), names, ("file",) * len(names))
 
 
 def _shown(mark: re.Match[str], people: Mapping[str, str]) -> str:

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.people import Line, by_month
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.people import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import (
     fields_of,
@@ -35,7 +35,7 @@ _OTHERS = (
 )
 
 
-def _exports(opened: Opened) -> Iterator[tuple[str, bool]]:
+def _exports(opened: OpenedExport) -> Iterator[tuple[str, bool]]:
     """The files, each with whether it is one of all chats."""
     for name, head in json_members(opened):
         fields = fields_of(head)
@@ -45,10 +45,10 @@ def _exports(opened: Opened) -> Iterator[tuple[str, bool]]:
             yield name, True
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     whole = dict(_exports(opened))
 
-    def chats(opened: Opened, name: str) -> Iterator[Item]:
+    def chats(opened: OpenedExport, name: str) -> Iterator[Item]:
         owner = _owner(opened, name) if whole[name] else ""
         for each in json_list(opened, name, "chats.list" if whole[name] else ""):
             if isinstance(each, Skipped):
@@ -62,13 +62,13 @@ def _read(opened: Opened) -> Iterator[Item]:
 SOURCE = Source("Telegram", "telegram", lambda opened: any(True for _ in _exports(opened)), _read)
 
 
-def _owner(opened: Opened, name: str) -> str:
+def _owner(opened: OpenedExport, name: str) -> str:
     """Whose export it is, as their messages have it; empty if it doesn't say."""
     found = _OWNER.search(opened.head(name))
     return f"user{found[1].decode()}" if found else ""
 
 
-def _chat(opened: Opened, name: str, chat: dict[str, Any], owner: str) -> Iterator[Item]:
+def _chat(opened: OpenedExport, name: str, chat: dict[str, Any], owner: str) -> Iterator[Item]:
     title = line_of(chat.get("name")) or "Saved messages"
     id_ = f"{chat.get('id')}"
     messages = mappings(chat.get("messages"))
@@ -100,7 +100,7 @@ def _line(
     owner: str,
     *,
     saved: bool,
-) -> Line:
+) -> ChatLine:
     attached: list[str] = []
     named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
     for key in _FILES:
@@ -125,7 +125,7 @@ def _line(
     if message.get("type") == "service":
         text, attached, named = "", [], ["notice of the program"]
     sender = line_of(message.get("from_id"))
-    return Line(
+    return ChatLine(
         line_of(message.get("from")) or "Somebody",
         text,
         time_of(message.get("date_unixtime")) or time_of(message.get("date")),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kbtui.importers.markup import line_of, relative_link, to_markdown
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Item, Note, Skipped, Source
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.importers.sources.markdown_folder import BESIDE, read_file
 from kbtui.text import counted
@@ -24,13 +24,13 @@ _PAGES = (".html", ".htm")
 _LARGEST_PAGE = 16 << 20
 
 
-def _recognises(opened: Opened) -> bool:
+def _recognises(opened: OpenedExport) -> bool:
     if opened.taken:
         return False  # pages beside another export are mostly the same once more
     return opened.is_folder and any(name.lower().endswith(_PAGES) for name in opened.names)
 
 
-def _read(opened: Opened) -> Iterator[Item]:
+def _read(opened: OpenedExport) -> Iterator[Item]:
     kinds = {name: PurePosixPath(name).suffix.lower() for name in opened.names}
     taken = [name for name, kind in kinds.items() if kind in _PAGES or kind in BESIDE]
     pages = _WebPages(opened)
@@ -46,10 +46,10 @@ SOURCE = Source("a folder of web pages", "pages", _recognises, _read)
 
 
 class _WebPages:
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedExport) -> None:
         self._names = frozenset(opened.names)
 
-    def read(self, opened: Opened, name: str) -> Iterator[Item]:
+    def read(self, opened: OpenedExport, name: str) -> Iterator[Item]:
         """A page, or a file beside it."""
         path = PurePosixPath(name)
         if path.suffix.lower() not in _PAGES:
@@ -69,7 +69,7 @@ class _WebPages:
         if opened.path.is_dir():
             updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
         if text:
-            yield Note(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
+            yield ImportedNote(name, title, text, updated=updated, at=str(path.with_suffix(".md")))
         else:
             yield Skipped(line_of(name), "It is empty.")
 

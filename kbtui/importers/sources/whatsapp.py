@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import Opened
-from kbtui.importers.people import Line, by_month
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.people import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import file_of, read_each
 from kbtui.text import clean
@@ -35,7 +35,7 @@ _COPY = re.compile(r"\s*\(\d+\)\Z")
 _NAMED = {"whatsapp", "chat", "_chat"}
 
 
-def _exports(opened: Opened) -> Iterator[str]:
+def _exports(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         if opened.is_folder and not name.lower().endswith(".txt"):
             continue
@@ -54,7 +54,7 @@ SOURCE = Source(
 )
 
 
-def _chat(opened: Opened, name: str) -> Iterator[Item]:
+def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     with opened.open(name) as stream:
         text = clean(stream.read().decode("utf-8", "replace")).translate(_MARKS)
     told = list(_messages(text))
@@ -95,7 +95,7 @@ def _is_day_first(told: list[re.Match[str]]) -> bool:
     return not any(int(each[2]) > 12 for each in told) and not any(each[7] for each in told)
 
 
-def _title(opened: Opened, name: str) -> str:
+def _title(opened: OpenedExport, name: str) -> str:
     """With whom it is, as the file or the zip around it is named."""
     for named in (PurePosixPath(name).stem, opened.path.stem):
         stem = _COPY.sub("", named)
@@ -117,11 +117,11 @@ def _line(
     owner: str,
     *,
     day_first: bool,
-) -> Line:
+) -> ChatLine:
     time = _time(told, day_first=day_first)
     found = _WHO.match(told[8])
     if found is None:
-        return Line("", "", time, named=("notice of the program",))
+        return ChatLine("", "", time, named=("notice of the program",))
     who, text = line_of(found[1]), found[2].strip()
     attached: list[str] = []
     named: list[str] = []
@@ -138,7 +138,7 @@ def _line(
     elif _LEFT_OUT.fullmatch(text):
         text, named = "", ["file"]
         attached.append("a file")
-    return Line(
+    return ChatLine(
         who, text, time, "", tuple(attached), tuple(named), mine=who == owner and bool(owner)
     )
 

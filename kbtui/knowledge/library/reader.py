@@ -55,7 +55,7 @@ class Neighbours:
     outgoing: tuple[str, ...] = ()
 
 
-class Links(Protocol):
+class LinkLookup(Protocol):
     """Who links to whom."""
 
     def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
@@ -77,7 +77,7 @@ class Entries(Protocol):
     def index(self) -> LinkIndex:
         """The index of entries by name."""
 
-    def graph(self) -> Links:
+    def graph(self) -> LinkLookup:
         """Who links to whom."""
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:

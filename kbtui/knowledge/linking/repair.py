@@ -32,7 +32,7 @@ from kbtui.knowledge.format.links import (
     links_in_value,
     related_link,
 )
-from kbtui.knowledge.linking.resolve import RULES, Found, LinkIndex, Named
+from kbtui.knowledge.linking.resolve import RULES, EntryNames, Found, LinkIndex
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 
@@ -116,11 +116,11 @@ def titled(data: bytes, title: str, new: str | None) -> bytes:
 class Move:
     """An entry before and after a rename, with the indexes of both times."""
 
-    old: Named
-    new: Named
+    old: EntryNames
+    new: EntryNames
     before: LinkIndex
     after: LinkIndex
-    entry_at: Callable[[str], Named | None]
+    entry_at: Callable[[str], EntryNames | None]
     file_exists: Callable[[str], bool]
     retitled: bool = False
 
@@ -292,7 +292,7 @@ def _edited(
     return text
 
 
-def new_target(link: Link, by: str, source: str, target: Named, index: LinkIndex) -> str:
+def new_target(link: Link, by: str, source: str, target: EntryNames, index: LinkIndex) -> str:
     """Write the target for a link in the file `source` that shall lead to the entry `target`.
 
     `by` is how it was found before (`Found.by`), `index` what finds entries from now on.
@@ -317,7 +317,7 @@ def relative_target(link: Link, source: str, path: str) -> str:
     return _encoded(_relative(unquote(link.target), source, path), link)
 
 
-def _candidates(written: str, by: str, source: str, target: Named) -> list[str]:
+def _candidates(written: str, by: str, source: str, target: EntryNames) -> list[str]:
     """The forms to try, the one most like what was written first."""
     full = target.path.removeprefix(_ROOT)
     dotted = written.lower().endswith(".md")

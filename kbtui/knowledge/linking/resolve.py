@@ -30,7 +30,7 @@ RULES = ("relative", "path", "name", "alias", "title")
 _SHOWN = 8
 
 
-class Named(Protocol):
+class EntryNames(Protocol):
     """The names of an entry."""
 
     @property
@@ -70,7 +70,9 @@ class LinkIndex:
     In a workspace of Dendron's the label of a wikilink may stand before the target.
     """
 
-    def __init__(self, entries: Iterable[Named] = (), *, dendron: Dendron | None = None) -> None:
+    def __init__(
+        self, entries: Iterable[EntryNames] = (), *, dendron: Dendron | None = None
+    ) -> None:
         self.dendron = dendron
         self._paths: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
@@ -79,7 +81,7 @@ class LinkIndex:
         for entry in entries:
             self._add(entry)
 
-    def changed(self, old: Named | None, new: Named | None) -> LinkIndex:
+    def changed(self, old: EntryNames | None, new: EntryNames | None) -> LinkIndex:
         """Make the index in which `new` has taken the place of `old`."""
         index = LinkIndex(dendron=self.dendron)
         index._paths = dict(self._paths)
@@ -167,12 +169,12 @@ class LinkIndex:
         there = [path for path in named if dendron.has(vault, path)]
         return there if there or vault.casefold() in dendron.vaults else named
 
-    def _add(self, entry: Named) -> None:
+    def _add(self, entry: EntryNames) -> None:
         self._paths[_key(entry.path)] = entry.path
         for table, key in self._keys(entry):
             table[key] = (*table.get(key, ()), entry.path)
 
-    def _remove(self, entry: Named) -> None:
+    def _remove(self, entry: EntryNames) -> None:
         self._paths.pop(_key(entry.path), None)
         for table, key in self._keys(entry):
             rest = tuple(path for path in table.get(key, ()) if path != entry.path)
@@ -181,7 +183,7 @@ class LinkIndex:
             else:
                 table.pop(key, None)
 
-    def _keys(self, entry: Named) -> Iterator[tuple[dict[str, tuple[str, ...]], str]]:
+    def _keys(self, entry: EntryNames) -> Iterator[tuple[dict[str, tuple[str, ...]], str]]:
         yield self._names, _key(slug_of(entry.path))
         yield self._titles, fold(entry.title)
         for alias in dict.fromkeys(map(fold, (*entry.aliases, *ids_in(slug_of(entry.path))))):

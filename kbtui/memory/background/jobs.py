@@ -150,7 +150,7 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SessionJob:
     """A session to look at; a `closing` one is condensed to its end, and its notes are written.
 
     `tries` is how often it was put off, `not_before` until when.
@@ -167,16 +167,16 @@ class SessionQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, SessionJob] = {}
 
     def want(self, session: str, *, closing: bool = False) -> None:
         """Put a session on; one that is put off stays so, unless it is closing now."""
         with self._lock:
             known = self._wanted.get(session)
             if known is None or (closing and not known.closing):
-                self._wanted[session] = Wanted(session, closing=closing)
+                self._wanted[session] = SessionJob(session, closing=closing)
 
-    def take(self, now: datetime, *, closing_only: bool = False) -> Wanted | None:
+    def take(self, now: datetime, *, closing_only: bool = False) -> SessionJob | None:
         """Take off the next session that may be worked on, those that are closing first."""
         with self._lock:
             ready = [
@@ -190,7 +190,7 @@ class SessionQueue:
             chosen = next((wanted for wanted in ready if wanted.closing), ready[0])
             return self._wanted.pop(chosen.session)
 
-    def put_off(self, wanted: Wanted, error: KbtuiError, now: datetime) -> None:
+    def put_off(self, wanted: SessionJob, error: KbtuiError, now: datetime) -> None:
         """Put a session on again for later: soon when only another process was at it."""
         with self._lock:
             later = replace(

@@ -25,10 +25,10 @@ from kbtui.memory.background.jobs import (
     CONDENSING,
     Job,
     JobReport,
+    SessionJob,
     SessionQueue,
     SessionReport,
     SessionWork,
-    Wanted,
     WorkerEvent,
     WorkerStatus,
 )
@@ -321,7 +321,7 @@ class BackgroundWorker:
                 if not leaves or self._work.is_pending(info.id):
                     self._queue.want(info.id, closing=leaves)
 
-    async def _look_at(self, wanted: Wanted) -> None:
+    async def _look_at(self, wanted: SessionJob) -> None:
         """Work on a session; put it off where that isn't possible now."""
         try:
             report = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)

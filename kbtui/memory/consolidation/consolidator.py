@@ -23,9 +23,9 @@ from kbtui.memory.consolidation.page import Page, Pending, pages_for
 from kbtui.memory.consolidation.page_writer import MemoryWriter, SavedPage
 from kbtui.memory.records.committing import MemoryLock
 from kbtui.memory.records.ranges import Range
-from kbtui.memory.records.transcript import Conversation
+from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.models.port import ChatModel
-from kbtui.offline.condensing import Message, history_entry, slug_of
+from kbtui.offline.condensing import SliceMessage, history_entry, slug_of
 from kbtui.sessions.window import session_window
 from kbtui.settings import OFFLINE, Settings
 from kbtui.views.view import Audience, View
@@ -123,7 +123,7 @@ class Consolidator:
             return Trigger.IDLE
         return Trigger.FULL if parts[0][0].last <= self._left(conversation) else None
 
-    def _left(self, conversation: Conversation) -> int:
+    def _left(self, conversation: SessionTranscript) -> int:
         """The id of the last message that prompts have no room for any more; 0: they hold all."""
         context = self.settings.context
         window = session_window(
@@ -195,7 +195,7 @@ class Consolidator:
             )
         ]
 
-    def _is_over(self, conversation: Conversation, trigger: Trigger) -> bool:
+    def _is_over(self, conversation: SessionTranscript, trigger: Trigger) -> bool:
         """True if no result can come any more for a call that has none."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
@@ -334,7 +334,7 @@ def _without_model(page: Page) -> Answer:
     """
     of = page.conversation
     said = [
-        Message(each.role, of.spoken(each))
+        SliceMessage(each.role, of.spoken(each))
         for each in filter(page.shows, page.messages)
         if each.role in ("user", "assistant")
     ]

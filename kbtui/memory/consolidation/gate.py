@@ -32,13 +32,13 @@ _FEWEST = 2  # stems
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class LineTerms:
     """What a line says: its stems, and its numbers but for dates."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
 
-    def is_said_by(self, other: Note) -> bool:
+    def is_said_by(self, other: LineTerms) -> bool:
         """True if the other one says about the same."""
         least = min(_FEWEST, len(self.stems))
         shared = len(self.stems & other.stems)
@@ -46,11 +46,11 @@ class Note:
         return bool(self.stems) and is_like and self.numbers <= other.numbers
 
 
-def note_of(line: str) -> Note:
+def note_of(line: str) -> LineTerms:
     """Read a line."""
     figures, _ = figures_and_dates(line)
     stems = (each for each in telling_terms(line) if not any(char.isdigit() for char in each))
-    return Note(frozenset(stems), frozenset(each for one in figures for each in one.readings))
+    return LineTerms(frozenset(stems), frozenset(each for one in figures for each in one.readings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Gate:
 
     page: Page
     ground: Ground
-    earlier: tuple[Note, ...]
+    earlier: tuple[LineTerms, ...]
 
     def lasts(self, fact: Fact) -> bool:
         """True if a fact is more than a note of its day."""

@@ -19,7 +19,7 @@ from kbtui.memory.consolidation.page import Page, Pending
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock, committed
 from kbtui.memory.records.dates import absolute_dates, local
-from kbtui.memory.records.transcript import Conversation
+from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import SessionNotesSettings
 from kbtui.text import shorten, slugify
@@ -127,7 +127,7 @@ class SessionMemoryWriter:
         slug = slugify(title or _first_words(chosen), MAX_SLUG)
         return self._write(conversation, chosen, last + 1, slug)
 
-    def _renew(self, conversation: Conversation) -> int:
+    def _renew(self, conversation: SessionTranscript) -> int:
         """Write the last file anew if it needs that; gives the last message that one is about."""
         spoken = _spoken(conversation)
         if not spoken:
@@ -161,7 +161,7 @@ class SessionMemoryWriter:
 
     def _write(
         self,
-        conversation: Conversation,
+        conversation: SessionTranscript,
         chosen: list[SessionMessage],
         since: int,
         slug: str = "",
@@ -202,7 +202,7 @@ class SessionMemoryWriter:
 
 
 def render(
-    conversation: Conversation, chosen: list[SessionMessage], ended: datetime, summary: str
+    conversation: SessionTranscript, chosen: list[SessionMessage], ended: datetime, summary: str
 ) -> str:
     """The text of a session's file; without a summary it says so."""
     said = "\n".join(
@@ -224,7 +224,7 @@ def render(
 """
 
 
-def _spoken(conversation: Conversation) -> list[SessionMessage]:
+def _spoken(conversation: SessionTranscript) -> list[SessionMessage]:
     """What was said, but for answers that are withheld: any model reads here."""
     return [
         message

@@ -11,7 +11,7 @@ from kbtui.memory.records.dates import local
 from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.records.transcript import (
-    Conversation,
+    SessionTranscript,
     questions_in,
     read_conversation,
     said_by_user,
@@ -34,7 +34,7 @@ class Page:
     without a model: what they say must not get into memory, which any model reads.
     """
 
-    conversation: Conversation
+    conversation: SessionTranscript
     units: tuple[Unit, ...]
 
     @property
@@ -138,14 +138,14 @@ class Pending:
     archive: Archive
     tombstones: Tombstones | None = None
 
-    def conversation(self, session: str) -> Conversation:
+    def conversation(self, session: str) -> SessionTranscript:
         """A session as it stands on disk."""
         lines = read_lines(self.workspace.sessions / f"{session}.jsonl")
         forgotten = self.tombstones.dropped(session) if self.tombstones is not None else ()
         return read_conversation(session, lines.records, self.view.sessions.withheld, forgotten)
 
     def parts(
-        self, conversation: Conversation, *, closed: bool = False, by_model: bool = False
+        self, conversation: SessionTranscript, *, closed: bool = False, by_model: bool = False
     ) -> list[list[Unit]]:
         """Unarchived messages, in stretches without a gap; `closed` as in `split_units`.
 
@@ -162,7 +162,7 @@ class Pending:
 
 
 def pages_for(
-    conversation: Conversation, units: Iterable[Unit], limit: int, count: Callable[[str], int]
+    conversation: SessionTranscript, units: Iterable[Unit], limit: int, count: Callable[[str], int]
 ) -> list[Page]:
     """Cut units into pages of at most `limit` tokens, what is withheld apart from the rest.
 

@@ -23,7 +23,7 @@ from kbtui.memory.inbox import older as older_inbox
 from kbtui.memory.inbox.older import OlderProposal
 from kbtui.memory.inbox.rejections import FOLDER, PutAway, Rejections, fingerprint
 from kbtui.memory.inbox.showing import PlaceDraft, check_settled, region
-from kbtui.memory.records.tombstones import Source, Tombstones
+from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.redaction.redact import redact
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
@@ -402,8 +402,8 @@ def _facts(plan: Plan, chosen: Collection[ProposedPlace]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _sources_of(origin: Origin) -> tuple[Source, ...]:
+def _sources_of(origin: Origin) -> tuple[FactSource, ...]:
     """The messages that a change rests on, as far as its origin knows."""
     if origin.session is None or origin.messages is None:
         return ()
-    return (Source(origin.session, origin.messages),)
+    return (FactSource(origin.session, origin.messages),)

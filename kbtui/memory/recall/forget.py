@@ -31,7 +31,7 @@ from kbtui.memory.recall.mentions import (
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
-from kbtui.memory.records.tombstones import Source, Tombstones
+from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.memory.services import Services
 from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask
@@ -81,10 +81,10 @@ class ForgetPlan:
     archived: int = 0
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[FactSource, ...]:
         """The messages that said it."""
         return tuple(
-            Source(session, each)
+            FactSource(session, each)
             for session, masks in self.masks
             for each in ranges_of(mask.message for mask in masks)
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.journal import Journal, day_of
-from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.names import lines_by_name
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -27,7 +27,7 @@ class NamedLine:
     """A line that has a name: its file, and it."""
 
     path: str
-    line: Line
+    line: TextLine
 
     @property
     def is_past(self) -> bool:
@@ -42,7 +42,7 @@ class NamedLine:
 
 
 @dataclass(eq=False)
-class Names:
+class NameIndex:
     """The names in what a person has stated, past or not: journal, MEMORY.md, decisions."""
 
     workspace: Workspace

@@ -20,7 +20,7 @@ from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.tombstones import Tombstones
-from kbtui.offline.lines import TIMED_ITEM, Line, lines_of
+from kbtui.offline.lines import TIMED_ITEM, TextLine, lines_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -138,7 +138,7 @@ class Journal:
             raise AssertionError("a struck line is another text")
         return commit
 
-    def line_at(self, path: str, first: int, when: str) -> Line | None:
+    def line_at(self, path: str, first: int, when: str) -> TextLine | None:
         """The line that was written at a time, ``2026-11-23 09:14``, past or not, where it stood.
 
         None where another one stands there now.
@@ -170,7 +170,7 @@ class Journal:
         dated = {path: day for path in found if (day := day_of(path)) is not None}
         return sorted(dated, key=lambda path: (dated[path], path), reverse=True)
 
-    def lines(self) -> Iterator[tuple[str, Line]]:
+    def lines(self) -> Iterator[tuple[str, TextLine]]:
         """Every line that holds, with the path of its note, the newest day first."""
         for path in self.days():
             try:

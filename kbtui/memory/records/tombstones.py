@@ -31,7 +31,7 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import MACHINE, Workspace
 
-__all__ = ["TOMBSTONES", "Source", "Tombstones", "normalise"]
+__all__ = ["TOMBSTONES", "FactSource", "Tombstones", "normalise"]
 
 TOMBSTONES = "memory/tombstones.jsonl"
 LOST_KEY = "its key is lost"
@@ -48,7 +48,7 @@ _ANSWERS = re.compile(r"\A\W*\w+,\s")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactSource:
     """Where a fact had been said; `messages` is an inclusive range of ids."""
 
     session: str
@@ -64,9 +64,9 @@ class _Stone:
 
     digest: str
     time: datetime
-    sources: tuple[Source, ...]
+    sources: tuple[FactSource, ...]
     lifted: bool
-    dropped: tuple[Source, ...]
+    dropped: tuple[FactSource, ...]
     undone: bool = False
 
     def after(self, before: _Stone) -> _Stone:
@@ -80,7 +80,9 @@ class _Stone:
             undone=before.undone and self.undone,
         )
 
-    def says(self, now: datetime, sources: Sequence[Source], *, drops: bool, undone: bool) -> bool:
+    def says(
+        self, now: datetime, sources: Sequence[FactSource], *, drops: bool, undone: bool
+    ) -> bool:
         """True if there is nothing to add to it.
 
         What was buried long ago is buried anew: the user may have stated it in between.
@@ -106,7 +108,7 @@ class Tombstones:
         self,
         change: Change,
         facts: Iterable[str],
-        sources: Sequence[Source] = (),
+        sources: Sequence[FactSource] = (),
         *,
         drop_messages: bool = False,
         undone: bool = False,
@@ -222,7 +224,7 @@ class Tombstones:
         self,
         change: Change,
         facts: Iterable[str],
-        sources: Sequence[Source],
+        sources: Sequence[FactSource],
         *,
         lifted: bool,
         drops: bool = False,
@@ -235,7 +237,7 @@ class Tombstones:
         self,
         change: Change,
         digests: Iterable[str],
-        sources: Sequence[Source],
+        sources: Sequence[FactSource],
         *,
         lifted: bool,
         drops: bool = False,
@@ -263,7 +265,7 @@ class Tombstones:
             change.put(TOMBSTONES, data, over=before)
         return count
 
-    def _record(self, digest: str, sources: Sequence[Source], time: datetime) -> dict[str, Any]:
+    def _record(self, digest: str, sources: Sequence[FactSource], time: datetime) -> dict[str, Any]:
         record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
         if sources:
             record["sources"] = [
@@ -271,7 +273,7 @@ class Tombstones:
             ]
         return record
 
-    def _sources(self, undone: str) -> tuple[Source, ...]:
+    def _sources(self, undone: str) -> tuple[FactSource, ...]:
         """Where what the undone commits say had been said."""
         found = []
         for commit in undone.split():
@@ -280,7 +282,7 @@ class Tombstones:
             except KbtuiError:
                 continue
             if origin.session is not None and origin.messages is not None:
-                found.append(Source(origin.session, origin.messages))
+                found.append(FactSource(origin.session, origin.messages))
         return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
@@ -377,7 +379,7 @@ def _read(data: bytes) -> dict[str, _Stone]:
     return latest
 
 
-def _all(one: Sequence[Source], other: Sequence[Source]) -> tuple[Source, ...]:
+def _all(one: Sequence[FactSource], other: Sequence[FactSource]) -> tuple[FactSource, ...]:
     return tuple(dict.fromkeys([*one, *other]))
 
 
@@ -401,9 +403,9 @@ def _stone(value: Any) -> _Stone | None:
     )
 
 
-def _sources(values: list[Any]) -> Iterable[Source]:
+def _sources(values: list[Any]) -> Iterable[FactSource]:
     for value in values:
         if isinstance(value, dict) and isinstance(value.get("session"), str):
             messages = read_range(value.get("messages"), TITLE)
             if messages is not None:
-                yield Source(value["session"], messages)
+                yield FactSource(value["session"], messages)

@@ -24,7 +24,7 @@ _INDENT = "  "  # of a message's further lines, so that none of them can pass fo
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SessionTranscript:
     """A session as it stands: what was said, and the ids of what the user has `taken_back`.
 
     `reasons` say by id why a message is left out. `withheld` are those of turns in which something
@@ -95,7 +95,7 @@ def read_conversation(
     records: Iterable[Mapping[str, object]],
     withheld: Callable[[Sequence[SessionMessage]], frozenset[int]] = lambda _messages: frozenset(),
     forgotten: Sequence[Range] = (),
-) -> Conversation:
+) -> SessionTranscript:
     """Read a session's log, whoever has it open.
 
     `withheld` says which messages memory must not tell, `forgotten` are those that the user wants
@@ -111,7 +111,7 @@ def read_conversation(
         message.id: FORGOTTEN if holds(forgotten, message.id) else drop_reason(message, seen)
         for message in log.messages
     }
-    return Conversation(
+    return SessionTranscript(
         session_id,
         tuple(log.messages),
         {number: why for number, why in reasons.items() if why is not None},
@@ -121,7 +121,9 @@ def read_conversation(
     )
 
 
-def tokens_of(conversation: Conversation, count: Callable[[str], int]) -> Callable[[Unit], int]:
+def tokens_of(
+    conversation: SessionTranscript, count: Callable[[str], int]
+) -> Callable[[Unit], int]:
     """A function that counts what a unit costs in a prompt; it remembers what it has counted."""
     known: dict[int, int] = {}
 

@@ -16,7 +16,7 @@ from kbtui.presentation.tools import tool_deed
 from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
-from kbtui.tui.chat.written import Written, card_lines
+from kbtui.tui.chat.written import WrittenNote, card_lines
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
@@ -66,7 +66,7 @@ class ToolItem(Item):
     changes: tuple[TurnChange, ...] = ()
     names: Names = field(default_factory=Names)
     proposal: str = ""
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenNote, ...] = ()
     undone: bool = False
     expanded: bool = False
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kbtui.tui.notes.fuzzy import FuzzyIndex
 from kbtui.text import clean_line
 from kbtui.tui.notes.pages import pages_of
-from kbtui.tui.widgets.popup import Choice, Popup
+from kbtui.tui.widgets.popup import Completion, Popup
 from kbtui.workspace.layout import short_name
 
 _ENTRY_LIMIT = 30
@@ -53,7 +53,7 @@ class Completions:
             self._popup.hide()
         return False
 
-    def _offer(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
+    def _offer(self, kind: str, choices: Sequence[Completion], title: str = "") -> None:
         # What is typed in full already wants Enter, not a popup in its way.
         complete = len(choices) == 1 and choices[0].value.strip() == self._prompt.text.strip()
         self._popup.show_choices(kind, () if complete and kind != "find" else choices, title)
@@ -82,7 +82,7 @@ class Completions:
         if saying and self._prompt.token == token and self._popup.display == shown:
             self._offer("entry", [*named, *saying])
 
-    def _named(self, kb: KnowledgeBase, query: str) -> list[Choice]:
+    def _named(self, kb: KnowledgeBase, query: str) -> list[Completion]:
         """The entries of that name, best first; the newest for a mere ``@``."""
         from kbtui.tui.notes.fuzzy import FuzzyIndex
 
@@ -96,7 +96,7 @@ class Completions:
         )
         return [_choice(info, info.title) for info in found]
 
-    async def _saying(self, kb: KnowledgeBase, query: str) -> list[Choice]:
+    async def _saying(self, kb: KnowledgeBase, query: str) -> list[Completion]:
         """The entries whose text says it, best first, after a pause in the typing."""
         from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, entries_saying, worth_searching
 
@@ -118,7 +118,7 @@ class Completions:
 
     def _show_earlier(self) -> None:
         found = self._prompt.history_of_input.search(self._prompt.text)
-        choices = [Choice(text, text.replace("\n", " ⏎ ")) for text in found]
+        choices = [Completion(text, text.replace("\n", " ⏎ ")) for text in found]
         self._offer("find", choices, "earlier input · type to search · Esc leaves")
 
     # Choosing
@@ -165,19 +165,19 @@ class Completions:
             self._popup.hide()
 
 
-def _commands(token: str) -> list[Choice]:
+def _commands(token: str) -> list[Completion]:
     """The commands that ``/token`` can become."""
     from kbtui.tui.actions.registry import matching_commands
 
     return [
-        Choice(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
+        Completion(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
         for action in matching_commands(token)
     ]
 
 
-def _choice(info: EntryInfo, detail: str) -> Choice:
+def _choice(info: EntryInfo, detail: str) -> Completion:
     from kbtui.agent.attachments import reference
 
     name = clean_line(short_name(info.path))
 
-    return Choice(f"{reference(name)} ", name, detail)
+    return Completion(f"{reference(name)} ", name, detail)

@@ -16,8 +16,8 @@ from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
 
 if TYPE_CHECKING:
-    from kbtui.importers.engine import Preview, Report
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.engine import ImportPreview, Report
+    from kbtui.importers.opened import OpenedExport
     from kbtui.importers.port import Skipped, Source
     from kbtui.importers.remembering import Remembered
     from kbtui.knowledge_base import KnowledgeBase
@@ -135,12 +135,12 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
 
 def _look(
     kb: KnowledgeBase, path: Path, watch: Callable[[int, int], None]
-) -> list[tuple[Path, Preview, Estimate]]:
+) -> list[tuple[Path, ImportPreview, Estimate]]:
     from kbtui.importers.engine import preview
     from kbtui.importers.faces import nothing_in
     from kbtui.memory.background.service import estimate
 
-    found: list[tuple[Path, Preview, Estimate]] = []
+    found: list[tuple[Path, ImportPreview, Estimate]] = []
     for opened, source in _exports(path):
         seen = preview(kb.services, opened, source, lambda done, of, _what: watch(done, of))
         told = estimate(kb.models, "import", seen.tokens, seen.new + seen.grown)
@@ -150,15 +150,15 @@ def _look(
     return found
 
 
-def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
+def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
     """The export, and the parts of one that a folder holds; each is open until the next."""
     from kbtui.importers.engine import sources_of
     from kbtui.importers.faces import expanded, unknown
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.opened import OpenedExport
 
     some = False
     for place, must_be in expanded((str(path),)):
-        with Opened(place) as opened:
+        with OpenedExport(place) as opened:
             here = False
             for source in sources_of(opened):
                 here = some = True
@@ -166,7 +166,7 @@ def _exports(path: Path) -> Iterator[tuple[Opened, Source]]:
             if must_be and not here:
                 raise unknown(opened)
     if not some:
-        with Opened(path) as opened:
+        with OpenedExport(path) as opened:
             raise unknown(opened)
 
 
@@ -236,7 +236,7 @@ def _work(
 
     reports: list[Report] = []
     brought: list[Path] = []
-    last: dict[Opened, Report] = {}
+    last: dict[OpenedExport, Report] = {}
     for opened, source in _exports(path):
         reports.append(run(kb.services, opened, source, watch))
         brought.append(opened.path)

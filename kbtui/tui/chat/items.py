@@ -411,6 +411,6 @@ def _in_list(line: str) -> bool:
 
 def _markdown(text: str, width: int) -> Rendered:
     from kbtui.tui.markdown.layout import render
-    from kbtui.tui.markdown.source import Source
+    from kbtui.tui.markdown.source import SourceText
 
-    return render(Source(text, whole=True), width)
+    return render(SourceText(text, whole=True), width)

@@ -33,7 +33,7 @@ from kbtui.tui.chat.items import (
 
 if TYPE_CHECKING:
     from kbtui.tui.chat.transcript import Transcript
-    from kbtui.tui.chat.written import Written
+    from kbtui.tui.chat.written import WrittenNote
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -49,7 +49,7 @@ class TurnView:
     ) -> None:
         self.turn = ""
         self.names = Names()
-        self.written: tuple[Written, ...] = ()
+        self.written: tuple[WrittenNote, ...] = ()
         self._transcript = transcript
         self._said = said
         self._before = before

@@ -30,7 +30,7 @@ _LOOKED_BACK = 500  # commits
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenNote:
     """What became of one note: the kind of change, its first lines with their signs, the rest."""
 
     path: str
@@ -39,9 +39,9 @@ class Written:
     more: int = 0
 
 
-def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[Written, ...]:
+def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[WrittenNote, ...]:
     """What changes did to notes, catalogues left out; reads the history, so for threads."""
-    found: list[Written] = []
+    found: list[WrittenNote] = []
     for change in changes:
         try:
             differences = history.changes_of(change.commit)
@@ -65,7 +65,7 @@ def undone_commits(history: History, commits: Collection[str]) -> set[str]:
     return undone & set(commits)
 
 
-def _written(difference: FileDiff) -> Written:
+def _written(difference: FileDiff) -> WrittenNote:
     old, new = difference.heads
     said = [
         (line.kind, text)
@@ -73,7 +73,7 @@ def _written(difference: FileDiff) -> Written:
         for line in hunk.lines
         if line.kind != " " and (text := _said(line, new if line.kind == "+" else old))
     ]
-    return Written(
+    return WrittenNote(
         difference.path, difference.kind, tuple(said[:MAX_LINES]), max(0, len(said) - MAX_LINES)
     )
 
@@ -95,7 +95,7 @@ def _item(text: str) -> str:
     return text[2:].lstrip() if text[:2] in {"- ", "* ", "+ "} else text
 
 
-def card_lines(written: Written, title: Content, width: int, *, undone: bool) -> list[Line]:
+def card_lines(written: WrittenNote, title: Content, width: int, *, undone: bool) -> list[Line]:
     """A frame with the note in its upper border, its lines, and the keys in the lower one."""
     width = max(_MIN_WIDTH, width)
     word = "undone" if undone else _WORDS[written.kind]

@@ -34,7 +34,7 @@ from kbtui.tui.messages import (
     tell_error,
     with_errors_told,
 )
-from kbtui.tui.notes.knowledge_tree import Mark
+from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.hints import Hints
@@ -169,7 +169,7 @@ class Since(NamedTuple):
     """What differs from now: the files of then, marks for the tree, and a word for the banner."""
 
     then: Mapping[str, str]
-    marks: Mapping[str, Mark]
+    marks: Mapping[str, ChangeMark]
     said: str
 
 
@@ -177,7 +177,9 @@ def read_since(history: HistoryReader, at: str) -> Since:
     """Compare the notes at a commit with those of the newest one; called in a thread."""
     then, now = history.tree(at), history.tree("HEAD")
     marks = {
-        path: Mark(new=False, machine="", word="changed since" if path in now else "gone since")
+        path: ChangeMark(
+            new=False, machine="", word="changed since" if path in now else "gone since"
+        )
         for path, blob in then.items()
         if is_entry(path) and now.get(path) != blob
     }

@@ -15,7 +15,7 @@ from textual.highlight import highlight
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import InlineBuilder, Links
 from kbtui.tui.markdown.pictures import picture_lines
-from kbtui.tui.markdown.source import Embed, Property, Section, Source
+from kbtui.tui.markdown.source import Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
@@ -84,7 +84,7 @@ class _Frame(NamedTuple):
 
 
 def render(
-    source: Source,
+    source: SourceText,
     width: int,
     folds: Mapping[int, bool] = MappingProxyType({}),
     wanted: int | None = None,
@@ -119,7 +119,7 @@ class _Layout:
 
     def __init__(
         self,
-        source: Source,
+        source: SourceText,
         folds: Mapping[int, bool] | None = None,
         wanted: int | None = None,
         links: Links | None = None,
@@ -270,7 +270,7 @@ class _Layout:
             for line in picture_lines(embed.picture, inner.width):
                 self.lines.append(Line(inner.rest + line, self._source))
         if embed.text:
-            part = _Layout(Source(embed.text), links=self.links)
+            part = _Layout(SourceText(embed.text), links=self.links)
             part.blocks(parse(embed.text).children, _Frame(inner.width))
             self.lines += [
                 Line(inner.rest + line.content, self._source, line.fill, line.joined)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.style import Style
 
-from kbtui.tui.markdown.source import Source
+from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import READABLE, Line
@@ -29,7 +29,7 @@ _LINES_ABOVE = 60
 """Lines of the file that are shown at once above the one that is looked for."""
 
 
-def _part_of(source: Source, line: int | None) -> Source:
+def _part_of(source: SourceText, line: int | None) -> SourceText:
     """A part of a long text that fills the screen: its beginning, or what is around a line."""
     text, above = source.text, 0
     if line is not None and line > source.first_line + _LINES_ABOVE:
@@ -41,7 +41,7 @@ def _part_of(source: Source, line: int | None) -> Source:
 
 
 class MarkdownView(MarkdownLines):
-    """Shows a `Source`; lines of the file can be scrolled to, links can be clicked."""
+    """Shows a `SourceText`; lines of the file can be scrolled to, links can be clicked."""
 
     widest = READABLE
 
@@ -63,7 +63,7 @@ class MarkdownView(MarkdownLines):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._source = Source("")
+        self._source = SourceText("")
         self._links: list[LinkRef] = []
         self._laid_out_for = 0
         self._wanted: tuple[int, int | None] | None = None
@@ -75,13 +75,13 @@ class MarkdownView(MarkdownLines):
         self._more = False
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceText:
         """The text that is shown, or about to be."""
         return self._source
 
     def show(
         self,
-        source: Source,
+        source: SourceText,
         *,
         reveal: tuple[int, int | None] | None = None,
         top: int | None = 0,
@@ -114,7 +114,7 @@ class MarkdownView(MarkdownLines):
         if self.size.width:
             run_latest(self, "layout", self._laid_out, self._source, self.text_width)
 
-    async def _laid_out(self, source: Source, width: int) -> None:
+    async def _laid_out(self, source: SourceText, width: int) -> None:
         from kbtui.tui.markdown.layout import render
 
         if self.app.has_class("-few-colors"):

@@ -52,7 +52,7 @@ class Section(NamedTuple):
     rows: tuple[Neighbour, ...]
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """A text to be shown.
 
     `first_line` is the line of the file that the text begins with (below its frontmatter, of

@@ -19,7 +19,7 @@ from kbtui.knowledge.format.body import headings_of
 from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.popup import Choice, Popup
+from kbtui.tui.widgets.popup import Completion, Popup
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _KEY = re.compile(r"^([^\W\d][\w -]*):")
 _NOT_A_NAME = re.compile(r"[\[\]|#^\n]")
 
 
-class Wanted(NamedTuple):
+class CompletionRequest(NamedTuple):
     """What the text before the cursor asks for.
 
     `query` is what is typed of it, and what is chosen goes in from column `start` on: of ``@`` the
@@ -58,7 +58,7 @@ class Wanted(NamedTuple):
     of: str = ""
 
 
-def wanted_at(lines: Sequence[str], row: int, column: int, area: str) -> Wanted | None:
+def wanted_at(lines: Sequence[str], row: int, column: int, area: str) -> CompletionRequest | None:
     """What can be completed at a place; `area` says whether it is frontmatter, code or text."""
     before = lines[row][:column]
     if area == "code":
@@ -71,11 +71,11 @@ def wanted_at(lines: Sequence[str], row: int, column: int, area: str) -> Wanted 
     if area == "front":
         return _in_frontmatter(lines, row, before) if row else None
     if named := _AT.search(before):
-        return Wanted("at", named[1], named.start(1) - 1)
+        return CompletionRequest("at", named[1], named.start(1) - 1)
     return _wanted("tag", tag[1], column) if (tag := _TAG.search(before)) else None
 
 
-def _in_frontmatter(lines: Sequence[str], row: int, before: str) -> Wanted | None:
+def _in_frontmatter(lines: Sequence[str], row: int, before: str) -> CompletionRequest | None:
     column = len(before)
     if name := _NAME.match(before):
         return _wanted("property", name[1], column)
@@ -88,8 +88,8 @@ def _in_frontmatter(lines: Sequence[str], row: int, before: str) -> Wanted | Non
     return None
 
 
-def _wanted(kind: Kind, query: str, column: int, of: str = "") -> Wanted:
-    return Wanted(kind, query, column - len(query), of)
+def _wanted(kind: Kind, query: str, column: int, of: str = "") -> CompletionRequest:
+    return CompletionRequest(kind, query, column - len(query), of)
 
 
 class Vocabulary:
@@ -102,7 +102,7 @@ class Vocabulary:
         self._slugs: Counter[str] = Counter()
         self._values: dict[str, Counter[str]] | None = None
 
-    def offers(self, wanted: Wanted, text: str) -> list[Choice]:
+    def offers(self, wanted: CompletionRequest, text: str) -> list[Completion]:
         """What fits, best first; `text` is the note that is being written."""
         if wanted.kind in {"note", "at"}:
             return self._notes(wanted.query, "[[" if wanted.kind == "at" else "")
@@ -110,21 +110,26 @@ class Vocabulary:
             return self._headings(wanted, text)
         if wanted.kind == "tag" or wanted.of in {"tags", "tag"}:
             tags = self._kb.library.tags()
-            return [Choice(tag, f"#{tag}", f"{tags[tag]:,}") for tag in fitting(wanted.query, tags)]
+            return [
+                Completion(tag, f"#{tag}", f"{tags[tag]:,}") for tag in fitting(wanted.query, tags)
+            ]
         if wanted.kind == "property":
             names = {name: sum(each.values()) for name, each in self._properties().items()}
             return [
-                Choice(f"{name}: ", name, f"{names[name]:,}")
+                Completion(f"{name}: ", name, f"{names[name]:,}")
                 for name in fitting(wanted.query, names)
             ]
         if wanted.of == "type":
-            return [Choice(name, name) for name in fitting(wanted.query, self._kb.library.types())]
+            return [
+                Completion(name, name) for name in fitting(wanted.query, self._kb.library.types())
+            ]
         values = self._properties().get(wanted.of, Counter())
         return [
-            Choice(value, value, f"{values[value]:,}") for value in fitting(wanted.query, values)
+            Completion(value, value, f"{values[value]:,}")
+            for value in fitting(wanted.query, values)
         ]
 
-    def _notes(self, query: str, before: str) -> list[Choice]:
+    def _notes(self, query: str, before: str) -> list[Completion]:
         from kbtui.tui.notes.fuzzy import FuzzyIndex
 
         if self._names is None:
@@ -137,7 +142,7 @@ class Vocabulary:
             else self._names.recent(_MOST_OFFERED)
         )
         return [
-            Choice(f"{before}{self._link(info)}", title_of(info), short_name(info.path))
+            Completion(f"{before}{self._link(info)}", title_of(info), short_name(info.path))
             for info in found
         ]
 
@@ -151,7 +156,7 @@ class Vocabulary:
         shown = (title, name) if self._kb.library.dendron else (name, title)
         return f"{shown[0]}|{shown[1]}]]"
 
-    def _headings(self, wanted: Wanted, text: str) -> list[Choice]:
+    def _headings(self, wanted: CompletionRequest, text: str) -> list[Completion]:
         if wanted.of:
             try:
                 text = self._kb.library.find(wanted.of).text
@@ -160,7 +165,7 @@ class Vocabulary:
         headings = {each.text: each for each in reversed(headings_of(text))}
         found = fitting(wanted.query, dict(reversed(headings.items())))
         return [
-            Choice(f"{_NOT_A_NAME.sub(' ', name)}]]", name, "#" * headings[name].level)
+            Completion(f"{_NOT_A_NAME.sub(' ', name)}]]", name, "#" * headings[name].level)
             for name in found
         ]
 
@@ -216,10 +221,10 @@ class Completer:
         self._area = area
         self._popup = popup
         self._words = words
-        self._offered: Wanted | None = None
+        self._offered: CompletionRequest | None = None
 
     @property
-    def _wanted(self) -> Wanted | None:
+    def _wanted(self) -> CompletionRequest | None:
         row, column = self._area.cursor_location
         if self._area.selection.start != self._area.selection.end:
             return None
@@ -233,7 +238,7 @@ class Completer:
         else:
             run_latest(self._node, "complete", self._offer, wanted, self._area.text)
 
-    async def _offer(self, wanted: Wanted, text: str) -> None:
+    async def _offer(self, wanted: CompletionRequest, text: str) -> None:
         choices = await asyncio.to_thread(self._words.offers, wanted, text)
         if self._wanted != wanted:
             return

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.library.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.source import Embed, Property, Section, Source
+    from kbtui.tui.markdown.source import Embed, Property, Section, SourceText
     from kbtui.tui.markdown.syntax import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
@@ -84,22 +84,22 @@ class Document:
         kind = notes.kind_of(self.entry.type) if is_entry and self.entry else None
         return Named(self.path, self.title, kind)
 
-    def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> Source:
+    def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> SourceText:
         """It as it is drawn below its title, with what is known of its links.
 
         With `whole` nothing else is left out.
         """
-        from kbtui.tui.markdown.source import Source
+        from kbtui.tui.markdown.source import SourceText
         from kbtui.tui.markdown.syntax import LinkRef
 
         if self.picture is not None:
             embeds = {LinkRef("markdown", "it"): self.picture}
-            return Source("![](it)", embeds=embeds)
+            return SourceText("![](it)", embeds=embeds)
         body = self.body if links is None else links.shown(self)
         above = 0
         if not self.raw:
             body, above = _without_title(body, self.title)
-        source = Source(
+        source = SourceText(
             body or self.reason,
             self.first_line + above,
             self.raw,

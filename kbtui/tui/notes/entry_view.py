@@ -297,13 +297,13 @@ class EntryView(Pane):
         run_latest(self, "open", self._preview)
 
     async def _preview(self) -> None:
-        from kbtui.tui.notes.preview import PreviewScreen, Target
+        from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 
         await self._arrived.wait()
         links = self.links
         refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
         ends = [(links.path_of(ref) if links else None, ref) for ref in refs]
-        targets = [Target(path, ref) for path, ref in ends if path is not None]
+        targets = [LinkTarget(path, ref) for path, ref in ends if path is not None]
         if targets:
             self.app.push_screen(PreviewScreen(self._kb, targets), self._go_on)
         else:

@@ -158,7 +158,7 @@ def ancestors(category: str) -> list[str]:
     return ["/".join(parts[: index + 1]) for index in range(len(parts))]
 
 
-class Mark(NamedTuple):
+class ChangeMark(NamedTuple):
     """A change of an entry since it was last looked at: whether it is new, and by which machine.
 
     `machine` is its name; empty where a person wrote, here or elsewhere. `word` is said instead.
@@ -183,7 +183,7 @@ class KnowledgeTree(RowList):
         self._expanded: set[str] = set()
         self._query = ""
         self._filtered: Folder | None = None
-        self._marks: Mapping[str, Mark] = {}
+        self._marks: Mapping[str, ChangeMark] = {}
         self._changed_in: dict[str, int] = {}
         self._filled = False
         self.message = "Opening the knowledge base …"
@@ -213,7 +213,7 @@ class KnowledgeTree(RowList):
             self._expanded.update(ancestors(entry.category))
         self._rebuild()
 
-    def show_marks(self, marks: Mapping[str, Mark]) -> None:
+    def show_marks(self, marks: Mapping[str, ChangeMark]) -> None:
         """Show which entries changed, by path."""
         self._marks = marks
         self._changed_in = {}

@@ -21,7 +21,7 @@ from kbtui.presentation.notes import OTHER, Named, Names
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.markdown_view import MarkdownView
-from kbtui.tui.markdown.source import Source
+from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told, with_errors_told
 from kbtui.tui.notes.map_layout import (
     MOST_STEPS,
@@ -322,7 +322,7 @@ class MapScreen(Screen[OpenEntry]):
         if isinstance(item, Group):
             pane.label_with(sign(item.kind) + Content(item.title))
             titles = "\n".join(note.title for note in item.members[:200])
-            text.show(Source(titles, raw=True))
+            text.show(SourceText(titles, raw=True))
             return
         document = await asyncio.to_thread(load_document, self._kb, item.path)
         pane.label_with(signed(item), place=short_name(item.path))

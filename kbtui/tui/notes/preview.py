@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kbtui.tui.markdown.syntax import LinkRef
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """Where a link leads: a file, and the link, which may name a part of it."""
 
     path: str
@@ -48,7 +48,7 @@ class PreviewScreen(Dialog[Message]):
         Binding("q", "cancel", "Close", show=False),
     ]
 
-    def __init__(self, kb: KnowledgeBase, targets: Sequence[Target]) -> None:
+    def __init__(self, kb: KnowledgeBase, targets: Sequence[LinkTarget]) -> None:
         super().__init__()
         self._kb = kb
         self._targets = targets
@@ -71,7 +71,7 @@ class PreviewScreen(Dialog[Message]):
         self._at = (self._at + by) % len(self._targets)
         run_latest(self, "preview", self._show, self._targets[self._at])
 
-    async def _show(self, target: Target) -> None:
+    async def _show(self, target: LinkTarget) -> None:
         from kbtui.knowledge.format.body import line_named
         from kbtui.tui.notes.documents import load_document
 

@@ -17,7 +17,7 @@ from kbtui.presentation.actors import actor_name
 from kbtui.text import clean_line
 from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
-from kbtui.tui.notes.knowledge_tree import Folder, KnowledgeTree, Mark, build_tree
+from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, build_tree
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.pane import Pane
@@ -58,8 +58,8 @@ class TreePanel(Pane):
         super().__init__(id=id)
         self._kb: KnowledgeBase | None = None
         self._field: Input | None = None
-        self._marks: dict[str, Mark] = {}
-        self._lasting: Mapping[str, Mark] = {}
+        self._marks: dict[str, ChangeMark] = {}
+        self._lasting: Mapping[str, ChangeMark] = {}
         self._seen: dict[str, str] = {}  # by path the blob of what a person last knew
         self._to_reveal = ""
         self._searches = 0
@@ -99,7 +99,7 @@ class TreePanel(Pane):
                 self._seen[path] = self.entries[path].blob
             known = path in self.entries and (old is None or not old.new)
             if path != shown or machine:
-                self._marks[path] = Mark(new=not known, machine=machine)
+                self._marks[path] = ChangeMark(new=not known, machine=machine)
         self.read()
 
     def looked_at(self, path: str) -> None:
@@ -107,7 +107,7 @@ class TreePanel(Pane):
         if self._marks.pop(path, None) is not None:
             self._show_marks()
 
-    def mark(self, marks: Mapping[str, Mark]) -> None:
+    def mark(self, marks: Mapping[str, ChangeMark]) -> None:
         """Mark entries for as long as they are shown, whoever looks at them."""
         self._lasting = marks
         self._show_marks()

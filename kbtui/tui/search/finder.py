@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kbtui.tui.markdown.markdown_view import MarkdownView
-from kbtui.tui.markdown.source import Source
+from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
@@ -66,7 +66,7 @@ class Preview(MarkdownView):
         run_latest(self, "look", self._nothing)
 
     async def _nothing(self) -> None:
-        self.show(Source(""))
+        self.show(SourceText(""))
 
     async def _look_at(self, path: str, lines: tuple[int, int] | None, message: int | None) -> None:
         from kbtui.tui.notes.documents import load_document, message_line

@@ -20,7 +20,7 @@ _CHOSEN = "bold $foreground on $primary 22%"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Completion:
     """One line: what it puts into the text, what it is called, and what it means."""
 
     value: str
@@ -43,18 +43,18 @@ class Popup(Static):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
-        self.choices: list[Choice] = []
+        self.choices: list[Completion] = []
         self.at = 0
         self.rows = _MOST_ROWS
         self.kind = ""
         self.display = False
 
     @property
-    def chosen(self) -> Choice | None:
+    def chosen(self) -> Completion | None:
         """The marked choice."""
         return self.choices[self.at] if self.choices else None
 
-    def show_choices(self, kind: str, choices: Sequence[Choice], title: str = "") -> None:
+    def show_choices(self, kind: str, choices: Sequence[Completion], title: str = "") -> None:
         """Show choices of one kind; none hides the list."""
         kept = self.chosen.value if self.chosen and kind == self.kind else None
         self.kind, self.choices = kind, list(choices)
@@ -93,7 +93,7 @@ class Popup(Static):
         ]
         return Content("\n").join(lines)
 
-    def _row(self, choice: Choice, label_width: int, width: int, *, chosen: bool) -> Content:
+    def _row(self, choice: Completion, label_width: int, width: int, *, chosen: bool) -> Content:
         label = Content(clean_line(choice.label)).truncate(label_width, ellipsis=True, pad=True)
         detail = Content(f"  {clean_line(choice.detail)}")
         if not chosen:

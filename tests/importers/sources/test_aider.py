@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.aider import SOURCE
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ Yes.
 """
 
 
-def of(file: Path, text: str, read: Any) -> tuple[list[Conversation], list[Skipped]]:
+def of(file: Path, text: str, read: Any) -> tuple[list[ImportedConversation], list[Skipped]]:
     file.write_text(text)
     items = read(SOURCE, file)
-    talks = [each for each in items if isinstance(each, Conversation)]
+    talks = [each for each in items if isinstance(each, ImportedConversation)]
     return talks, [each for each in items if isinstance(each, Skipped)]
 
 
@@ -96,5 +96,5 @@ def test_it_is_found_in_the_folder_of_a_project(tmp_path: Path, read: Any) -> No
     project.mkdir()
     (project / "README.md").write_text("# Mine\n")
     talks, _ = of(project / ".aider.chat.history.md", HISTORY, read)
-    found = [each for each in read(SOURCE, project) if isinstance(each, Conversation)]
+    found = [each for each in read(SOURCE, project) if isinstance(each, ImportedConversation)]
     assert [each.id for each in found] == [each.id for each in talks]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.chatgpt import SOURCE, without_marks
 from tests.importers.exports import chatgpt, node, written
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def read(path: Path) -> list[Item]:
-    with Opened(path) as opened:
+    with OpenedExport(path) as opened:
         assert SOURCE.recognises(opened)
         return list(SOURCE.read(opened))
 
 
 def texts(tmp_path: Path, *nodes: Any, **more: Any) -> list[str]:
     found = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes, **more)]))
-    talks = [each for each in found if isinstance(each, Conversation)]
+    talks = [each for each in found if isinstance(each, ImportedConversation)]
     return [each.text for talk in talks for each in talk.messages]
 
 
@@ -70,7 +70,7 @@ def test_every_kind_of_content_is_text(
     tmp_path: Path, content: dict[str, Any], text: str, attached: tuple[str, ...]
 ) -> None:
     (found,) = read(written(tmp_path / "a.json", [chatgpt("c1", node("a", None, content=content))]))
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert (found.messages[0].text, found.messages[0].attached) == (text, attached)
 
 
@@ -119,7 +119,7 @@ def test_times_are_numbers_texts_or_missing(tmp_path: Path) -> None:
         node("d", "c", "user", "D", create_time=1e300),
     )
     (found,) = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes, create_time="x")]))
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     stamps = [each.time and each.time.isoformat()[:16] for each in found.messages]
     assert stamps == ["2024-03-05T09:00", None, "2024-03-05T09:00", None]
     assert found.created is not None
@@ -129,7 +129,7 @@ def test_a_corrupted_conversation_is_reported_and_the_rest_comes(tmp_path: Path)
     good = chatgpt("c1", node("a", None, "user", "Hi"))
     bad = {"conversation_id": "c2", "title": "Corrupted entry", "create_time": 1.7e9}
     found = read(written(tmp_path / "a.json", [bad, good, None]))
-    assert [type(each) for each in found] == [Skipped, Conversation, Skipped]
+    assert [type(each) for each in found] == [Skipped, ImportedConversation, Skipped]
     assert isinstance(found[0], Skipped)
     assert "Corrupted entry" in found[0].place
 
@@ -158,7 +158,7 @@ def test_documents_of_the_canvas_come_where_they_were_written_and_changed(tmp_pa
         node("e", "d", "assistant", **_canvas("comment_textdoc", comments=[{"comment": "Nice"}])),
     )  # fmt: skip
     (found,) = read(written(tmp_path / "a.json", [chatgpt("c1", *nodes)]))
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert [each.text for each in found.messages] == [
         "Write a plan",
         "[Plan]\nBeans",
@@ -194,7 +194,7 @@ def test_pictures_and_papers_come_as_files_and_those_that_are_missing_are_counte
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(name.encode())
     found, *notes = read(tmp_path / "x")
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert [(each.role, each.text, each.attached) for each in found.messages] == [
         ("user", "Look", ("image",)),
         ("assistant", "", ("image",)),
@@ -203,7 +203,7 @@ def test_pictures_and_papers_come_as_files_and_those_that_are_missing_are_counte
         ("user", "Look", ("image",)),
     ]
     assert dict(found.named) == {"picture": 1}
-    assert {each.title: each.data for each in notes if isinstance(each, Note)} == {
+    assert {each.title: each.data for each in notes if isinstance(each, ImportedNote)} == {
         "file-Aa1-garden.png": b"file-Aa1-garden.png",
         "file_000a-1.webp": b"dalle-generations/file_000a-1.webp",
         "file_000b-2.wav": b"c1/audio/file_000b-2.wav",
@@ -231,7 +231,7 @@ def test_instructions_and_memory_are_the_newest_notes_and_projects_are_named(
 
     file = written(tmp_path / "a.json", [talk(2, gizmo_id="g-p-1"), talk(1, gizmo_id="g-x")])
     found = read(file)
-    assert [(each.title, each.text) for each in found if isinstance(each, Note)] == [
+    assert [(each.title, each.text) for each in found if isinstance(each, ImportedNote)] == [
         ("Custom instructions", "## About me\n\nA cook of 2\n\n## How to answer\n\nBe brief"),
         ("What ChatGPT remembered", "Likes 2"),
     ]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.claude import SOURCE
 from tests.importers.exports import ROOT, claude, claude_message, written
 
@@ -23,14 +23,14 @@ NOTICE = "This block is not supported on your current device yet."
 
 
 def read(path: Path) -> list[Item]:
-    with Opened(path) as opened:
+    with OpenedExport(path) as opened:
         assert SOURCE.recognises(opened)
         return list(SOURCE.read(opened))
 
 
-def only(path: Path) -> Conversation:
+def only(path: Path) -> ImportedConversation:
     (found,) = read(path)
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     return found
 
 
@@ -38,7 +38,7 @@ def told(tmp_path: Path, **message: Any) -> list[str]:
     """The texts of a conversation of one message, or what was skipped."""
     talk = claude("c1", chat_messages=[claude_message(2, "", **message)])
     (found,) = read(written(tmp_path / "a.json", [talk]))
-    return [each.text for each in found.messages] if isinstance(found, Conversation) else []
+    return [each.text for each in found.messages] if isinstance(found, ImportedConversation) else []
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_what_was_attached_is_a_note_of_its_own_which_nobody_said(tmp_path: Path
         files=[{"file_name": "photo.png"}],
     )
     found, note = read(written(tmp_path / "a.json", [claude("c1", chat_messages=[message])]))
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert found.messages[0].attached == ("notes.txt", "photo.png")
     assert "Mars" not in found.messages[0].text
     assert found.named == (("file", 1),)
-    assert isinstance(note, Note)
+    assert isinstance(note, ImportedNote)
     assert (note.title, note.text, note.folder) == ("notes.txt", "I live on Mars.", "attachments")
 
 
@@ -160,7 +160,7 @@ def test_artifacts_and_files_come_with_their_changes_and_the_rest_is_counted(
 )
 def test_nulls_and_wrong_types_are_reported_and_passed_over(tmp_path: Path, value: Any) -> None:
     found = read(written(tmp_path / "a.json", [claude("good", "Hi"), *value]))
-    assert [each.id for each in found if isinstance(each, Conversation)] == ["good"]
+    assert [each.id for each in found if isinstance(each, ImportedConversation)] == ["good"]
     assert any(isinstance(each, Skipped) for each in found)
 
 
@@ -169,7 +169,7 @@ def test_what_was_whole_before_the_text_breaks_off_comes_in(tmp_path: Path) -> N
     file = tmp_path / "a.json"
     file.write_text(text[:-40])
     first, second = read(file)
-    assert isinstance(first, Conversation)
+    assert isinstance(first, ImportedConversation)
     assert isinstance(second, Skipped)
     assert "breaks off" in second.why
 
@@ -178,7 +178,11 @@ def test_one_that_is_no_json_in_the_middle_is_passed_over(tmp_path: Path) -> Non
     file = tmp_path / "a.json"
     bad = '{"uuid": "x", "chat_messages": [{"a": nope}]}'
     file.write_text(f"[{json.dumps(claude('c1', 'Hi'))}, {bad}, {json.dumps(claude('c2', 'Ho'))}]")
-    assert [type(each) for each in read(file)] == [Conversation, Skipped, Conversation]
+    assert [type(each) for each in read(file)] == [
+        ImportedConversation,
+        Skipped,
+        ImportedConversation,
+    ]
 
 
 def test_nesting_without_end_is_refused_and_fifty_levels_are_not(tmp_path: Path) -> None:
@@ -191,7 +195,7 @@ def test_nesting_without_end_is_refused_and_fifty_levels_are_not(tmp_path: Path)
     file.write_text(
         f'[{{"chat_messages": {"[" * 100_000}{"]" * 100_000}}}, {json.dumps(claude("c2", "Ho"))}]'
     )
-    assert [type(each) for each in read(file)] == [Skipped, Conversation]
+    assert [type(each) for each in read(file)] == [Skipped, ImportedConversation]
 
 
 def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
@@ -204,7 +208,9 @@ def test_projects_and_memories_are_notes(tmp_path: Path) -> None:
     written(tmp_path / "x/users.json", [{"uuid": "u", "email_address": "a@example.org"}])
     written(tmp_path / "x/light_metadata.json", {"uuid": "d1", "logins": []})
     found = read(tmp_path / "x")
-    notes = [(each.folder, each.title, each.text) for each in found if isinstance(each, Note)]
+    notes = [
+        (each.folder, each.title, each.text) for each in found if isinstance(each, ImportedNote)
+    ]
     assert notes == [
         ("memories", "What Claude remembered", "**Work**\nA cook."),
         ("Garden", "Garden", "## Instructions\n\nBe brief."),
@@ -238,7 +244,7 @@ def test_projects_are_known_by_their_own_fields_though_they_name_who_made_them(
         keep = [key for key in projects[0] if form == "list" or key != "prompt_template"]
         written(tmp_path / "x/projects.json", [{k: each[k] for k in keep} for each in projects])
     found = read(tmp_path / "x")
-    titles = [(each.folder, each.title) for each in found if isinstance(each, Note)]
+    titles = [(each.folder, each.title) for each in found if isinstance(each, ImportedNote)]
     assert titles == [
         (f"Garden {n}", title) for n in (1, 2) for title in (f"Garden {n}", "plan.md")
     ]
@@ -273,7 +279,7 @@ def test_conversations_about_designs_come_in_as_others(tmp_path: Path) -> None:
 def test_memory_files_keep_their_folders(tmp_path: Path) -> None:
     value = {"memory_files": [{"path": "/people/anna.md", "content": "Sister"}]}
     (found,) = read(written(tmp_path / "memories.json", value))
-    assert isinstance(found, Note)
+    assert isinstance(found, ImportedNote)
     assert (found.folder, found.title) == ("memories/people", "anna")
 
 

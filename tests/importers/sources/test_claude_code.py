@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.claude_code import SOURCE
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def put(file: Path, *lines: Any) -> Path:
     return file
 
 
-def only(items: list[Item]) -> Conversation:
-    assert [type(each) for each in items] == [Conversation]
+def only(items: list[Item]) -> ImportedConversation:
+    assert [type(each) for each in items] == [ImportedConversation]
     return items[0]  # type: ignore[return-value]
 
 
@@ -170,5 +170,5 @@ def test_nulls_everywhere_break_nothing(tmp_path: Path, read: Any) -> None:
 def test_other_files_are_not_recognised(text: str, tmp_path: Path) -> None:
     file = tmp_path / "session.jsonl"
     file.write_text(text)
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert not SOURCE.recognises(opened)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.codex import SOURCE
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_a_fork_keeps_its_own_id_and_a_subagent_is_nobodys_conversation(
     }.items():
         (tmp_path / f"{file}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (found,) = read(SOURCE, tmp_path)
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert (found.id, found.title) == ("c-1", "Repair")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.continue_dev import SOURCE
 
 if TYPE_CHECKING:
@@ -74,5 +74,5 @@ def test_an_empty_session_is_named_and_a_cut_one_too(tmp_path: Path, read: Any) 
     whole = json.dumps(SESSION)
     (folder / "b.json").write_text(whole[: len(whole) // 2])
     found = read(SOURCE, folder)
-    assert not any(isinstance(each, Conversation) for each in found)
+    assert not any(isinstance(each, ImportedConversation) for each in found)
     assert sum(isinstance(each, Skipped) for each in found) == 2

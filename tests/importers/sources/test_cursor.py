@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.cursor import SOURCE
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ SPLIT = {
 def test_a_conversation_is_put_together_from_its_rows(tmp_path: Path, read: Any) -> None:
     talk, missing = None, None
     for each in read(SOURCE, database(tmp_path / "state.vscdb", SPLIT)):
-        talk, missing = (each, missing) if isinstance(each, Conversation) else (talk, each)
+        talk, missing = (each, missing) if isinstance(each, ImportedConversation) else (talk, each)
     assert talk is not None
     assert (talk.id, talk.title) == ("a", "Kestrels")
     assert [(each.role, each.text, each.attached) for each in talk.messages] == [
@@ -98,7 +98,7 @@ def test_a_folders_database_says_where_the_answers_are(tmp_path: Path, read: Any
     database(folder / "workspaceStorage/x/state.vscdb", None, listed)
     database(folder / "globalStorage/state.vscdb", SPLIT)
     found = read(SOURCE, folder)
-    assert [each.id for each in found if isinstance(each, Conversation)] == ["a"]
+    assert [each.id for each in found if isinstance(each, ImportedConversation)] == ["a"]
     assert any("globalStorage" in each.why for each in found if isinstance(each, Skipped))
 
 
@@ -133,14 +133,14 @@ def test_a_row_that_is_no_json_and_a_zip_are_named(tmp_path: Path, read: Any) ->
 
 
 def test_another_programs_database_is_none_and_a_damaged_one_is_said(tmp_path: Path) -> None:
-    with Opened(database(tmp_path / "other.db", {"x": 1}, {"y": 2})) as opened:
+    with OpenedExport(database(tmp_path / "other.db", {"x": 1}, {"y": 2})) as opened:
         assert not SOURCE.recognises(opened)
     file = database(
         tmp_path / "state.vscdb", {f"composerData:{n}": SPLIT["composerData:a"] for n in range(400)}
     )
     data = bytearray(file.read_bytes())
     data[8192:] = b"\xff" * (len(data) - 8192)
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         names = SOURCE.recognises(opened)
         file.write_bytes(data)
         assert names
@@ -148,4 +148,4 @@ def test_another_programs_database_is_none_and_a_damaged_one_is_said(tmp_path: P
             found = list(SOURCE.read(opened))
         except UnreadableError:
             pytest.fail("one damaged file ends the reading of all")
-    assert not any(isinstance(each, Conversation) for each in found)
+    assert not any(isinstance(each, ImportedConversation) for each in found)

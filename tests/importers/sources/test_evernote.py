@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.evernote import SOURCE
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_a_note_keeps_its_words_tags_dates_and_source(tmp_path: Path, read: Any)
     )
     enml = "<h1>Plan</h1><div>One&nbsp;<b>two</b> &amp; three</div><div><en-todo checked='true'/>Pack</div>"
     (found,) = read(SOURCE, put(tmp_path, note("A &amp; B", enml, inner)))
-    assert found == Note(
+    assert found == ImportedNote(
         id=found.id,
         title="A & B",
         text="# Plan\n\nOne **two** & three\n\n- [x] Pack\n\n- [x] Book taxi",

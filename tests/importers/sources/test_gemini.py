@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.gemini import SOURCE
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def put(folder: Path, acts: Any) -> Path:
 
 
 def texts(found: Any) -> list[str]:
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     return [each.text for each in found.messages]
 
 
@@ -100,14 +100,14 @@ def test_a_cut_list_gives_what_stood_before_and_says_so(tmp_path: Path, read: An
     acts = [act(f"Question {day}", "<p>a</p>", f"2026-01-{day}T10:00:00Z") for day in (12, 11, 10)]
     found = read(SOURCE, put(tmp_path, json.dumps(acts)[:-40]))
     assert [type(each) for each in found].count(Skipped) == 1
-    assert [texts(each)[0] for each in found if isinstance(each, Conversation)] == [
+    assert [texts(each)[0] for each in found if isinstance(each, ImportedConversation)] == [
         "Question 12",
         "Question 11",
     ]
 
 
 def test_a_list_of_other_activities_is_not_recognised(tmp_path: Path) -> None:
-    with Opened(put(tmp_path, [{"header": "Search", "title": "x", "time": "y"}])) as opened:
+    with OpenedExport(put(tmp_path, [{"header": "Search", "title": "x", "time": "y"}])) as opened:
         assert not SOURCE.recognises(opened)
 
 

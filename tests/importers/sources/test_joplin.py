@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.joplin import SOURCE
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def export(request: Any, tmp_path: Path) -> Path:
 
 
 def test_notebooks_are_folders_and_links_lead_to_notes_and_files(export: Path, read: Any) -> None:
-    with Opened(export) as opened:
+    with OpenedExport(export) as opened:
         assert find_source(opened) is SOURCE
     found = read(SOURCE, export)
-    notes = {each.at: each for each in found if isinstance(each, Note)}
+    notes = {each.at: each for each in found if isinstance(each, ImportedNote)}
     assert set(notes) == {
         "Kitchen/Warm cold/Soup a plan.md",
         "Kitchen/Plan.md",

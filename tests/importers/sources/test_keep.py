@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.keep import SOURCE
 from tests.importers.exports import written
 
@@ -27,7 +27,7 @@ def test_a_note_comes_with_its_times_labels_and_links(tmp_path: Path, read: Any)
     keep = tmp_path / "x/Takeout/Keep"
     written(keep / "Soup.json", note(labels=[{"name": "Food"}], annotations=[link]))
     (keep / "Soup.html").write_text("<html>Leeks</html>")
-    with Opened(tmp_path / "x") as opened:
+    with OpenedExport(tmp_path / "x") as opened:
         assert find_source(opened) is SOURCE
     (found,) = read(SOURCE, tmp_path / "x")
     assert (found.title, found.text) == ("Soup", "Leeks\n\n- [A recipe](https://x.org/a)")
@@ -54,7 +54,7 @@ def test_pictures_come_though_their_ending_differs_and_missing_ones_are_told(
     (tmp_path / "x/Keep/a1.jpeg").write_bytes(b"jpeg")
     found, picture, gone = read(SOURCE, tmp_path / "x")
     assert "Attached: a1.jpg, gone.png" in found.text
-    assert isinstance(picture, Note)
+    assert isinstance(picture, ImportedNote)
     assert (picture.title, picture.data) == ("a1.jpg", b"jpeg")
     assert isinstance(gone, Skipped)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Skipped
 from kbtui.importers.sources.librechat import SOURCE
 from tests.importers.exports import written
@@ -46,7 +46,7 @@ def test_the_latest_branch_comes_in_either_form(tmp_path: Path, read: Any, form:
     if form != "a list":
         messages = ({**MESSAGES[0], "children": [*MESSAGES[1:]]},)
     file = written(tmp_path / "a.json", talk(*messages))
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     (found,) = read(SOURCE, file)
     assert [(each.role, each.text) for each in found.messages] == [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.logseq import SOURCE
 from tests.importers.exports import written
 
@@ -36,7 +36,7 @@ def test_pages_are_lists_with_their_properties(tmp_path: Path, read: Any) -> Non
     garden = page("Garden", block("b1", "TODO Sow", block("b2", "Peas")), tags=["home", "food"])
     kitchen = page("Kitchen", block("b00000003", "As ((b1-0-1-2))"), block("b1-0-1-2", "Boil"))
     file = written(tmp_path / "a.json", graph(garden, kitchen))
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     first, second = read(SOURCE, file)
     assert (first.title, first.text) == ("Garden", "tags:: home, food\n\n- TODO Sow\n  - Peas")
@@ -47,4 +47,4 @@ def test_empty_pages_and_what_is_cut_are_told_of(tmp_path: Path, read: Any) -> N
     file = written(tmp_path / "a.json", graph(page("A", block("b1", "Hi")), page("B"), page("C")))
     file.write_bytes(file.read_bytes()[:-20])
     found = read(SOURCE, file)
-    assert [type(each) for each in found] == [Note, Skipped, Skipped]
+    assert [type(each) for each in found] == [ImportedNote, Skipped, Skipped]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.markdown_folder import SOURCE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_notes_and_pictures_keep_their_places(tmp_path: Path, read: Any) -> None
     (tmp_path / "bad.md").write_bytes(b"a\x00b")
     (tmp_path / "run.py").write_text("x")
     items = read(SOURCE, tmp_path)
-    notes = {each.at: each for each in items if isinstance(each, Note)}
+    notes = {each.at: each for each in items if isinstance(each, ImportedNote)}
     assert set(notes) == {"Über uns/My Note.md", "Über uns/img/a.png", "plain.md", "b.md"}
     assert (notes["b.md"].title, notes["b.md"].text.strip()) == ("Bee", "text")
     assert notes["Über uns/My Note.md"].text.startswith("---\ntags: [a]\n---\n\n# Us")
@@ -34,5 +34,5 @@ def test_notes_and_pictures_keep_their_places(tmp_path: Path, read: Any) -> None
 
 def test_a_single_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A")
-    with Opened(tmp_path / "a.md") as opened:
+    with OpenedExport(tmp_path / "a.md") as opened:
         assert not SOURCE.recognises(opened)

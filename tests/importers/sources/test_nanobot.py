@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.nanobot import SOURCE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_both_generations_and_what_was_remembered_are_read(tmp_path: Path, read:
     skipped, old_one, new_one, note = read(SOURCE, tmp_path)
     assert isinstance(skipped, Skipped)
     for found, name in ((old_one, "cli_direct"), (new_one, "telegram_7")):
-        assert isinstance(found, Conversation)
+        assert isinstance(found, ImportedConversation)
         assert (found.id, [each.text for each in found.messages]) == (name, ["Hello", "Hi"])
-    assert isinstance(note, Note)
+    assert isinstance(note, ImportedNote)
     assert note.text.endswith("Likes tea.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.notion import SOURCE
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def zipped(pages: dict[str, Any]) -> bytes:
     return target.getvalue()
 
 
-def by_path(items: list[Any]) -> dict[str, Note]:
+def by_path(items: list[Any]) -> dict[str, ImportedNote]:
     assert not [each for each in items if isinstance(each, Skipped)]
     return {each.at: each for each in items}
 
@@ -118,10 +118,10 @@ def test_a_damaged_part_and_an_empty_table_are_told_of_or_empty(tmp_path: Path, 
         "E-Part-2.zip",
         "E-Part-3.zip",
     ]
-    assert [each.at for each in found if isinstance(each, Note)] == ["Home.md", "T.md"]
+    assert [each.at for each in found if isinstance(each, ImportedNote)] == ["Home.md", "T.md"]
 
 
 @pytest.mark.parametrize("name", ["Home.md", "Home abc.md", f"{A}.txt"])
 def test_other_folders_are_not_recognised(name: str, tmp_path: Path) -> None:
-    with Opened(put(tmp_path, {name: "# x"})) as opened:
+    with OpenedExport(put(tmp_path, {name: "# x"})) as opened:
         assert not SOURCE.recognises(opened)

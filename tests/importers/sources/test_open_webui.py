@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.open_webui import SOURCE
 from tests.importers.exports import written
 
@@ -46,7 +46,7 @@ def test_the_branch_that_was_shown_comes_with_its_times(tmp_path: Path, read: An
         current="m3",
     )
     file = written(tmp_path / "a.json", [talk])
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     (found,) = read(SOURCE, file)
     assert [(each.role, each.text) for each in found.messages] == [
@@ -87,7 +87,7 @@ def test_what_is_folded_is_counted_and_files_come_or_are_named(tmp_path: Path, r
     assert found.messages[0].attached == ("image", "lease.pdf", "gone.pdf", "image")
     assert dict(found.named) == {"thought": 1, "step of a tool": 1, "file": 1}
     picture_note, paper, broken = rest
-    assert isinstance(picture_note, Note)
+    assert isinstance(picture_note, ImportedNote)
     assert picture_note.data == b"jpeg"
     assert picture_note.title.endswith(".jpg")
     assert (paper.title, paper.text) == ("lease.pdf", "Rent: 900")
@@ -99,7 +99,7 @@ def test_a_chat_that_is_none_is_told_of(tmp_path: Path, read: Any, value: Any) -
     bad = {**chat("c2", message("m1", None, "user", "Hi")), "chat": value}
     good = chat("c1", message("m1", None, "user", "Hi"))
     found = read(SOURCE, written(tmp_path / "a.json", [bad, good, good]))
-    assert [type(each) for each in found] == [Skipped, Conversation, Conversation]
+    assert [type(each) for each in found] == [Skipped, ImportedConversation, ImportedConversation]
 
 
 def test_a_circle_of_parents_ends(tmp_path: Path, read: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.roam import SOURCE
 from tests.importers.exports import written
 
@@ -32,7 +32,7 @@ def test_pages_are_lists_with_tasks_references_and_several_lines(tmp_path: Path,
     )
     kitchen = page("Kitchen", block("b00000009", "Boil [[Leeks]]"), block("b2", "{{[[DONE]]}} Eat"))
     file = written(tmp_path / "a.json", [garden, kitchen])
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     first, second = read(SOURCE, file)
     assert first.text == (
@@ -47,7 +47,7 @@ def test_empty_pages_and_a_list_that_is_cut_are_told_of(tmp_path: Path, read: An
     file = written(tmp_path / "a.json", [page("A", block("b1", "Hi")), page("B"), page("C")])
     file.write_bytes(file.read_bytes()[:-20])
     found = read(SOURCE, file)
-    assert [type(each) for each in found] == [Note, Skipped, Skipped]
+    assert [type(each) for each in found] == [ImportedNote, Skipped, Skipped]
     assert "breaks off" in found[-1].why
 
 

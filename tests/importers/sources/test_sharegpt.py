@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.sharegpt import SOURCE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def read_text(read: Any, folder: Path, text: str) -> list[Any]:
 
 
 def texts(found: Any) -> list[str]:
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     return [each.text for each in found.messages]
 
 
@@ -65,7 +65,7 @@ def test_bad_ones_are_told_of_and_the_rest_is_read(tmp_path: Path, read: Any) ->
         json.dumps({"conversations": [{"from": "human", "value": None}]}),
     ]
     found = read_text(read, tmp_path, "\n".join(lines))
-    assert [type(each) for each in found] == [Conversation, Skipped, Skipped]
+    assert [type(each) for each in found] == [ImportedConversation, Skipped, Skipped]
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_bad_ones_are_told_of_and_the_rest_is_read(tmp_path: Path, read: Any) ->
 )
 def test_other_json_is_not_recognised(text: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_text(text)
-    with Opened(tmp_path / "x") as opened:
+    with OpenedExport(tmp_path / "x") as opened:
         assert not SOURCE.recognises(opened)

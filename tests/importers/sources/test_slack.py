@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
+from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Skipped
 from kbtui.importers.sources.slack import SOURCE
 from tests.importers.exports import written
@@ -40,7 +40,7 @@ def test_channels_and_chats_are_conversations_a_month_with_their_people(
     written(
         place / "D1/2023-11-14.json", [message("U9", "Psst", user_profile={"real_name": "Eve"})]
     )
-    with Opened(place) as opened:
+    with OpenedExport(place) as opened:
         assert find_source(opened) is SOURCE
     chat, november, december = read(SOURCE, place)
     assert [each.title for each in (chat, november, december)] == [

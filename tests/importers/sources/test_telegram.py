@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.telegram import SOURCE
 from tests.importers.exports import written
 
@@ -39,7 +39,7 @@ def test_a_chat_is_a_conversation_a_month_and_the_owners_words_are_the_users(
     linked = ["See ", {"type": "link", "text": "https://x.org"}, "!"]
     talk = chat(message(1, ANNA, "Hi"), message(1, ME, linked), message(2, ANNA, "Bye"))
     file = written(tmp_path / "result.json", talk)
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     found = read(SOURCE, file)
     assert [(each.id, each.title) for each in found] == [
@@ -86,10 +86,10 @@ def test_pictures_come_and_what_is_missing_or_a_notice_is_counted(
     (tmp_path / "x/photos").mkdir()
     (tmp_path / "x/photos/a.jpg").write_bytes(b"jpg")
     found, picture = read(SOURCE, tmp_path / "x")
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert [each.attached for each in found.messages] == [("a.jpg",), ("recording",)]
     assert dict(found.named) == {"recording": 1, "poll": 1, "notice of the program": 1}
-    assert isinstance(picture, Note)
+    assert isinstance(picture, ImportedNote)
     assert picture.data == b"jpg"
 
 
@@ -97,5 +97,5 @@ def test_one_that_is_cut_keeps_the_chats_before(tmp_path: Path, read: Any) -> No
     file = written(tmp_path / "a", every(chat(message(1, ANNA, "Hi")), chat(message(1, ME, "Ho"))))
     file.write_bytes(file.read_bytes()[:-60])
     found = read(SOURCE, file)
-    assert isinstance(found[0], Conversation)
+    assert isinstance(found[0], ImportedConversation)
     assert "breaks off" in found[-1].why

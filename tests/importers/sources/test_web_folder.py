@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Note, Skipped
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.web_folder import SOURCE
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def test_pages_keep_their_tree_links_and_pictures(tmp_path: Path, read: Any) -> 
     (tmp_path / "x/Garden/Peas.html").write_text("<p>Peas grow.</p>")
     (tmp_path / "x/Garden/Nothing.html").write_text("<script>1</script>")
     (tmp_path / "x/style.css").write_text("")
-    with Opened(tmp_path / "x") as opened:
+    with OpenedExport(tmp_path / "x") as opened:
         assert find_source(opened) is SOURCE
     found = read(SOURCE, tmp_path / "x")
-    notes = {each.at: each for each in found if isinstance(each, Note)}
+    notes = {each.at: each for each in found if isinstance(each, ImportedNote)}
     assert set(notes) == {"Food/Soup.md", "Food/Soup files/pot.png", "Garden/Peas.md"}
     assert notes["Food/Soup.md"].title == "Soup"
     assert notes["Food/Soup.md"].text == (

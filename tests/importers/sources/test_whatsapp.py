@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import Opened
-from kbtui.importers.port import Conversation, Note
+from kbtui.importers.opened import OpenedExport
+from kbtui.importers.port import ImportedConversation, ImportedNote
 from kbtui.importers.sources.whatsapp import SOURCE
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def export(folder: Path, text: str, name: str = "WhatsApp Chat with Anna.txt") -
 @pytest.mark.parametrize("text", [ANDROID, IPHONE, GERMAN], ids=["android", "iphone", "german"])
 def test_each_form_says_the_same(tmp_path: Path, read: Any, text: str) -> None:
     file = export(tmp_path / "x", text)
-    with Opened(file) as opened:
+    with OpenedExport(file) as opened:
         assert find_source(opened) is SOURCE
     first, second = read(SOURCE, file)
     assert [(each.role, each.text) for each in first.messages[-2:]] == [
@@ -77,7 +77,7 @@ def test_pictures_come_and_what_was_left_out_is_counted(tmp_path: Path, read: An
     )
     (export(tmp_path / "x", text).parent / "0001-PHOTO.jpg").write_bytes(b"jpg")
     found, picture = read(SOURCE, tmp_path / "x")
-    assert isinstance(found, Conversation)
+    assert isinstance(found, ImportedConversation)
     assert [(each.text, each.attached) for each in found.messages] == [
         ("Anna:", ("0001-PHOTO.jpg",)),
         ("Anna: Look", ("IMG-2.jpg",)),
@@ -85,11 +85,11 @@ def test_pictures_come_and_what_was_left_out_is_counted(tmp_path: Path, read: An
         ("Anna:", ("a file",)),
     ]
     assert dict(found.named) == {"file": 3}
-    assert isinstance(picture, Note)
+    assert isinstance(picture, ImportedNote)
     assert picture.data == b"jpg"
 
 
 @pytest.mark.parametrize("text", ["", "Dear diary\n13/01/2024, 09:05 - A: B", "13/01/2024, x"])
 def test_other_texts_are_none(tmp_path: Path, text: str) -> None:
-    with Opened(export(tmp_path / "x", text)) as opened:
+    with OpenedExport(export(tmp_path / "x", text)) as opened:
         assert not SOURCE.recognises(opened)

@@ -208,8 +208,8 @@ def _export(folder: Path) -> Path:
 
 def _import_one(kb: Any, folder: Path) -> None:
     from kbtui.importers.engine import sources_of
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.opened import OpenedExport
 
-    with Opened(_export(folder)) as opened:
+    with OpenedExport(_export(folder)) as opened:
         for source in sources_of(opened):
             run(kb.services, opened, source, lambda *_: None)

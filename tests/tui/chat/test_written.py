@@ -13,7 +13,7 @@ from kbtui.tui.chat.cards import ToolItem
 from kbtui.tui.chat.written import (
     MAX_CARDS,
     MAX_LINES,
-    Written,
+    WrittenNote,
     card_lines,
     read_written,
     undone_commits,
@@ -51,7 +51,7 @@ def _write(history: History, text: str, path: str = PATH) -> TurnChange:
     return TurnChange(change.result.id, (path,))
 
 
-def _frame(written: Written, width: int = 40, *, undone: bool = False, title: str = "Alice"):
+def _frame(written: WrittenNote, width: int = 40, *, undone: bool = False, title: str = "Alice"):
     return card_lines(written, Content(title), width, undone=undone)
 
 
@@ -92,12 +92,12 @@ def test_an_undone_commit_is_known_as_such_until_its_undo_is_undone(history) -> 
 @pytest.mark.parametrize("title", ["Alice", "東京の会議 🚀" * 9, "[bold]\x1b[31m" * 5])
 def test_each_line_of_a_card_is_as_wide_as_its_frame(width: int, title: str) -> None:
     lines = (("+", "漢字" * 60), ("-", "short"), ("+", "[red]a[/]"))
-    for line in _frame(Written(PATH, "modified", lines, 3), width, title=title):
+    for line in _frame(WrittenNote(PATH, "modified", lines, 3), width, title=title):
         assert Content(line.text).cell_length == max(24, width)
 
 
 def test_an_undone_card_says_so_and_offers_no_undo() -> None:
-    text = "\n".join(line.text for line in _frame(Written(PATH, "added", ()), undone=True))
+    text = "\n".join(line.text for line in _frame(WrittenNote(PATH, "added", ()), undone=True))
     assert "undone" in text
     assert "u undoes" not in text
 

@@ -8,14 +8,14 @@ from kbtui.documents.documents import DocumentPicture
 from kbtui.presentation.notes import Named, kind_of
 from kbtui.tui.markdown.layout import Rendered, column_widths, render, render_plain
 from kbtui.tui.markdown.pictures import picture_lines
-from kbtui.tui.markdown.source import Embed, Property, Source
+from kbtui.tui.markdown.source import Embed, Property, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
 
 
 def render_markdown(
     text: str, width: int, folds=MappingProxyType({}), wanted=None, **said
 ) -> Rendered:
-    return render(Source(text, **said), width, folds, wanted)
+    return render(SourceText(text, **said), width, folds, wanted)
 
 
 def shown(text: str, width: int = 40) -> list[str]:

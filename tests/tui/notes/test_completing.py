@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.tui.notes.completing import Vocabulary, Wanted, fitting, wanted_at
+from kbtui.tui.notes.completing import CompletionRequest, Vocabulary, fitting, wanted_at
 from tests.tui.notes.test_editor import editing
 from tests.tui.notes_support import DEFAULT, NotesApp, make_kb, text_of, until
 
@@ -12,19 +12,19 @@ HEAD = ["---", "type: person", "tags: [a, b", "aliases:", '  - "Bo', "st", "---"
 @pytest.mark.parametrize(
     ("before", "wanted"),
     [
-        ("see [[", Wanted("note", "", 6)),
-        ("see [[Post gre", Wanted("note", "Post gre", 6)),
-        ("![[漢", Wanted("note", "漢", 3)),
-        ("[[alice#", Wanted("heading", "", 8, "alice")),
-        ("[[#No", Wanted("heading", "No", 3)),
+        ("see [[", CompletionRequest("note", "", 6)),
+        ("see [[Post gre", CompletionRequest("note", "Post gre", 6)),
+        ("![[漢", CompletionRequest("note", "漢", 3)),
+        ("[[alice#", CompletionRequest("heading", "", 8, "alice")),
+        ("[[#No", CompletionRequest("heading", "No", 3)),
         ("[[alice#^b", None),
         ("[[alice|Al", None),
         ("[[alice]] and", None),
-        ("see @Al", Wanted("at", "Al", 4)),
-        ("(@", Wanted("at", "", 1)),
+        ("see @Al", CompletionRequest("at", "Al", 4)),
+        ("(@", CompletionRequest("at", "", 1)),
         ("me@example", None),
-        ("a #da", Wanted("tag", "da", 3)),
-        ("#a/b", Wanted("tag", "a/b", 1)),
+        ("a #da", CompletionRequest("tag", "da", 3)),
+        ("#a/b", CompletionRequest("tag", "a/b", 1)),
         ("#", None),
         ("# H", None),
         ("no#tag", None),
@@ -39,10 +39,10 @@ def test_what_the_text_before_the_cursor_asks_for(before, wanted):
     ("row", "wanted"),
     [
         (0, None),
-        (1, Wanted("value", "person", 6, "type")),
-        (2, Wanted("value", "b", 10, "tags")),
-        (4, Wanted("value", "Bo", 5, "aliases")),
-        (5, Wanted("property", "st", 0)),
+        (1, CompletionRequest("value", "person", 6, "type")),
+        (2, CompletionRequest("value", "b", 10, "tags")),
+        (4, CompletionRequest("value", "Bo", 5, "aliases")),
+        (5, CompletionRequest("property", "st", 0)),
     ],
 )
 def test_what_frontmatter_asks_for(row, wanted):
@@ -68,38 +68,42 @@ NOTES = {
 }
 
 
-def offered(kb, wanted: Wanted, text: str = "") -> list[str]:
+def offered(kb, wanted: CompletionRequest, text: str = "") -> list[str]:
     words = Vocabulary(kb, "knowledge/people/alice.md")
     return [choice.value for choice in words.offers(wanted, text)]
 
 
 def test_notes_are_named_so_that_the_link_leads_there(tmp_path):
     kb = make_kb(tmp_path, NOTES)
-    assert offered(kb, Wanted("note", "postgr", 2))[0] == "postgresql]]"
-    assert set(offered(kb, Wanted("note", "docker", 2))[:2]) == {
+    assert offered(kb, CompletionRequest("note", "postgr", 2))[0] == "postgresql]]"
+    assert set(offered(kb, CompletionRequest("note", "docker", 2))[:2]) == {
         "topics/docker]]",
         "people/docker|Docker, the person]]",
     }
-    assert len(offered(kb, Wanted("note", "", 2))) == len(NOTES)
+    assert len(offered(kb, CompletionRequest("note", "", 2))) == len(NOTES)
 
 
 def test_headings_are_those_of_the_note_that_is_named(tmp_path):
     kb = make_kb(tmp_path, NOTES)
-    assert offered(kb, Wanted("heading", "", 2, "topics/docker")) == [
+    assert offered(kb, CompletionRequest("heading", "", 2, "topics/docker")) == [
         "Docker]]", "Set up]]", " x    y]]",
     ]  # fmt: skip
-    assert offered(kb, Wanted("heading", "b", 2), "# A\n## B c\n") == ["B c]]"]
-    assert offered(kb, Wanted("heading", "", 2, "nobody")) == []
+    assert offered(kb, CompletionRequest("heading", "b", 2), "# A\n## B c\n") == ["B c]]"]
+    assert offered(kb, CompletionRequest("heading", "", 2, "nobody")) == []
 
 
 def test_tags_properties_and_values_are_those_of_all_notes(tmp_path):
     kb = make_kb(tmp_path, NOTES)
-    assert offered(kb, Wanted("tag", "da", 1)) == ["database"]
-    assert offered(kb, Wanted("value", "te", 1, "tags")) == ["team"]
-    assert offered(kb, Wanted("property", "sta", 0)) == ["status: "]
-    assert set(offered(kb, Wanted("value", "", 8, "status"))) == {"in [red]", "done", "\ufffd"}
-    assert offered(kb, Wanted("value", "per", 6, "type")) == ["person"]
-    assert offered(kb, Wanted("value", "", 6, "nothing")) == []
+    assert offered(kb, CompletionRequest("tag", "da", 1)) == ["database"]
+    assert offered(kb, CompletionRequest("value", "te", 1, "tags")) == ["team"]
+    assert offered(kb, CompletionRequest("property", "sta", 0)) == ["status: "]
+    assert set(offered(kb, CompletionRequest("value", "", 8, "status"))) == {
+        "in [red]",
+        "done",
+        "\ufffd",
+    }
+    assert offered(kb, CompletionRequest("value", "per", 6, "type")) == ["person"]
+    assert offered(kb, CompletionRequest("value", "", 6, "nothing")) == []
 
 
 async def test_at_offers_notes_and_writes_the_whole_link(tmp_path):

@@ -14,7 +14,7 @@ from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import TimeTravelScreen
 from kbtui.tui.markdown.layout import render
 from kbtui.tui.markdown.markdown_view import AuthorsGutter, age
-from kbtui.tui.markdown.source import Source
+from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenHistory, OpenMessage
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.widgets.line_view import Line
@@ -197,7 +197,7 @@ async def test_the_cursor_scrolls_the_text_and_is_found_again(tmp_path):
 
 def test_a_line_of_the_screen_knows_its_line_of_the_file():
     text = "one two\nthree four\nfive\n\n- six\n  seven\n"
-    lines = render(Source(text, first_line=4), 9).lines
+    lines = render(SourceText(text, first_line=4), 9).lines
     shown = [(line.text, line.source) for line in lines if line.text.strip()]
     assert shown == [
         ("one two", 4),

@@ -123,7 +123,7 @@ class MainScreen(Screen[None]):
         for screen in self.app.screen_stack[1:]:
             screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
 
-    @on(ChatPane.Changed)
+    @on(ChatPane.StatusChanged)
     def _label_chat(self) -> None:
         session = self.chat.conversation.session
         title = clean_line(session.title) if session is not None else ""

@@ -52,7 +52,7 @@ class ChatPane(Pane):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("chat")]
 
-    class Changed(Message):
+    class StatusChanged(Message):
         """Session, model, or what it has cost may be different now."""
 
     class QuitWanted(Message):
@@ -243,7 +243,7 @@ class ChatPane(Pane):
 
     def changed(self) -> None:
         """Session, model or cost may be different now: the header is drawn anew."""
-        self.post_message(self.Changed())
+        self.post_message(self.StatusChanged())
         if self.start is not None:
             self.start.display = self.conversation.session is None
             self.start.look()
@@ -444,8 +444,8 @@ class ChatPane(Pane):
         if command is not None:
             self.run_command(command)
 
-    @on(Transcript.Link)
-    def _follow_link(self, event: Transcript.Link) -> None:
+    @on(Transcript.LinkClicked)
+    def _follow_link(self, event: Transcript.LinkClicked) -> None:
         from kbtui.tui.chat.item_actions import follow_link
 
         event.stop()

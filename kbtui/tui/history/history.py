@@ -194,12 +194,12 @@ class HistoryScreen(ListAndDiff):
         self.rows.day = day
         self.rows.read()
 
-    def on_year_view_pointed(self, event: YearView.Pointed) -> None:
+    def on_year_view_day_highlighted(self, event: YearView.DayHighlighted) -> None:
         """Show what was done on the day under the cursor."""
         event.stop()
         self._show_day(event.day)
 
-    def on_year_view_chosen(self, event: YearView.Chosen) -> None:
+    def on_year_view_day_selected(self, event: YearView.DaySelected) -> None:
         """Go to what was done on that day."""
         event.stop()
         self.rows.focus()

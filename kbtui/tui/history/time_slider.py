@@ -67,7 +67,7 @@ class TimeSlider(Widget, can_focus=True):
     at: reactive[int] = reactive(0, init=False)
     """The number of the change that one looks at things after."""
 
-    class Moved(Message):
+    class Stepped(Message):
         """One stands at another change."""
 
         def __init__(self, commit: Commit) -> None:
@@ -93,7 +93,7 @@ class TimeSlider(Widget, can_focus=True):
 
     def watch_at(self, at: int) -> None:
         """Say where one stands."""
-        self.post_message(self.Moved(self.commits[at]))
+        self.post_message(self.Stepped(self.commits[at]))
 
     def action_step(self, by: int) -> None:
         """Go some changes on or back."""

@@ -245,7 +245,7 @@ class TimeTravelScreen(Screen[None]):
         """The strip of all changes."""
         return self.query_one(TimeSlider)
 
-    def on_time_slider_moved(self, event: TimeSlider.Moved) -> None:
+    def on_time_slider_stepped(self, event: TimeSlider.Stepped) -> None:
         """Show everything as it was after another change."""
         event.stop()
         self._commit = event.commit

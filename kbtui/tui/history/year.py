@@ -79,14 +79,14 @@ class YearView(Widget, can_focus=True):
     day: reactive[date] = reactive(date.min, init=False)
     """The day under the cursor."""
 
-    class Pointed(Message):
+    class DayHighlighted(Message):
         """The cursor is on another day."""
 
         def __init__(self, day: date) -> None:
             super().__init__()
             self.day = day
 
-    class Chosen(Pointed):
+    class DaySelected(DayHighlighted):
         """A day was chosen."""
 
     def __init__(self, days: Mapping[date, int], today: date, *, id: str | None = None) -> None:
@@ -123,7 +123,7 @@ class YearView(Widget, can_focus=True):
 
     def watch_day(self, day: date) -> None:
         """Say where the cursor is."""
-        self.post_message(self.Pointed(day))
+        self.post_message(self.DayHighlighted(day))
 
     def action_walk(self, days: int) -> None:
         """Go some days on or back."""
@@ -136,7 +136,7 @@ class YearView(Widget, can_focus=True):
 
     def action_choose(self) -> None:
         """Show what was done on that day."""
-        self.post_message(self.Chosen(self.day))
+        self.post_message(self.DaySelected(self.day))
 
     def on_click(self, event: events.Click) -> None:
         """Go to the day under the mouse."""

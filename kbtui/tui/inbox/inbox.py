@@ -369,8 +369,8 @@ class InboxScreen(ListAndDiff):
             self._close_editor()
             await self._read()
 
-    @on(PlaceEditor.Closed)
-    def _leave_wanted(self, event: PlaceEditor.Closed) -> None:
+    @on(PlaceEditor.Finished)
+    def _leave_wanted(self, event: PlaceEditor.Finished) -> None:
         event.stop()
         run_latest(self, "leave", self._leave, unsaved=event.unsaved)
 

@@ -154,7 +154,7 @@ class PlaceEditor(Vertical):
             self.text = text
             self.seen = seen
 
-    class Closed(Message):
+    class Finished(Message):
         """The editor may go; `unsaved` is True where something was typed."""
 
         def __init__(self, *, unsaved: bool) -> None:
@@ -197,4 +197,4 @@ class PlaceEditor(Vertical):
     def action_close(self) -> None:
         """Leave the proposal as it is."""
         unsaved = self.area.text != for_editor(self._draft.text)
-        self.post_message(self.Closed(unsaved=unsaved))
+        self.post_message(self.Finished(unsaved=unsaved))

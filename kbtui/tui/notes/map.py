@@ -92,10 +92,10 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
     """
     cursor: reactive[int] = reactive(0, repaint=False)
 
-    class Pointed(Message):
+    class SpotHighlighted(Message):
         """The cursor is on another note or group."""
 
-    class Chosen(Message):
+    class SpotSelected(Message):
         """A spot was clicked twice."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -166,7 +166,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to_region(
                 Region(0, max(0, y - 2), 1, 5), animate=False, force=True, immediate=True
             )
-            self.post_message(self.Pointed())
+            self.post_message(self.SpotHighlighted())
 
     def walk(self, dx: int, dy: int) -> None:
         """Go to the next spot in a direction."""
@@ -180,7 +180,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
             if spot.y == y and spot.x <= event.x < spot.x + spot.width:
                 self.cursor = number
                 if event.chain > 1:
-                    self.post_message(self.Chosen())
+                    self.post_message(self.SpotSelected())
 
     # Drawing
 
@@ -309,8 +309,8 @@ class MapScreen(Screen[OpenEntry]):
 
     # The note under the cursor
 
-    @on(MapView.Pointed)
-    def _look(self, event: MapView.Pointed) -> None:
+    @on(MapView.SpotHighlighted)
+    def _look(self, event: MapView.SpotHighlighted) -> None:
         event.stop()
         if self.map.item is not None and self.has_class("-look"):
             run_latest(self, "look", self._look_at, self.map.item)
@@ -339,7 +339,7 @@ class MapScreen(Screen[OpenEntry]):
         text = self.query_one(MarkdownView)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 
-    @on(MapView.Chosen)
+    @on(MapView.SpotSelected)
     def action_middle(self) -> None:
         """Bring the note into the middle, unfold the group; open the note that is in the middle."""
         item = self.map.item

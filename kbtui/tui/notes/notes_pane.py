@@ -280,8 +280,8 @@ class NotesPane(Vertical):
             self.view.label_with(signed(event.document.named), place=clean_line(place))
         self.panel.looked_at(path)
 
-    @on(TreePanel.Chosen)
-    def _open_chosen(self, event: TreePanel.Chosen) -> None:
+    @on(TreePanel.EntrySelected)
+    def _open_chosen(self, event: TreePanel.EntrySelected) -> None:
         event.stop()
         self.open_entry(event.path)
 

@@ -47,7 +47,7 @@ class TreePanel(Pane):
         Binding("down", "move(1)", "Down", show=False),
     ]
 
-    class Chosen(Message):
+    class EntrySelected(Message):
         """An entry was chosen."""
 
         def __init__(self, path: str) -> None:
@@ -189,9 +189,9 @@ class TreePanel(Pane):
         if row is not None and row.folder is not None:
             self.knowledge_tree.toggle(row.folder)
         elif row is not None and row.entry is not None:
-            self.post_message(self.Chosen(row.entry.path))
+            self.post_message(self.EntrySelected(row.entry.path))
         elif row is not None and row.left_out is not None and row.left_out.is_text:
-            self.post_message(self.Chosen(row.left_out.path))
+            self.post_message(self.EntrySelected(row.left_out.path))
         elif row is not None and row.left_out is not None:
             name, why = clean_line(row.left_out.name), row.left_out.why
             self.notify(f"{name} is left out of the history: {why}. {LEFT_OUT}", markup=False)
@@ -271,7 +271,7 @@ class TreePanel(Pane):
         entry = self.knowledge_tree.entry
         if entry is not None:
             self.action_end_filter()
-            self.post_message(self.Chosen(entry.path))
+            self.post_message(self.EntrySelected(entry.path))
         elif self.knowledge_tree.row is None and text.strip():
             self.action_end_filter()
             self.post_message(OpenSearch(text.strip()))

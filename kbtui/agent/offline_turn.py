@@ -22,7 +22,7 @@ from kbtui.agent.tools.toolbox import ToolOutcome
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens
-from kbtui.offline.answer import Answer, Candidate, Tier
+from kbtui.offline.answer import Candidate, QuotedAnswer, Tier
 from kbtui.offline.language import begins, of_all
 from kbtui.offline.message import Kind, Reading, asks, read_message
 from kbtui.sessions import KEEP
@@ -138,7 +138,7 @@ class OfflineTurn(Turn):
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
         return [_TIERS[found.tier], *map(self._quoted, found.lines)]
 
-    def _search(self, question: str, call: ToolCall) -> Answer:
+    def _search(self, question: str, call: ToolCall) -> QuotedAnswer:
         try:
             found = Quoting(self.context).answer(question)
         except KbtuiError as error:

@@ -12,9 +12,9 @@ from itertools import takewhile
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.memory.records.journal import day_of
-from kbtui.offline.answer import MOST_SHOWN, QuotedAnswer, Candidate, choose, nearest
+from kbtui.offline.answer import MOST_SHOWN, Candidate, QuotedAnswer, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms
-from kbtui.offline.lines import Line, lines_of
+from kbtui.offline.lines import TextLine, lines_of
 from kbtui.offline.message import asks
 from kbtui.search.results import Hit, SearchResult
 from kbtui.sessions.imported import is_imported
@@ -185,7 +185,7 @@ def _candidate(hit: Hit, text: str, number: int) -> Candidate:
     )
 
 
-def _pieces(line: Line) -> Iterator[Line]:
+def _pieces(line: TextLine) -> Iterator[TextLine]:
     """A line, or the sentences of a long one."""
     if len(line.text) <= _LONGEST_LINE:
         yield line
@@ -200,7 +200,7 @@ def _paragraph(sentences: Sequence[str]) -> str:
     return whole if len(sentences) > 1 and len(whole) <= _LONGEST_PARAGRAPH else ""
 
 
-def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
+def _with_what_follows(line: TextLine, after: Sequence[TextLine]) -> str:
     """A line; one that only leads to a list with the first items of it."""
     if not line.text.endswith(":"):
         return line.text
@@ -208,7 +208,7 @@ def _with_what_follows(line: Line, after: Sequence[Line]) -> str:
     return " · ".join([line.text, *(each.text for each in items)])[:_LONGEST_LINE]
 
 
-def _title(hit: Hit, line: Line) -> str:
+def _title(hit: Hit, line: TextLine) -> str:
     heading = line.heading or hit.heading
     if hit.path == MEMORY:
         return "MEMORY.md"

@@ -444,8 +444,8 @@ class ChatPane(Pane):
         if command is not None:
             self.run_command(command)
 
-    @on(Transcript.LinkClicked)
-    def _follow_link(self, event: Transcript.LinkClicked) -> None:
+    @on(Transcript.AnswerLinkClicked)
+    def _follow_link(self, event: Transcript.AnswerLinkClicked) -> None:
         from kbtui.tui.chat.item_actions import follow_link
 
         event.stop()

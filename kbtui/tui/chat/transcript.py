@@ -106,7 +106,7 @@ class Transcript(FlowView, can_focus=True):
             super().__init__()
             self.session = session
 
-    class LinkClicked(Message):
+    class AnswerLinkClicked(Message):
         """A link in an answer was clicked."""
 
         def __init__(self, link: LinkRef) -> None:
@@ -228,7 +228,7 @@ class Transcript(FlowView, can_focus=True):
         target = item.linked(number) if isinstance(number, int) else None
         link = item.link(link_number) if isinstance(link_number, int) else None
         if link is not None:
-            self.post_message(self.LinkClicked(link))
+            self.post_message(self.AnswerLinkClicked(link))
         elif target is not None:
             self.post_message(self.Open(target))
         elif item.click == "open":

@@ -491,4 +491,4 @@ async def test_a_link_to_an_entry_opens_it(shell) -> None:
 async def _click_link(shell) -> None:
     (answer,) = _items(shell, AnswerItem)
     await shell.until(lambda: answer.links)
-    shell.transcript.post_message(Transcript.LinkClicked(answer.link(0)))
+    shell.transcript.post_message(Transcript.AnswerLinkClicked(answer.link(0)))

@@ -29,7 +29,7 @@ from typing import Any
 
 from kbtui.history.change import Actor
 from kbtui.memory.edits.editor import Ground
-from kbtui.memory.recall.remembered import is_statement
+from kbtui.memory.edits.memory_file import is_statement
 from tests.benchmarks.material import DATA, needed
 from tests.benchmarks.report import Table, versions
 from tests.memory.dream_room import add, archive, dream_room, dreams, edit

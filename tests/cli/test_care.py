@@ -144,7 +144,7 @@ def test_a_secret_on_standard_input_is_purged(told: Command) -> None:
 
 
 def test_accounts_of_two_machines_are_united() -> None:
-    from kbtui.memory.records.archive import merge_cursors, merge_lines, merge_shown
+    from kbtui.memory.records.record_merge import merge_cursors, merge_lines, merge_shown
 
     def line(cursor: int, origin: str) -> str:
         return json.dumps({"cursor": cursor, "content": f"{cursor} {origin}", "origin": origin})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor, Origin
-from kbtui.memory.records.archive import CURSORS, Cursors
+from kbtui.memory.records.cursors import CURSORS, Cursors
 from tests.faults.test_memory_kills import Victim
 from tests.faults.world import MINE, NOTE, REPOSITORY, check_with_git
 from tests.memory.dream_room import MEMORY, archive, machine, person

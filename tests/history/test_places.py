@@ -27,7 +27,7 @@ from kbtui.history.places import (
     put,
 )
 from kbtui.history.undo import Revert
-from kbtui.memory.background.service import region
+from kbtui.memory.inbox.showing import region
 from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ def log_ahead(connection: sqlite3.Connection, seconds: float) -> None:
 class DerivedDatabase:
     """Runs work on a database that holds nothing which can't be worked out again.
 
-    What can't be read, or is of another identity, is deleted and started anew; where no file can be
+    What can't be read, or is of another identity, is deleted and started over; where no file can be
     kept (a full disk, a folder without permission, another process that won't let go) the data
     lives in memory.
     """
@@ -124,7 +124,7 @@ class DerivedDatabase:
             log_ahead(connection, _BUSY_SECONDS)
             connection.execute("PRAGMA synchronous = OFF")  # a crash may cost a rebuild
             if not self._is_ours(connection):
-                self._start_anew(connection)
+                self._start_over(connection)
         except BaseException:
             connection.close()
             raise
@@ -137,7 +137,7 @@ class DerivedDatabase:
         rows = connection.execute("SELECT text FROM identity").fetchall()
         return bool(rows == [(self._identity,)])
 
-    def _start_anew(self, connection: sqlite3.Connection) -> None:
+    def _start_over(self, connection: sqlite3.Connection) -> None:
         with _transaction(connection, "BEGIN IMMEDIATE"):
             if self._is_ours(connection):  # another process was faster
                 return

@@ -308,7 +308,7 @@ class KnowledgeBase:
         self.memory.start()
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit, in the thread that made it; returns the way out."""
+        """Call `listener` after each commit, in the writing thread; returns what unsubscribes."""
         return self.history.subscribe(listener)
 
     def doctor(self) -> list[DoctorFinding]:

@@ -25,19 +25,19 @@ class Listeners(Generic[_P]):
         return bool(self._all)
 
     def add(self, listener: Callable[_P, object]) -> Callable[[], None]:
-        """Tell one more; gives the way out, which may be taken more than once."""
+        """Tell one more; gives what unsubscribes it, which may be called more than once."""
         with self._lock:
             self._all.append(listener)
         inside = True
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             nonlocal inside
             with self._lock:
                 if inside:
                     inside = False
                     self._all.remove(listener)
 
-        return leave
+        return unsubscribe
 
     def tell(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
         """Call all who are there now, in the order in which they came.

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def test_all_are_told_in_order_until_they_leave() -> None:
     told: list[str] = []
     listeners: Listeners[str] = Listeners()
-    leave = listeners.add(lambda text: told.append(f"one {text}"))
+    unsubscribe = listeners.add(lambda text: told.append(f"one {text}"))
     listeners.add(lambda text: told.append(f"two {text}"))
     listeners.tell("a")
-    leave()
-    leave()
+    unsubscribe()
+    unsubscribe()
     listeners.tell("b")
     assert told == ["one a", "two a", "two b"]
 
@@ -27,9 +27,9 @@ def test_all_are_told_in_order_until_they_leave() -> None:
 def test_the_same_listener_twice_leaves_once_for_each_time() -> None:
     told: list[int] = []
     listeners: Listeners[int] = Listeners()
-    leave, _ = listeners.add(told.append), listeners.add(told.append)
-    leave()
-    leave()
+    unsubscribe, _ = listeners.add(told.append), listeners.add(told.append)
+    unsubscribe()
+    unsubscribe()
     listeners.tell(1)
     assert told == [1]
 
@@ -39,10 +39,10 @@ def test_one_who_leaves_while_all_are_told_is_told_to_the_end() -> None:
     listeners: Listeners[[]] = Listeners()
 
     def first() -> None:
-        leave()
+        unsubscribe()
 
     listeners.add(first)
-    leave = listeners.add(lambda: told.append("second"))
+    unsubscribe = listeners.add(lambda: told.append("second"))
     listeners.tell()
     listeners.tell()
     assert told == ["second"]

@@ -28,7 +28,7 @@ _LEAST_WINDOW = 1_024
 
 
 class RefittedModel:
-    """The model of one turn, which puts the prompt together anew when it has to.
+    """The model of one turn, which puts the prompt together again when it has to.
 
     The first refusal that names a limit is answered by the prompt for a window of that size, one of
     tools by a prompt without; from then on the turn goes on from there. Tokens are estimated: where
@@ -43,13 +43,13 @@ class RefittedModel:
         assembled: Callable[[ChatModel], AssembledPrompt],
         toolbox: Toolbox,
     ) -> None:
-        """Stand for `model`; `assembled` puts the turn's `prompt` together anew."""
+        """Stand for `model`; `assembled` puts the turn's `prompt` together again."""
         self._model = model
         self._length = len(prompt.messages)
         self._assembled = assembled
         self._toolbox = toolbox
         self._window: int | None = None
-        self._anew: AssembledPrompt | None = None
+        self._again: AssembledPrompt | None = None
 
     @property
     def name(self) -> str:
@@ -117,14 +117,14 @@ class RefittedModel:
             else:
                 return
             yield told
-            self._anew = await in_thread(lambda: self._assembled(self))
+            self._again = await in_thread(lambda: self._assembled(self))
             tools = self._toolbox.specs_for(self.context_window) if tools else ()
 
     def _behind_prompt(self, messages: Sequence[Message]) -> list[Message]:
-        """A turn's messages, behind the prompt that was put together anew once there is one."""
-        if self._anew is None:
+        """A turn's messages, behind the prompt that was put together again once there is one."""
+        if self._again is None:
             return list(messages)
-        whole = [*self._anew.messages, *messages[self._length :]]
+        whole = [*self._again.messages, *messages[self._length :]]
         return fitting(whole, self.context_window)
 
     def _left_by(self, error: ModelWindowError, asked: Sequence[Message]) -> int:

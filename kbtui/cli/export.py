@@ -1,4 +1,4 @@
-"""The way out: `kbtui export`."""
+"""``kbtui export``: notes on their way to other programs."""
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ def _say_purged(done: Purged, *, as_json: bool) -> int:
     else:
         say(
             f"Removed from {done.objects:,} objects of the history ({done.commits:,} commits"
-            f" written anew) and {len(done.found):,} files."
+            f" rewritten) and {len(done.found):,} files."
         )
     if not nowhere:
         note("Change the key or password itself: it may have been seen.")

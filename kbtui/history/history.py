@@ -201,7 +201,7 @@ class History(HistoryReader):
         self._door.companions.append(companion)
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit, in the thread that made it; returns the way out."""
+        """Call `listener` after each commit, in the writing thread; returns what unsubscribes."""
         return self._door.events.listeners.add(listener)
 
     def adopt(

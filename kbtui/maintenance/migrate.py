@@ -103,7 +103,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
 
 
 def keep_old_index(workspace: Workspace) -> None:
-    """Put aside an INDEX.md whose lines somebody wrote, before it is made anew; once."""
+    """Put aside an INDEX.md whose lines somebody wrote, before it is made again; once."""
     if workspace.in_place:
         return
     try:

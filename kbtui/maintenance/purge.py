@@ -53,7 +53,7 @@ class PurgedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """A purge: where the secret stood, in how many objects, and how many commits were written anew.
+    """A purge: where the secret stood, in how many objects, and how many commits were rewritten.
 
     `epoch` is how many purges the history has seen now; None where it didn't hold the secret.
     `left` is where it still stands, and why.

@@ -191,7 +191,7 @@ def _resolver_of(path: str) -> Resolver | None:
 def _merge_index(
     path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
-    """Keep what people wrote around a generated index; the index is generated anew."""
+    """Keep what people wrote around a generated index; the index is generated again."""
     if ours is None or theirs is None:
         return ours if theirs is None else theirs
     was, here, there = (without_block(data or b"") for data in (base, ours, theirs))

@@ -2,7 +2,7 @@
 
 What is loaded on a person's own machine holds what was set there, often a tenth of what the model
 could. It is asked once, when the model is first used, and again after a while, as it may have been
-loaded anew. What a refusal has shown holds from then on, whatever else is told.
+reloaded. What a refusal has shown holds from then on, whatever else is told.
 """
 
 from __future__ import annotations

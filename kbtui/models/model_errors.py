@@ -258,7 +258,7 @@ def _too_long(
     holds = f"the {counted(window, 'token')} that it holds" if window else "it holds"
     size = f" of {counted(overflow.prompt, 'token')}" if overflow and overflow.prompt else ""
     how = (
-        "Load it with a larger context there, or begin anew with /new."
+        "Load it with a larger context there, or start over with /new."
         if window
         else "Say what it holds: `kbtui config set models.chat.context_window 8192`."
     )

@@ -1,6 +1,6 @@
 """What models have refused to take, remembered for some days in the user's state directory.
 
-A server may be started anew with what it lacked, so a refusal doesn't count for ever.
+A server may be started over with what it lacked, so a refusal doesn't count for ever.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Refusals:
                 log.info("what a model refused can't be written down: %s", error)
 
     def forget(self) -> None:
-        """Read it anew when it is next needed, as a new process would."""
+        """Read it again when it is next needed, as a new process would."""
         self._known = None
 
     def _read(self) -> dict[str, str]:

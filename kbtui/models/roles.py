@@ -182,11 +182,11 @@ class ModelRegistry:
             _remember(name, api_base, _FIELDS[role])
 
     async def discover(self) -> list[FoundModel]:
-        """Look around anew, as `usable_here` does; remembered for `chat` and `describe`."""
+        """Look around again, as `usable_here` does; remembered for `chat` and `describe`."""
         return await asyncio.to_thread(self.usable_here)
 
     def usable_here(self) -> list[FoundModel]:
-        """Look around anew: servers that answer first, then keys in the environment.
+        """Look around again: servers that answer first, then keys in the environment.
 
         What the app, its first look, `doctor` and the other commands say is this. Takes up to a
         third of a second.

@@ -178,7 +178,7 @@ class SearchIndex:
         return done
 
     def rebuild(self) -> IndexReport:
-        """Make the words index anew from the files; vectors stay, as they go by their texts.
+        """Make the words index again from the files; vectors stay, as they go by their texts.
 
         Raises:
             StorageError: another process is writing the index, or there is no room for it.
@@ -336,7 +336,7 @@ class SearchIndex:
         )
 
     def subscribe(self, listener: Callable[[IndexStatus], None]) -> Callable[[], None]:
-        """Be told of every change of the status, in whatever thread; gives the way out."""
+        """Be told of every change of the status, in whatever thread; returns what unsubscribes."""
         return self._listeners.add(listener)
 
     def _tell(self) -> None:
@@ -591,7 +591,7 @@ class SearchIndex:
             return self._opened
 
     def _healing(self, work: Callable[[], _Result]) -> _Result:
-        """Do some work; if the index turns out to be damaged, build it anew and do it again."""
+        """Do some work; if the index turns out to be damaged, rebuild it and do it again."""
         generations = self._generations()
         before = (generations.building, generations.serving)
         try:

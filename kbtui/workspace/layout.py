@@ -144,7 +144,7 @@ def cache_folder(name: str) -> Path:
 
 
 def _is_ours(folder: Path, *, keep: bool = False) -> bool:
-    """True if only we can write into a folder of derived data, which is made, or started anew.
+    """True if only we can write into a folder of derived data, which is made, or started over.
 
     With `keep` what lies in one that others could write into is left.
     """

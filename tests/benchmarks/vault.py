@@ -2,7 +2,7 @@
 
 A new workspace in a folder of its own, opened as the app opens it. Seconds are since the start,
 beside the processor time of the whole process until then; the model's own vectors are only begun.
-The rough model is made anew unless `--keep` says otherwise. `--recorded` measures by words alone, with
+The rough model is made again unless `--keep` says otherwise. `--recorded` measures by words alone, with
 the notes recorded in the history: of a vault in place, and of a workspace of our own, whose
 catalogue is made then as well.
 """

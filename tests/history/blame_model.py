@@ -90,7 +90,7 @@ class Model:
             self._commit()
 
     def retype(self) -> None:
-        """Somebody writes anew what was deleted before."""
+        """Somebody writes again what was deleted before."""
         here = {line for lines in self.files.values() for line in lines}
         gone = [line for line in self._deleted if line not in here]
         if gone:

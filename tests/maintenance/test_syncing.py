@@ -78,7 +78,7 @@ def test_nothing_is_made_where_a_stick_was(tmp_path: Path, leaves: str | None) -
         (tmp_path / "away").rename(stick)
         assert kb.syncing.run().report.sent == 0
         stick.rename(tmp_path / "away")
-        assert kb.syncing.run(str(stick)).report.sent, "who names it begins anew"
+        assert kb.syncing.run(str(stick)).report.sent, "who names it starts over"
 
 
 def test_a_place_inside_the_workspace_is_refused(tmp_path: Path) -> None:

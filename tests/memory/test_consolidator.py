@@ -487,8 +487,8 @@ async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(
     assert (await _run(asked, asked.talk(SEED).id)).kind == "archived"
     assert not asked.exists("knowledge/preferences/favorite-color.md")
     year = 60 * 24 * 365
-    anew = asked.talk([(year, "user", "My favorite color is blue.")])
-    await _run(asked, anew.id)
+    again = asked.talk([(year, "user", "My favorite color is blue.")])
+    await _run(asked, again.id)
     assert "blue" in asked.library.find("Favorite color").body
 
 

@@ -99,7 +99,7 @@ def test_what_the_user_states_anew_may_be_written_again(
 
 
 @pytest.mark.parametrize(
-    ("text", "anew"),
+    ("text", "again"),
     [
         ("I don't like tea any more.", False),
         ("Forget that I like tea.", False),
@@ -111,11 +111,11 @@ def test_what_the_user_states_anew_may_be_written_again(
     ],
 )
 def test_what_is_denied_is_not_stated_anew(
-    history: History, tombstones: Tombstones, text: str, *, anew: bool
+    history: History, tombstones: Tombstones, text: str, *, again: bool
 ) -> None:
     bury(history, tombstones, ["Likes tea"])
     said = [(NOW + timedelta(minutes=1), text)]
-    assert tombstones.buried("Likes tea", said=said) is not anew
+    assert tombstones.buried("Likes tea", said=said) is not again
 
 
 def test_a_day_that_is_named_by_its_distance_states_its_date(

@@ -85,8 +85,8 @@ def test_an_index_that_followed_edits_answers_like_one_built_anew(
         followed = [answers(index), index.search("apple", wait=True).semantic]
         index.close()
         shutil.rmtree(desk.workspace.cache)
-        anew = desk.index(model=ReadyModel(WordEmbedder()))
-        assert [answers(anew), anew.search("apple", wait=True).semantic] == followed
+        again = desk.index(model=ReadyModel(WordEmbedder()))
+        assert [answers(again), again.search("apple", wait=True).semantic] == followed
     finally:
         desk.close()
 

@@ -1,6 +1,6 @@
 """Pictures of screens, of fixed notes at a fixed size: what changes in them is looked at.
 
-``pytest tests/tui/test_snapshots.py --snapshot-update`` takes them anew; look at them before.
+``pytest tests/tui/test_snapshots.py --snapshot-update`` takes them again; look at them before.
 """
 
 from __future__ import annotations

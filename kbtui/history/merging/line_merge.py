@@ -56,7 +56,7 @@ class Decisions:
     """Settles conflicts as they come up, and gathers those that nobody has decided.
 
     A decision holds for exactly the conflict that was shown: where a file has changed since, the
-    conflict is another one and is asked about anew.
+    conflict is another one and is asked about again.
     """
 
     def __init__(self, made: Mapping[Conflict, Resolution] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 Every version of a folder or file is stored as its difference to the next newer one.
 Packs are rolled up as `git repack --geometric=2` does it: each that stays holds at least twice as
-many objects as all smaller ones together, so there are few of them, and an object is written anew
+many objects as all smaller ones together, so there are few of them, and an object is rewritten
 only a few times in its life. Whatever was in a pack that goes is in the one that takes its place,
 whether a commit needs it or not: what is on its way to being committed isn't lost.
 

@@ -106,7 +106,7 @@ _SHORT = 10
 
 
 class Rewriting:
-    """Writes the branch and the proposals anew.
+    """Rewrites the branch and the proposals.
 
     Attributes:
         commits: The new id of each commit that had to change.
@@ -238,7 +238,7 @@ SEEN_BESIDE = "beside"
 """What documents and conversations were like at the last sync with each place; see `beside`."""
 _KEPT = {"HEAD", "config", "packed-refs", LARGE, SEEN_BESIDE}
 _REASON = (
-    "Every version of every file was written anew without it. Other machines that had the history"
+    "Every version of every file was rewritten without it. Other machines that had the history"
     " from before can't sync with this one; they start from a new workspace."
 )
 
@@ -248,7 +248,7 @@ class HistoryPurge:
     """The result of a purge of the history.
 
     Attributes:
-        commits: How many commits were written anew.
+        commits: How many commits were rewritten.
         objects: How many objects held the secret.
         epoch: How many purges the history has seen; None where it didn't hold the secret.
         renamed: Gives a text in which commits are called by their new ids.
@@ -298,7 +298,7 @@ class Purge:
             return HistoryPurge()
         done = HistoryPurge(objects=len(found))
         if head is not None:
-            tell("Writing the history anew")
+            tell("Rewriting the history")
             done = replace(self._rewrite(secret, head), objects=len(found))
         tell("Throwing away what was")
         self._drop_unreachable()
@@ -319,7 +319,7 @@ class Purge:
 
     def _rewrite(self, secret: Secret, head: str) -> HistoryPurge:
         rewriting = Rewriting(self._repository, secret)
-        with storage_errors("Can't write the history anew"):
+        with storage_errors("Can't rewrite the history"):
             for portion in rewriting.run():
                 self._repository.store(portion)
             self._go_over(rewriting.commits)
@@ -338,7 +338,7 @@ class Purge:
         return HistoryPurge(len(rewriting.commits), 0, epoch, rewriting.renamed)
 
     def _go_over(self, commits: Mapping[str, str]) -> None:
-        """Let each proposal point to what its commit was written anew as."""
+        """Let each proposal point to what its commit was rewritten as."""
         refs = self._repository.proposals
         for name, commit in refs.all().items():
             if commit in commits:

@@ -399,7 +399,7 @@ class Sync:
         change.brings, change.beside = theirs, plan.beside
         free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
         change.seal({path: data for path, data in plan.edits.items() if path not in free})
-        for path in free:  # what is generated is generated anew
+        for path in free:  # what is generated is generated again
             change.replace(path, plan.edits[path])
         self._door.bring_in(change, head)
         if change.result is None:

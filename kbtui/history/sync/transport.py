@@ -457,7 +457,7 @@ def prepare_folder(folder: Path, *, known: bool = False) -> None:
         if known:
             raise RemoteError(
                 f"{folder} is gone: what was synced with it before isn't there.",
-                f"Is the disk connected? To begin anew there say `kbtui sync {folder}`.",
+                f"Is the disk connected? To start over there, say `kbtui sync {folder}`.",
             )
         if taken or not folder.parent.is_dir():
             raise RemoteError(

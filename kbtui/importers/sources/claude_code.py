@@ -108,7 +108,7 @@ class _Log:
         text = "\n\n".join(filter(None, map(_users_words, _texts(content))))
         parent = self._parents[uuid]
         if (text or images) and parent:
-            # Two messages at one place: the first was taken back and said anew.
+            # Two messages at one place: the first was taken back and said again.
             if earlier := self._prompts.get(parent):
                 self._left.add(earlier)
             self._prompts[parent] = uuid

@@ -122,7 +122,7 @@ class Catalog:
         self._postpone(change.actor)
 
     def renew(self, paths: Iterable[str]) -> None:
-        """Write the index anew where entries came that another program may have changed alone."""
+        """Rewrite the index where entries came that another program may have changed alone."""
         if not any(map(is_entry, paths)):
             return
         try:
@@ -162,7 +162,7 @@ class Catalog:
     def public_text(self, path: str, text: str) -> str:
         """The text of an INDEX.md, as if there were no private entries.
 
-        It is made anew: the file may still say what an entry said before it became private.
+        It is made again: the file may still say what an entry said before it became private.
         """
         infos = [info for info in self._entries.infos() if not info.private]
         category = path.removeprefix("knowledge/").removesuffix("INDEX.md").rstrip("/")

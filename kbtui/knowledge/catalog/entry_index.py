@@ -48,7 +48,7 @@ _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
 )
-# With more changes than this at once, index and graph are built anew instead of kept in step.
+# With more changes than this at once, index and graph are rebuilt instead of kept in step.
 _MANY = 50
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 

@@ -393,7 +393,7 @@ def _in_place(nodes: list[Node], values: list[Any], *, flow: bool = False) -> li
 
 
 def _rebuilt(text: str, node: Node, spans: list[tuple[int, int]], pieces: list[Piece]) -> Edit:
-    """Write what stands between two brackets anew, each kept piece behind its own separator."""
+    """Rewrite what stands between two brackets, each kept piece behind its own separator."""
     close = node.end - 1
     before = [spans[i - 1][1] if i else node.start + 1 for i in range(len(spans))]
     leads = [text[low : span[0]] for low, span in zip(before, spans, strict=True)]

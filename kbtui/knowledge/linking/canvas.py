@@ -20,7 +20,7 @@ def repointed(data: bytes, source: str, move: Move) -> bytes:
         if not isinstance(json.loads(written.removeprefix("\ufeff"))["nodes"], list):
             return data
         boxes = _Boxes(source, move)
-        return _VALUE.sub(boxes.anew, written).encode()
+        return _VALUE.sub(boxes.rewritten, written).encode()
     except (ValueError, LookupError, TypeError, RecursionError):
         return data
 
@@ -33,7 +33,7 @@ class _Boxes:
         self._move = move
         self._shows_moved = False
 
-    def anew(self, found: re.Match[str]) -> str:
+    def rewritten(self, found: re.Match[str]) -> str:
         """One key with its value, as it is after the move."""
         value = json.loads(found["value"])
         new = {"file": self._file, "subpath": self._subpath, "text": self._text}[found["key"]](

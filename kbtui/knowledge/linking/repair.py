@@ -1,6 +1,6 @@
 """Keeps names and links whole when an entry is renamed, merged or deleted.
 
-A link's target is written anew in the style in which it was written.
+A link's target is rewritten in the style in which it was written.
 """
 
 from __future__ import annotations

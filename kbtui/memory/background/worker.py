@@ -194,7 +194,7 @@ class BackgroundWorker:
         return WorkerStatus("idle", "", "", None, (), *money)
 
     def subscribe(self, listener: Callable[[WorkerEvent], None]) -> Callable[[], None]:
-        """Call `listener` with each event, in the worker's thread; returns the way out."""
+        """Call `listener` with each event, in the worker's thread; returns what unsubscribes it."""
         return self._listeners.add(listener)
 
     def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:

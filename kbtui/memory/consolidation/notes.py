@@ -128,7 +128,7 @@ class SessionMemoryWriter:
         return self._write(conversation, chosen, last + 1, slug)
 
     def _renew(self, conversation: SessionTranscript) -> int:
-        """Write the last file anew if it needs that; gives the last message that one is about."""
+        """Rewrite the last file if it needs that; gives the last message that one is about."""
         spoken = _spoken(conversation)
         if not spoken:
             return 0

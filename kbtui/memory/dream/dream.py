@@ -125,7 +125,7 @@ class Dream:
         except ModelWindowError as error:
             if error.window is None:
                 raise
-            log.info("Dream begins anew with less: %s", error.message)
+            log.info("Dream starts over with less: %s", error.message)
             run.done.clear()
             return await self._run(run, run.model, dry_run=dry_run)
 

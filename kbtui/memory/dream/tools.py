@@ -88,7 +88,7 @@ _KINDS = {
     "set_summary": _Kind(
         "give the entry `path` the line `new` in the catalogue",
         "path new",
-        "summed up {path} anew",
+        "summed up {path} again",
     ),
     "link_entries": _Kind(
         "name the entry `to` among the related ones of `path`", "path to", "linked {path} to {to}"

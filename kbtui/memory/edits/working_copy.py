@@ -159,7 +159,7 @@ class WorkingCopy:
         self.proposed: list[Proposed] = []
         self.ungrounded: dict[str, None] = {}
         self._told: set[str] = set()
-        self._anew: set[str] = set()
+        self._said_again: set[str] = set()
         self._ground = author.ground
         self._cited: set[str] = set()
 
@@ -222,11 +222,11 @@ class WorkingCopy:
         return [self._wish(each) for each in self.proposed]
 
     def stage(self, change: Change) -> None:
-        """Put what was done into a running change; what the user asked for anew isn't buried."""
+        """Put what was done into a running change; what the user asked for again isn't buried."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
-        if self._anew and self.author.actor.is_asked:
-            self.rooms.tombstones.lift(change, sorted(self._anew))
+        if self._said_again and self.author.actor.is_asked:
+            self.rooms.tombstones.lift(change, sorted(self._said_again))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
@@ -246,7 +246,7 @@ class WorkingCopy:
         if tombstones.buried(fact):
             if tombstones.buried(fact, said=author.said, asked=author.actor.is_asked):
                 return True
-            self._anew.add(fact)
+            self._said_again.add(fact)
         return author.refuse(fact)
 
     # What was said --------------------------------------------------------------------------

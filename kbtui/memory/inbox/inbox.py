@@ -2,7 +2,7 @@
 
 The history keeps them beside its branch, and merges what is accepted into what the files have
 become since. Here it is added what a decision means for the memory: what was rejected is buried and
-not asked about again, and what was accepted is remembered anew.
+not asked about again, and what was accepted is remembered again.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Inbox:
         return tuple(f"{FOLDER}/{file.name}" for file in older_inbox.old_files(self._workspace))
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` when proposals come or go; returns the way out."""
+        """Call `listener` when proposals come or go; returns what unsubscribes it."""
         return self._listeners.add(listener)
 
     # Deciding --------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 It goes from entries, notes, the archive and what waits in the inbox. In conversations, whose logs
 keep what was said, it is masked: no prompt, search or condensing reads it again. What is taken out
-is buried, so that no machine writes it anew. The log of changes keeps old versions until a purge.
+is buried, so that no machine writes it again. The log of changes keeps old versions until a purge.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Forgetting:
         )
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
-        """Do what a plan says; lines that were changed since are looked at anew.
+        """Do what a plan says; lines that were changed since are looked at again.
 
         Raises:
             ConflictError: the files kept changing; nothing is done.

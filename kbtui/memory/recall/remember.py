@@ -31,7 +31,7 @@ class RememberedFact:
 
 @dataclass(eq=False)
 class Remembering:
-    """Adds facts to MEMORY.md for a person; what was forgotten may be said anew."""
+    """Adds facts to MEMORY.md for a person; what was forgotten may be said again."""
 
     workspace: Workspace
     history: History

@@ -343,7 +343,7 @@ class Archive:
             change.replace(path, grown)
 
     def _projected(self, read: _Reader, entry: ArchiveEntry) -> bytes:
-        """HISTORY.md with an entry, which is in the archive already; made anew if it's gone."""
+        """HISTORY.md with an entry, which is in the archive already; made again if it's gone."""
         shown = read(PROJECTION)
         if shown is not None:
             return _bytes(with_block(_text(shown), as_block(entry)))

@@ -85,7 +85,7 @@ class _Stone:
     ) -> bool:
         """True if there is nothing to add to it.
 
-        What was buried long ago is buried anew: the user may have stated it in between.
+        What was buried long ago is buried again: the user may have stated it in between.
         """
         known = self.dropped if drops else self.sources
         holds = not self.lifted and self.time >= now and self.undone <= undone
@@ -117,12 +117,12 @@ class Tombstones:
 
         `sources` is where they had been said; with `drop_messages` these messages say nothing but
         that: memory passes them over. What was `undone` is kept from those that work in the
-        background alone; what was forgotten from whoever isn't told it anew.
+        background alone; what was forgotten from whoever isn't told it again.
         """
         return self._add(change, facts, sources, lifted=False, drops=drop_messages, undone=undone)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
-        """Take tombstones away: the user has stated these facts anew, or undone an undo."""
+        """Take tombstones away: the user has stated these facts again, or undone an undo."""
         return self._add(change, facts, (), lifted=True)
 
     def buried(
@@ -130,7 +130,7 @@ class Tombstones:
     ) -> bool:
         """True if a fact, in any wording that `normalise` makes the same, must not be written.
 
-        What the user has `said` since may state it anew. What was undone may be written as well by
+        What the user has `said` since may state it again. What was undone may be written as well by
         whoever is `asked` to in what was said since: nobody repeats all words of what they want
         done again.
         """
@@ -286,7 +286,7 @@ class Tombstones:
         return tuple(found)
 
     def _stones(self) -> dict[str, _Stone]:
-        """All of them; they are only added to, or written anew as a whole."""
+        """All of them; they are only added to, or rewritten as a whole."""
         status = files.file_status(self.workspace, TOMBSTONES)
         state = (status.st_size, status.st_ino, status.st_mtime_ns) if status else None
         if state != self._cached[0]:

@@ -138,7 +138,7 @@ def tokens_of(
 def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str]]:
     """The words of the user and when they were said, each with the question that it answers.
 
-    That is how a fact is known to have been stated anew: "What's my favorite color?" "It's blue."
+    That is how a fact is known to have been stated again: "What's my favorite color?" "It's blue."
     """
     said: list[tuple[datetime, str]] = []
     asked = ""

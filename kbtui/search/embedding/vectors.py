@@ -4,7 +4,7 @@ A vector is stored under the hash of the text it was made from, so a file that i
 edited in one place, keeps the vectors of all other passages. A segment file is written whole and
 renamed into place; one that is damaged is dropped, and what was in it is embedded again. Large
 segments are mapped into memory and not copied. Files of earlier versions, with four bytes a number,
-are written anew as they are opened.
+are rewritten as they are opened.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class VectorStore:
             _remove(file)
 
     def _convert(self, file: Path) -> None:
-        """Write a segment of an earlier version anew; where there is no room, it stays as it is."""
+        """Rewrite a segment of an earlier version; where there is no room, it stays as it is."""
         if file.name in self._read:
             return
         data = self._whole(file, _OLD_MAGIC, KEY_BYTES + 4 * self._dimension)

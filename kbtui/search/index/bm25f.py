@@ -3,7 +3,7 @@
 A `Corpus` is a fixed state of an index: its segments, which of their documents are live, and the
 statistics over those. Scores are Whoosh's own formula (``whoosh.scoring.BM25F``: BM25 for each
 field, times the field's boost, summed), except that deleted documents do not count, so that an
-index which was edited scores like one that was built anew.
+index which was edited scores like one that was rebuilt.
 """
 
 from __future__ import annotations

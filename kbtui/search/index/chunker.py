@@ -291,7 +291,7 @@ class ChunkLimits:
     overlap: int = 64
 
     def identity(self) -> str:
-        """Chunks of another identity are made anew."""
+        """Chunks of another identity are made again."""
         return f"{VERSION} {self.tokens} {self.overlap} {PASSAGE_TOKENS}"
 
 

@@ -126,7 +126,7 @@ class Generation:
         self._lexical.sweep(segments)
 
     def tidy(self) -> bool:
-        """Write small segments as one, and those that are mostly deleted anew; tells if it did."""
+        """Write small segments as one, and those that are mostly deleted again; tells if it did."""
         segments = self.store.segments()
         live = {file: self._lexical.live(file) for file in segments}
         wasteful = {
@@ -246,7 +246,7 @@ class Generations:
         with self._lock:
             if damaged not in {self.building, self.serving}:
                 return
-            _LOG.warning("The search index is built anew: %s: %s", type(reason).__name__, reason)
+            _LOG.warning("The search index is rebuilt: %s: %s", type(reason).__name__, reason)
             self.rebuilt = f"{type(reason).__name__}: {reason}"
             _retire(damaged)
             if damaged is self.building:

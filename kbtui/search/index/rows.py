@@ -57,7 +57,7 @@ ASKED = "question"
 
 
 class DamagedStoreError(Exception):
-    """The store doesn't give back what it was given; the index is to be built anew."""
+    """The store doesn't give back what it was given; the index is to be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)

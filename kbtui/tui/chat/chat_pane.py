@@ -242,7 +242,7 @@ class ChatPane(Pane):
             self.tell(failure(error))
 
     def changed(self) -> None:
-        """Session, model or cost may be different now: the header is drawn anew."""
+        """Session, model or cost may be different now: the header is drawn again."""
         self.post_message(self.StatusChanged())
         if self.start is not None:
             self.start.display = self.conversation.session is None

@@ -38,7 +38,7 @@ class Completions:
         self._kb = kb
 
     def forget(self) -> None:
-        """The entries changed: read them anew when they are next asked for."""
+        """The entries changed: read them again when they are next asked for."""
         self._index = None
 
     def typed(self, token: str) -> bool:

@@ -143,7 +143,7 @@ class FlowView(LineView):
         self._lay_out_from(at)
 
     def add_after(self, item: Item, items: Sequence[Item]) -> None:
-        """Put items behind another, which is laid out anew too."""
+        """Put items behind another, which is laid out again too."""
         at = self.items.index(item)
         self.items[at + 1 : at + 1] = items
         item.changed()
@@ -176,7 +176,7 @@ class FlowView(LineView):
         self.scroll_to(y=top + grown, animate=False, force=True, immediate=True)
 
     def item_changed(self, item: Item) -> None:
-        """Lay an item out anew with the next frame; any number of calls cost one layout."""
+        """Lay an item out again with the next frame; any number of calls cost one layout."""
         at = self._flow.index(item)
         if at < 0:
             return

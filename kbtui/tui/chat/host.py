@@ -67,7 +67,7 @@ class ChatHost(Protocol):
         """Ask the main screen for something."""
 
     def changed(self) -> None:
-        """Session, model or cost may be different now: the header is drawn anew."""
+        """Session, model or cost may be different now: the header is drawn again."""
 
     def focus_prompt(self) -> None:
         """Go to the prompt."""

@@ -62,7 +62,7 @@ class Item:
     _laid_out: tuple[int, list[Line]] = field(default=(0, []), init=False)
 
     def lines(self, width: int) -> list[Line]:
-        """The lines for a width, laid out anew only after `changed`."""
+        """The lines for a width, laid out again only after `changed`."""
         if self.stale or width != self._laid_out[0]:
             self.adopt(width, self.lay_out(width))
         return self._laid_out[1]
@@ -149,7 +149,7 @@ class UserItem(Item):
 
 @dataclass(eq=False, slots=True)
 class AnswerItem(Item):
-    """An answer of the model, as Markdown; while it streams, only its end is laid out anew."""
+    """An answer of the model, as Markdown; while it streams, only its end is laid out again."""
 
     text: str = ""
     streaming: bool = False

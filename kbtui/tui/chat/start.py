@@ -166,7 +166,7 @@ class StartPanel(Widget):
         self.look()
 
     def look(self) -> None:
-        """See anew what is done."""
+        """See again what is done."""
         run_latest(self, "ways", self._look)
 
     async def _look(self) -> None:

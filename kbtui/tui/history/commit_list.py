@@ -99,7 +99,7 @@ class CommitList(RowList):
         self.read(self._filter)
 
     def go_to(self, commit: Commit) -> None:
-        """Read anew and select a commit, also if something else is committed before it is there."""
+        """Read again and select a commit, even if another is made before it is there."""
         self._at = self._going_to = commit.id
         self.read()
 
@@ -191,7 +191,7 @@ class CommitList(RowList):
     # Sizes: of what is in view, as far as it is known by now
 
     def rows_changed(self, cursor: int | None = None) -> None:
-        """Draw anew, and find out how large the changes in view are."""
+        """Draw again, and find out how large the changes in view are."""
         super().rows_changed(cursor)
         run_latest(self, "sizes", self._measure)
 

@@ -48,7 +48,7 @@ class InboxWatch:
         run_latest(self._widget, "inbox", self._read)
 
     def _look_again(self) -> None:
-        if not self._reading:  # one that takes long is not begun anew
+        if not self._reading:  # one that takes long is not started over
             self.look()
 
     def files_changed(self) -> None:

@@ -73,7 +73,7 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name that stays the same when the tree is made anew."""
+        """A name that stays the same when the tree is made again."""
         if self.entry is not None:
             return self.entry.path
         if self.left_out is not None:

@@ -150,7 +150,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, (self.size.height - len(self._rows)) // 3)
 
     def on_resize(self) -> None:
-        """Place everything anew."""
+        """Place everything again."""
         self._draw()
 
     # Moving

@@ -94,7 +94,7 @@ class NoteArea(TextArea):
         self.refresh()
 
     def on_text_area_changed(self) -> None:
-        """Where frontmatter and code are has to be found anew."""
+        """Where frontmatter and code are has to be found again."""
         self._edits += 1
 
     def render_lines(self, crop: Region) -> list[Strip]:

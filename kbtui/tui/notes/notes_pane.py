@@ -163,7 +163,7 @@ class NotesPane(Vertical):
             self.view.turn_to(kb)
 
     def knowledge_changed(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
-        """Mark what a commit changed, and show it anew."""
+        """Mark what a commit changed, and show it again."""
         del commit
         shown = self.current_path
         self.panel.changed(paths, actor, shown)

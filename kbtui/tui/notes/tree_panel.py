@@ -89,7 +89,7 @@ class TreePanel(Pane):
         self.read()
 
     def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
-        """Mark what a commit changed (but not what the person sees anyway), and read anew."""
+        """Mark what a commit changed (but not what the person sees anyway), and read again."""
         machine = "" if actor.brings_words_of_people else actor_name(actor)
         for path in paths:
             if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
@@ -266,7 +266,7 @@ class TreePanel(Pane):
 
     async def _enter(self, text: str) -> None:
         while self._searched != text and self._field is not None and self._field.value == text:
-            # Enter came faster than the matches, or the tree was read anew meanwhile.
+            # Enter came faster than the matches, or the tree was read again meanwhile.
             await self._search(text)
         entry = self.knowledge_tree.entry
         if entry is not None:

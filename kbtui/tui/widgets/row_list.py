@@ -115,7 +115,7 @@ class RowList(ScrollView, can_focus=True):
     # What a subclass calls
 
     def rows_changed(self, cursor: int | None = None) -> None:
-        """Draw anew after the data changed; `cursor` is where the former row is now."""
+        """Draw again after the data changed; `cursor` is where the former row is now."""
         self._strips.clear()
         self._resize_canvas()
         wanted = self.cursor if cursor is None else cursor
@@ -127,7 +127,7 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def row_changed(self, index: int) -> None:
-        """Draw one row anew."""
+        """Draw one row again."""
         for key in [key for key in self._strips.keys() if key[0] == index]:  # noqa: SIM118
             self._strips.discard(key)
         self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)

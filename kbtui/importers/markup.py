@@ -103,7 +103,7 @@ def _quick_tag() -> type[Tag]:
     """A tag that is asked for a parent by name in a tenth of the time: markdownify asks each."""
     from bs4 import Tag
 
-    class QuickTag(Tag):
+    class QuickTag(Tag):  # type: ignore[misc]
         def find_parent(self, name: Any = None, attrs: Any = None, **more: Any) -> Tag | None:
             if not isinstance(name, str) or attrs or more:
                 return super().find_parent(name, attrs or {}, **more)

@@ -8,6 +8,7 @@ and reminders stand between; none of these is shown to people, nor taken here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -29,6 +30,13 @@ from kbtui.importers.reading import (
 )
 
 _KINDS = ("user", "assistant")
+_NAMED = {
+    "thinking": "thought",
+    "redacted_thinking": "thought",
+    "tool_use": "step of a tool",
+    "image": "picture",
+}
+"""Blocks that don't come, and what they are called."""
 _HIDDEN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
 _COMMAND = re.compile(
     r"<command-name>\s*(\S+?)\s*</command-name>.*?<command-args>(.*?)</command-args>", re.DOTALL
@@ -65,7 +73,7 @@ class _Log:
         self._parents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
         self._left: set[str] = set()
-        self.branches = 0
+        self._named: Counter[str] = Counter()
 
     def take(self, line: dict[str, Any]) -> None:
         """Take in the next line."""
@@ -83,6 +91,8 @@ class _Log:
         elif kind in _KINDS and not any(line.get(key) for key in _HIDDEN):
             self.id = self.id or line_of(line.get("sessionId"))
             message = mapping(line.get("message"))
+            kinds = (_NAMED.get(line_of(e.get("type"))) for e in mappings(message.get("content")))
+            self._named.update(filter(None, kinds))
             if kind == "user":
                 self._take_prompt(uuid, line, message.get("content"))
             elif message.get("model") != "<synthetic>" and not line.get("isApiErrorMessage"):
@@ -98,7 +108,13 @@ class _Log:
         said = [each for each in self.said.values() if each.id not in dead]
         matched = [title for leaf, title in self._summaries.items() if leaf in self._parents]
         summary = (matched or [*self._summaries.values()] or [""])[-1]
-        return conversation(self.id or name, self.title or summary, said, branches=len(self._left))
+        return conversation(
+            self.id or name,
+            self.title or summary,
+            said,
+            branches=len(self._left),
+            named=tuple(sorted(self._named.items())),
+        )
 
     def _take_prompt(self, uuid: str, line: dict[str, Any], content: Any) -> None:
         blocks = mappings(content)

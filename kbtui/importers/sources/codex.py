@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -34,6 +35,8 @@ _SHOWN = {"user_message": "user", "agent_message": "assistant"}
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
 )
+_NAMED = {"agent_reasoning": "thought", "reasoning": "thought"}
+"""What doesn't come besides calls of tools; it may be told as an event and as an item, too."""
 _MOST_OLD = 32 << 20
 _REQUEST = "## My request for Codex:"
 
@@ -61,11 +64,15 @@ class _Session:
         self.is_hidden = False
         self._time: Any = None
         self._order: list[tuple[bool, Said]] = []
+        self._named: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
 
     def take(self, line: dict[str, Any]) -> None:
         """Take in the next line."""
         payload = line.get("payload")
         time, kind = line.get("timestamp"), line.get("type")
+        told = line_of(mapping(payload).get("type") or kind)
+        step = "step of a tool" if told.endswith("_call") else ""
+        self._named[kind == "event_msg"].update(filter(None, (_NAMED.get(told, step),)))
         if not isinstance(payload, dict):
             if kind == "message":
                 self._take_item(line, time or self._time)
@@ -87,7 +94,9 @@ class _Session:
             return None
         by_events = {said.role for is_event, said in self._order if is_event}
         said = [one for is_event, one in self._order if is_event == (one.role in by_events)]
-        return conversation(self.id or name, self.title, said)
+        named = self._named[True] | self._named[False]  # of what is told twice the larger number
+        named += Counter({"picture": sum(len(each.attached) for each in said)})
+        return conversation(self.id or name, self.title, said, named=tuple(sorted(named.items())))
 
     def _take_event(self, payload: dict[str, Any], time: Any) -> None:
         role = _SHOWN.get(str(payload.get("type")))

@@ -30,6 +30,7 @@ from kbtui.importers.reading import (
     text_of,
     time_of,
 )
+from kbtui.text import counted
 
 _SIGN = b"SQLite format 3\0"
 _ENDINGS = (".vscdb", ".sqlite", ".db", ".backup")
@@ -54,7 +55,7 @@ def _holds_any(opened: OpenedExport, name: str) -> bool:
         return name.lower().endswith(".vscdb")  # in a zip: told of when it is read
     with contextlib.suppress(sqlite3.Error), _Database(file) as database:
         keys = [_TABS, _LIST, _PROMPTS]
-        return any(map(database.item, keys)) or next(database.composers(), "") != ""
+        return any(map(database.item, keys)) or bool(database.keys("composerData"))
     return False
 
 
@@ -88,13 +89,13 @@ class _Database:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def composers(self) -> Iterator[str]:
-        """The keys of all conversations."""
-        if "cursorDiskKV" in self._tables:
-            asked = (
-                "SELECT key FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
-            )
-            yield from [str(key) for (key,) in self._connection.execute(asked)]
+    def keys(self, kind: str) -> list[str]:
+        """The keys of all conversations (composerData), or messages (bubbleId)."""
+        if "cursorDiskKV" not in self._tables:
+            return []
+        asked = "SELECT key FROM cursorDiskKV WHERE key > ? AND key < ?"
+        rows = self._connection.execute(asked, (f"{kind}:", f"{kind};"))
+        return [str(key) for (key,) in rows]
 
     def item(self, key: str) -> Any:
         """A value of the older table; None where there is none."""
@@ -143,7 +144,12 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
 
 
 def _all(database: _Database, name: str) -> Iterator[Item]:
-    for key in database.composers():
+    composers = database.keys("composerData")
+    known = {key.partition(":")[2] for key in composers}
+    lost = sum(key.split(":")[1] not in known for key in database.keys("bubbleId"))
+    if lost:
+        yield Skipped(counted(lost, "message"), "Cursor has deleted the conversation around it.")
+    for key in composers:
         try:
             yield from _composer(database, name, key)
         except UnreadableError as error:

@@ -38,7 +38,7 @@ def test_what_is_written_is_there_when_opened_again(
     assert words(again) == ["kept"]
 
 
-def test_another_identity_starts_anew(database: DerivedDatabase, tmp_path: Path) -> None:
+def test_another_identity_starts_again(database: DerivedDatabase, tmp_path: Path) -> None:
     add(database, "old")
     database.close()
     again = DerivedDatabase(tmp_path / "cache" / "words.sqlite", SCHEMA, "words 2")
@@ -69,7 +69,7 @@ def test_a_damaged_file_is_replaced_and_that_can_be_told(
     assert words(database) == ["new"]
 
 
-def test_wrong_data_found_by_the_work_starts_anew(database: DerivedDatabase) -> None:
+def test_wrong_data_found_by_the_work_starts_again(database: DerivedDatabase) -> None:
     add(database, "wrong")
 
     def check(db: sqlite3.Connection) -> list[str]:

@@ -125,7 +125,7 @@ class ReplyBuilder:
         """
         key = 0 if index is None else index
         call = self._by_index.get(key)
-        if call is None or self._begins_anew(call, call_id, name):
+        if call is None or self._begins_another(call, call_id, name):
             call = _Call(call_id or f"call_{len(self._calls) + 1}")
             self._calls.append(call)
             self._by_index[key] = call
@@ -163,7 +163,7 @@ class ReplyBuilder:
         return text
 
     @staticmethod
-    def _begins_anew(call: _Call, call_id: str | None, name: str | None) -> bool:
+    def _begins_another(call: _Call, call_id: str | None, name: str | None) -> bool:
         if not name:
             return False
         return bool(call.name) and (call_id not in (None, "", call.id) or bool(call.arguments))

@@ -606,7 +606,7 @@ class SearchIndex:
             if is_no_room(error):
                 raise StorageError(f"There is no room for the search index: {error}") from error
             for generation in set(before):
-                generations.start_anew(generation, error)
+                generations.start_over(generation, error)
             self._synced.clear()
         if self._background is None:
             self._sync(None)

@@ -152,7 +152,7 @@ def test_a_wrong_row_is_noticed_and_rebuilt(busy: Notes) -> None:
     assert list(busy.history.log()) == expected
 
 
-def test_a_history_that_was_rewritten_is_read_anew(busy: Notes) -> None:
+def test_a_history_that_was_rewritten_is_read_again(busy: Notes) -> None:
     expected = list(busy.history.log())[2:]
     busy.git("update-ref", "refs/heads/main", "HEAD~2")
     assert list(busy.history.log()) == expected

@@ -291,7 +291,7 @@ def test_a_damaged_branch_is_said_and_nothing_is_overwritten(notes: Notes) -> No
     assert notes.text(A) == "x\n"
 
 
-def test_a_branch_that_cannot_be_read_is_never_started_anew(
+def test_a_branch_that_cannot_be_read_is_never_started_over(
     notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes.write(A, "x\n")

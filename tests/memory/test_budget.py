@@ -70,7 +70,7 @@ async def test_a_paid_model_that_was_only_found_needs_consent(tmp_path: Path) ->
         await model.complete(ASK)
 
 
-async def test_the_cap_counts_over_all_processes_and_days_start_anew(tmp_path: Path) -> None:
+async def test_the_cap_counts_over_all_processes_and_days_start_again(tmp_path: Path) -> None:
     now = [NOON]
     budget = Budget(0.25, tmp_path, lambda: now[0])
     model = _metered(_Model(0.1), budget)

@@ -476,7 +476,7 @@ async def test_a_value_in_an_entry_of_the_users_is_only_proposed_to_change(
     assert "- Likes teal" in asked.read(path)
 
 
-async def test_what_was_undone_is_not_written_again_until_it_is_said_anew(
+async def test_what_was_undone_is_not_written_again_until_it_is_said_again(
     asked: Room, server: ScriptedServer
 ) -> None:
     entry_of = entry("preference", "Favorite color", "My favorite color is blue.")

@@ -466,7 +466,7 @@ async def test_archives_of_two_machines_have_a_cursor_each(
     assert len(cursors) == 2
 
 
-async def test_a_window_smaller_than_was_thought_begins_the_run_anew_with_less(
+async def test_a_window_smaller_than_was_thought_begins_the_run_again_with_less(
     room: Room, server: ScriptedServer
 ) -> None:
     machine(room, MEMORY="# Facts\n\n- Lives in Graz\n")

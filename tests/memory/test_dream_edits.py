@@ -549,7 +549,7 @@ async def test_what_was_forgotten_is_not_written_again(room: Room, server: Scrip
     assert ["forgotten" in each for each in refused(server)] == [True] * 4
 
 
-async def test_what_was_forgotten_may_be_written_when_the_user_has_said_it_anew(
+async def test_what_was_forgotten_may_be_written_when_the_user_has_said_it_again(
     room: Room, server: ScriptedServer
 ) -> None:
     with room.history.change(Actor.YOU, "forget") as change:

@@ -83,7 +83,7 @@ def test_a_rejected_place_is_buried_and_left_out_when_it_is_proposed_again(
     assert len(inbox.plan(asked.id).places) == 2
 
 
-def test_accepting_states_anew_what_was_buried(
+def test_accepting_states_again_what_was_buried(
     history: History, inbox: Inbox, tombstones: Tombstones
 ) -> None:
     with history.change(Actor.YOU, "forget") as change:

@@ -88,7 +88,7 @@ def test_burying_twice_writes_once(
     assert (workspace.root / TOMBSTONES).read_text().count("\n") == 2
 
 
-def test_what_the_user_states_anew_may_be_written_again(
+def test_what_the_user_states_again_may_be_written_again(
     history: History, tombstones: Tombstones
 ) -> None:
     bury(history, tombstones, ["Likes tea"])
@@ -110,7 +110,7 @@ def test_what_the_user_states_anew_may_be_written_again(
         ("No tea, I like it not", False),
     ],
 )
-def test_what_is_denied_is_not_stated_anew(
+def test_what_is_denied_is_not_stated_again(
     history: History, tombstones: Tombstones, text: str, *, again: bool
 ) -> None:
     bury(history, tombstones, ["Likes tea"])
@@ -266,7 +266,7 @@ def test_bad_lines_stay_and_are_reported(
 
 
 @pytest.mark.parametrize("damage", [None, "", "nothing hexadecimal", "abcd"])
-def test_a_lost_key_is_made_anew_and_reported(
+def test_a_lost_key_is_made_again_and_reported(
     workspace: Workspace, history: History, tombstones: Tombstones, damage: str | None
 ) -> None:
     bury(history, tombstones, ["Likes tea"])

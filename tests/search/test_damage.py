@@ -97,7 +97,7 @@ def test_every_damaged_file_of_the_cache_is_healed(notes: Desk, damage) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("damage", [flip_behind_the_head, cut, replace, Path.unlink])
-def test_damaged_postings_are_made_anew(notes: Desk, damage: Callable[[Path], None]) -> None:
+def test_damaged_postings_are_made_again(notes: Desk, damage: Callable[[Path], None]) -> None:
     expected = [(hit.path, hit.score) for hit in notes.index().search("number7 wombat").hits]
     notes.close()
     (file,) = notes.generation.rglob("*.words")

@@ -66,7 +66,7 @@ def answers(index: SearchIndex) -> list[object]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_an_index_that_followed_edits_answers_like_one_built_anew(
+def test_an_index_that_followed_edits_answers_like_one_built_again(
     tmp_path: Path, seed: int
 ) -> None:
     desk = Desk(tmp_path / "kb")

@@ -271,7 +271,7 @@ def test_appending_to_a_conversation_leaves_its_other_messages_alone(desk: Desk)
     assert only(index.search("number51", "sessions", limit=1)).messages == (51, 51)
 
 
-def test_lines_that_moved_are_right_again_without_indexing_the_words_anew(desk: Desk) -> None:
+def test_lines_that_moved_are_right_again_without_indexing_the_words_again(desk: Desk) -> None:
     section = "Filler words stand here. " * 40
     text = "\n\n".join(f"## S{i}\n\n{section}\n\nneedle{i}" for i in range(6))
     desk.write("docs/p/a.md", text)

@@ -124,7 +124,7 @@ def test_scores_are_those_of_whoosh(tmp_path: Path) -> None:
             assert scores[number] == pytest.approx(score, rel=1e-5)
 
 
-def test_an_edited_index_scores_like_one_built_anew(tmp_path: Path) -> None:
+def test_an_edited_index_scores_like_one_built_again(tmp_path: Path) -> None:
     edited, fresh = Index(tmp_path / "edited"), Index(tmp_path / "fresh")
     all_documents = documents(120)
     edited.write(all_documents[:100])

@@ -138,7 +138,7 @@ def test_vectors_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None:
         assert {file.suffix for file in tmp_path.iterdir()} == {".rows"}
 
 
-def test_vectors_of_an_earlier_version_serve_where_there_is_no_room_to_write_them_anew(
+def test_vectors_of_an_earlier_version_serve_where_there_is_no_room_to_write_them_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> str:

@@ -106,7 +106,7 @@ def test_nor_are_they_in_what_is_kept_beside_a_message(
 
 
 @pytest.mark.parametrize("number", [10**15, -3, 0, True, "7", 2.5])
-def test_an_id_that_cannot_be_one_is_given_anew(
+def test_an_id_that_cannot_be_one_is_given_again(
     workspace: Workspace, store: SessionStore, number: object
 ) -> None:
     session = store.create("tui")
@@ -283,7 +283,7 @@ def test_the_list_shows_what_changed_and_the_last_spoken_first(workspace: Worksp
 @pytest.mark.parametrize(
     "damage", [b"", b"\x00\xff", b"[]", b'{"version": 1, "sessions": {"x": 3}}']
 )
-def test_a_damaged_list_is_made_anew(
+def test_a_damaged_list_is_made_again(
     workspace: Workspace, store: SessionStore, damage: bytes
 ) -> None:
     store.create().append("user", "hello")

@@ -78,12 +78,12 @@ def _stem(word: str) -> str:
     """
     known = _remembered.get(word)
     if known is None:
-        known = (_stem_anew(word),)
+        known = (_looked_up_stem(word),)
         _remember(word, known)
     return known[0]
 
 
-def _stem_anew(word: str) -> str:
+def _looked_up_stem(word: str) -> str:
     porter2 = _porter2()
     if word in porter2.exceptional_forms:
         return str(porter2.exceptional_forms[word])

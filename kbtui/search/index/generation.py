@@ -241,7 +241,7 @@ class Generations:
                 "Another process is writing the search index.", "Try again when it is done."
             ) from None
 
-    def start_anew(self, damaged: Generation, reason: Exception) -> None:
+    def start_over(self, damaged: Generation, reason: Exception) -> None:
         """Replace a generation that can't be read; one that was replaced already stays."""
         with self._lock:
             if damaged not in {self.building, self.serving}:

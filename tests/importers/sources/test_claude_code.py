@@ -103,7 +103,7 @@ def test_reminders_inside_a_message_are_cut_out_and_arguments_of_commands_stay(
     assert [each.text for each in found.messages] == ["Now go", "/review the parser"]
 
 
-def test_a_message_said_anew_replaces_its_branch(tmp_path: Path, read: Any) -> None:
+def test_a_message_said_again_replaces_its_branch(tmp_path: Path, read: Any) -> None:
     lines = [
         said("Start", "u1"),
         line("assistant", "Yes?", "a1", "u1"),

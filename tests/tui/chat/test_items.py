@@ -171,7 +171,7 @@ def test_arguments_of_any_shape_can_be_shown(text: str) -> None:
     assert isinstance(parsed_arguments(text), dict)
 
 
-def test_of_a_streaming_answer_only_the_lines_that_changed_are_drawn_anew() -> None:
+def test_of_a_streaming_answer_only_the_lines_that_changed_are_drawn_again() -> None:
     flow, answer = Flow(), AnswerItem(streaming=True)
     flow.items = [UserItem(text="why"), answer]
     answer.add("Settled for good.\n\nAlso settled.\n\nThe end grows")

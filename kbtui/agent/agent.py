@@ -42,7 +42,7 @@ class Agent:
     find_keeping: Callable[[], Keeping] | None = None
     find_names: Callable[[], NameIndex] | None = None
     paid: Callable[[float], None] | None = None
-    """Told what each call of a model has cost, in US dollars."""
+    """A function that is told what each call of a model has cost, in US dollars."""
 
     def __init__(self, services: Services) -> None:
         self.services = services

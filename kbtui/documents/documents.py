@@ -31,7 +31,7 @@ from kbtui.workspace.layout import Workspace, located
 from kbtui.workspace.scan import hash_file
 
 VERSION = "1"
-"""Texts of another version are made again."""
+"""The version of the texts that are kept; those of another are made again."""
 MISSING = "reading it needs markitdown: pip install 'kbtui[documents]'"
 _KINDS = {
     ".pdf": "pdf",

@@ -36,7 +36,7 @@ from kbtui.workspace.layout import short_name
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
 MOST_PLACES = 100
-"""More places of one file than that are joined with their neighbours."""
+"""The most places of one file; with more, neighbours are joined."""
 _CHANGED = "changed since this was proposed"
 _NO_TEXT = "the file isn't UTF-8"
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")

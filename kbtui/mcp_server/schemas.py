@@ -84,7 +84,7 @@ OUTPUTS: Mapping[str, Schema] = {
     ),
 }
 EXACT = frozenset({"search", "fetch"})
-"""Tools whose clients want this shape and nothing beside it."""
+"""The names of tools whose clients want this shape and nothing beside it."""
 
 
 def output_of(tool: str) -> Schema:

@@ -19,7 +19,7 @@ from kbtui.text import json_object, shorten
 
 GIGABYTE: Final = 1_000_000_000
 _SILENT_SECONDS: Final = 600.0
-"""It says nothing while it checks what came, which takes a slow disk minutes."""
+"""Seconds that Ollama may say nothing: it checks what came, which takes a slow disk minutes."""
 _LONGEST_LINE: Final = 100_000
 
 

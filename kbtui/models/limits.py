@@ -19,7 +19,7 @@ from kbtui.models.refusals import Refusals
 from kbtui.models.servers import Told, ollama_tells, window_at
 
 SECONDS = 1.0
-"""Longer than that a first message doesn't wait for it."""
+"""The most seconds that a first message waits for it."""
 _FRESH_SECONDS: Final = 300.0
 _LEAST: Final = 256
 _MOST: Final = 100_000_000

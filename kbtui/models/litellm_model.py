@@ -74,7 +74,7 @@ log = logging.getLogger(__name__)
 DEFAULT_CONTEXT_WINDOW = 32_768
 FIRST_TOKEN_SECONDS = 60.0
 LOCAL_FIRST_TOKEN_SECONDS = 900.0
-"""A small machine may work on a long prompt for minutes before the first piece comes."""
+"""Seconds until the first piece: a small machine may work on a long prompt for minutes."""
 
 STEADY = 0.1
 """The temperature for work that is to come out the same each time."""

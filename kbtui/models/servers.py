@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 0.3
 OLLAMA_CONTEXT_WINDOW = 16_384
-"""What Ollama is asked to hold: its own default is a few thousand tokens."""
+"""Tokens that Ollama is asked to hold: its own default is a few thousand."""
 _PLAIN_OLLAMA_WINDOW: Final = 4_096
 _IN_TIME: Final = 0.9  # of the patience, so that half an answer is still handed over
 _MOST_BYTES: Final = 4_000_000

@@ -109,7 +109,7 @@ class Language:
     silent: frozenset[str]
     """The words that say little of what a text is about."""
     places: dict[str, dict[str, int]]
-    """Of the lists that have an order: where a word, or its short form, stands, from 0."""
+    """The place of each word, and of its short form, in the lists that have an order, from 0."""
 
     @property
     def nouns_have_capitals(self) -> bool:

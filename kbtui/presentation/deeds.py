@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Piece = str | Named
-"""Of a sentence: words, or a note, which a face gives its colour and leads to."""
+"""A part of a sentence: words, or a note, which a face gives its colour and leads to."""
 _NAMED = 3
 """Notes that a part of a sentence names; of more the first two, and how many there are besides."""
 _MANY = 20
-"""Notes that are only counted."""
+"""The most changes of which notes are named; of more they are only counted."""
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
 
 

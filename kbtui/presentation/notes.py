@@ -48,9 +48,9 @@ KINDS: Mapping[str, Kind] = {
     "reference": Kind("reference", "¶", "R"),
 }
 OTHER = Kind("other", "○", "O")
-"""Of a note that has none of them, as most of somebody's vault."""
+"""The kind of a note that has none of them, as most of somebody's vault."""
 MEMORY = "memory/MEMORY.md"
-"""What is remembered."""
+"""The file of what is remembered."""
 _STEP = " > "  # between headings, as the search index says them
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")

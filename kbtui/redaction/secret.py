@@ -23,7 +23,7 @@ from kbtui.text import slugify
 from kbtui.workspace.layout import CATEGORIES, RECORDED_AREAS
 
 MARKER = "(removed)"
-"""No list in YAML, no link in Markdown, and an address stays one with it."""
+"""What stands for a secret: no list in YAML, no link in Markdown; an address stays one with it."""
 _LEAST = 6
 _NAME = b"removed"
 _LOOKED_AT = 8192

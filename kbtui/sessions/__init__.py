@@ -6,9 +6,9 @@ shortened: a rewind, a title and what was forgotten are records of their own (`l
 """
 
 KEEP = "keep"
-"""The step by which a turn without a model keeps what was said; no model is shown such steps."""
+"""The name of the step that keeps what was said without a model; models are shown none."""
 
 MARKS = "marks"
-"""What kbtui said below an answer of what wasn't written, as `meta` of the message has it."""
+"""The key of a message's `meta` for what kbtui said below an answer of what wasn't written."""
 DREW_ON = "private"
-"""In a message's `meta`: the paths shown before it was said that only models here may read."""
+"""The key of a message's `meta` for the paths shown before it that only models here may read."""

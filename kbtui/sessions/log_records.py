@@ -29,7 +29,7 @@ from kbtui.workspace.layout import Workspace
 
 FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"
-"""Stands in place of words that the user wants forgotten, wherever a log is read."""
+"""The text in place of words that the user wants forgotten, wherever a log is read."""
 
 TITLE = 0
 """The number of the title among the messages of a log, where words of it are forgotten."""

@@ -22,7 +22,7 @@ from kbtui.workspace.layout import Layout, located
 
 TEMPORARY = ".kbtui-"
 TOGETHER = 50
-"""Files that are synced together: enough to be fast, few to write before somebody may stop it."""
+"""The files that are synced together: enough to be fast, and few until somebody may stop it."""
 _SYNCED_AT_ONCE = 16
 _OPEN_FOLDERS = 200
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -183,7 +183,7 @@ def remove_folder(root: Path | Layout, path: str) -> None:
 
 
 USUAL_MODE = 0o644
-"""That of new files, as far as the umask lets it."""
+"""The mode of new files, as far as the umask lets it."""
 
 
 class FileBatch:

@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
 _MAX_NAME = 255
 _MAX_PATH = 1024
 MAX_DEPTH = 40
-"""The names in a path, at most, of what is newly recorded."""
+"""The most names in a path of what is newly recorded."""
 # What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
 _DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
 # What HFS+ ignores in names: ".git" with one of these in it is ".git" there (git's CVE-2014-9390).

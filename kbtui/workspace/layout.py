@@ -18,12 +18,12 @@ from pathlib import Path
 
 MACHINE = ".kbtui"
 TAKING_OVER = f"{MACHINE}/taking-over"
-"""Stands from the first opening of another program's workspace until all is taken over."""
+"""A file that is there from the first opening of another program's workspace to the last step."""
 TAKEN_OVER = f"{MACHINE}/taken-over.md"
-"""The report of that."""
+"""The report of what was taken over."""
 ENTRIES = "knowledge/"
 NAME_PREFIX = "names/"
-"""Before a name, for the page of the lines that have it; no file lies there."""
+"""The prefix of a name in the path of its page; no file lies there."""
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")
 BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)

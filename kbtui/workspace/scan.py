@@ -64,7 +64,7 @@ ATTACHMENTS = _TEXTS | frozenset(
         *(".mkv", ".mov", ".mp4", ".ogv", ".webm"),
     )
 )
-"""Endings of what is kept beside notes in somebody's own folder: that of code isn't among them."""
+"""Endings of what is kept beside notes in somebody's own folder; none of them is of code."""
 _SCHEMA = (
     """
     CREATE TABLE files (

@@ -72,8 +72,8 @@ def _measure_store(kb: KnowledgeBase, repository: Path, lines: list[str]) -> dic
         _timed(seconds["git"], lambda: _git_blame(repository))
         for file in kb.workspace.cache.glob("blame.sqlite*"):
             file.unlink()
-        _timed(seconds["cold"], lambda: _anew(kb).blame(PATH))
-        _timed(seconds["kept"], lambda: _anew(kb).blame(PATH))
+        _timed(seconds["cold"], lambda: _reopened(kb).blame(PATH))
+        _timed(seconds["kept"], lambda: _reopened(kb).blame(PATH))
         kb.history.blame(PATH)
         _timed(seconds["warm"], lambda: kb.history.blame(PATH))
         lines[number] = f"One more, {time.perf_counter_ns()}"
@@ -88,7 +88,7 @@ def _timed(seconds: list[float], work: Callable[[], object]) -> None:
     seconds.append(time.perf_counter() - started)
 
 
-def _anew(kb: KnowledgeBase) -> History:
+def _reopened(kb: KnowledgeBase) -> History:
     """The history as a program that has just started has it."""
     from kbtui.history.history import History
     from kbtui.workspace.scan import Scanner

@@ -24,7 +24,7 @@ from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import shorten
 
 SMALL_WINDOW = 8_192
-"""Tokens; a model with no more is given short texts."""
+"""The tokens of a window that counts as small: its model is given short texts."""
 
 _DESCRIPTIONS: Mapping[str, str] = {
     "search": "Search entries, notes, earlier conversations and documents. Cite results as [n].",

@@ -431,7 +431,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 MOST_FILES = 2_000
-"""Files up to which a commit's moves are looked for."""
+"""The most files of a commit among which moves are looked for."""
 _MOST = 100
 _MOST_LINES = 10_000
 _MOST_SOURCES = 8  # of one line: a phrase that stands everywhere comes from nowhere

@@ -145,7 +145,7 @@ def _common_lines(ours: list[str], theirs: list[str]) -> str:
 
 
 Resolver = Callable[[str, "bytes | None", "bytes | None", "bytes | None"], "bytes | None"]
-"""Merges a file of a special kind: its path, and what base, ours and theirs hold."""
+"""A function that merges a file of a special kind, of its path and base, ours and theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def date_of(unit: tuple[str, ...]) -> str | None:
 __all__ = ["Conflict", "Merge", "take_out", "take_out_creation"]
 
 LATER_WINS = frozenset({"updated"})
-"""Keys that follow every change by themselves."""
+"""Keys of the frontmatter that follow every change by themselves: the later value holds."""
 
 _MOMENT = frozenset(
     word.lower()

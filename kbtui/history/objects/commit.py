@@ -28,7 +28,7 @@ _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 
 RESTORED = "Restored from "
-"""How the reason of every restore begins."""
+"""The beginning of the reason of every restore."""
 SHIPPED = "The how-to documents that come with kbtui."
 """The reason for which kbtui puts its own files into a workspace."""
 OUTSIDE = "Edited outside kbtui."

@@ -16,7 +16,7 @@ from pathlib import Path
 from kbtui.workspace.durable import litter, sync_folder, temporary_name
 
 INCOMING = "incoming-"
-"""How the folders begin in which packs wait to be let in; a dead process's are swept."""
+"""The prefix of folders in which packs wait to be let in; a dead process's are swept."""
 _SECOND_VERSION = b"\xfftOc\0\0\0\x02"
 _COUNT = 8 + 255 * 4  # where the index says how many objects there are
 _NAMES = 8 + 256 * 4

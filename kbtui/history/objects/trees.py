@@ -26,7 +26,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 TreeEntry = tuple[bytes, bytes]
 Tree = dict[bytes, TreeEntry]
 GONE: TreeEntry = (b"", b"")
-"""As an edit: what is there is taken out, a folder as well."""
+"""The edit that takes out what is there, a folder as well."""
 
 
 class GitObject(NamedTuple):

@@ -34,7 +34,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import with_end
 
 MAX_OBJECT = 4 * files.READ_LIMIT
-"""Bytes that are taken of one object; a file of more than `files.READ_LIMIT` is only kept."""
+"""The most bytes of one object; a file of more than `files.READ_LIMIT` is only kept."""
 MAX_OBJECTS = 20_000_000
 _MAX_DEPTH = 200
 _MODES = {FOLDER, LINK, MODULE, *FILES}

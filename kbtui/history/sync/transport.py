@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 MAX_PACK = 4 << 30
 _GRACE = 600.0
-"""Seconds after which nobody writes any more what was begun in a folder."""
+"""Seconds after which what was begun in a folder counts as left behind."""
 _MANY = 20
-"""Packs in a folder that are too many: whoever reads there opens them all."""
+"""The most packs in a folder: whoever reads there opens them all."""
 _MARK = "kbtui-writes-"
 _PRUNES = "kbtui-prunes"
 _LEFT_BEHIND = (
@@ -51,7 +51,7 @@ _LEFT_BEHIND = (
 _MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
 _PROBE = ".probe-permissions"
 SECONDS = 60.0
-"""How long the other end may be silent."""
+"""Seconds that the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _REF = NAME.encode()
 BESIDE = b"refs/heads/kbtui-beside"

@@ -35,7 +35,7 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 IN_VAULT = "dendron://"
-"""Before the vault and the name of a note, where a link of Dendron's says both."""
+"""The beginning of a link of Dendron's that says both the vault and the name of a note."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 

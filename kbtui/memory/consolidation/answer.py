@@ -39,7 +39,7 @@ USER = "user"
 """The type of a fact about the user himself, which every conversation needs."""
 
 LASTING = 3
-"""The importance of what is needed for good; the lowest is 1."""
+"""The importance of what is needed for good; the lowest importance is 1."""
 
 
 def _described(kind: str, text: str, **more: Any) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def _padded(day: str) -> str:
 WIDTH = 240
 _SPACE = re.compile(r"\s+")
 SEPARATOR = "\N{MIDDLE DOT}"
-"""Stands in a snippet where a paragraph or an item of a list begins."""
+"""The sign in a snippet where a paragraph or an item of a list begins."""
 _ITEM = r"(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
 _BREAK = re.compile(rf"[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
 _LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|`[^`\n]+`")

@@ -34,7 +34,7 @@ INDEXING = {
     "preparing": "preparing the search model",
     "embedding": "reading for meaning",
 }
-"""The work of the search index, where it says no more itself."""
+"""The names of what the search index does, where it says no more itself."""
 _SHORT = 28
 _BAR_CELLS = 8
 

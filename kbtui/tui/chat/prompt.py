@@ -30,7 +30,7 @@ PaneKey = Literal[
     "page_up",
     "page_down",
 ]
-"""A key that is no matter of text: the pane knows what becomes of it."""
+"""The name of a key that is no matter of text: the pane knows what becomes of it."""
 
 _SHELL_KEYS = [
     Binding("ctrl+b", "cursor_left", show=False),

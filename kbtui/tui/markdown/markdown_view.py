@@ -283,7 +283,7 @@ class MarkdownView(MarkdownLines):
 
 WIDTH = 7
 NARROW_WIDTH = 2
-"""Without the age, where there is little room."""
+"""The columns of the gutter where there is little room: without the age."""
 NARROW = 44
 _UNITS = (
     (timedelta(days=365), "y"),

@@ -34,7 +34,7 @@ _OPENING = frozenset(
 )
 """Groups of workers that a key starts to open something."""
 _ASKING = frozenset({"action", "decide"})
-"""Those that ask something first: with the answer they go on to open it."""
+"""Groups of workers that ask something first, and with the answer go on to open it."""
 _LONGEST_WAIT_SECONDS = 3.0
 """Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
 _LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})

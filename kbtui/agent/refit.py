@@ -11,8 +11,8 @@ from kbtui.agent.turn import fitting
 from kbtui.errors import ModelToolsError, ModelWindowError
 from kbtui.models.port import (
     ChatModel,
+    DelegatingModel,
     Message,
-    Reply,
     ReplyEvent,
     ReplyNotice,
     ReplyRetry,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LEAST_WINDOW = 1_024
 
 
-class RefittedModel:
+class RefittedModel(DelegatingModel):
     """The model of one turn, which puts the prompt together again when it has to.
 
     The first refusal that names a limit is answered by the prompt for a window of that size, one of
@@ -44,7 +44,7 @@ class RefittedModel:
         toolbox: Toolbox,
     ) -> None:
         """Stand for `model`; `assembled` puts the turn's `prompt` together again."""
-        self._model = model
+        super().__init__(model)
         self._length = len(prompt.messages)
         self._assembled = assembled
         self._toolbox = toolbox
@@ -52,44 +52,10 @@ class RefittedModel:
         self._again: AssembledPrompt | None = None
 
     @property
-    def name(self) -> str:
-        """See `ChatModel`."""
-        return self._model.name
-
-    @property
-    def is_local(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.is_local
-
-    @property
     def context_window(self) -> int:
         """See `ChatModel`."""
         window = self._model.context_window
         return window if self._window is None else min(window, self._window)
-
-    @property
-    def sees(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.sees
-
-    @property
-    def takes_tools(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.takes_tools
-
-    def count_tokens(self, text: str) -> int:
-        """See `ChatModel`."""
-        return self._model.count_tokens(text)
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        force_tool: str | None = None,
-    ) -> Reply:
-        """See `ChatModel`."""
-        return await self._model.complete(messages, tools, force_tool=force_tool)
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()

@@ -27,7 +27,6 @@ MODEL = "example"
 _DAYS = 28
 _START_HERE = "knowledge/topics/start-here.md"
 _KESTREL = "knowledge/projects/kestrel.md"
-_MIRA = "knowledge/people/mira-okafor.md"
 _SITE = "knowledge/facts/station-site.md"
 _SQLITE = "knowledge/decisions/2026-09-sqlite-for-readings.md"
 _SOLAR = "knowledge/decisions/2026-10-solar-power.md"

@@ -178,6 +178,52 @@ class ChatModel(Protocol):
         """Count the tokens of a text, by the model's tokenizer or by an estimate."""
 
 
+class DelegatingModel:
+    """A chat model that stands for another, which answers all that a subclass doesn't."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """See `ChatModel`."""
+        return self._model.name
+
+    @property
+    def is_local(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.is_local
+
+    @property
+    def context_window(self) -> int:
+        """See `ChatModel`."""
+        return self._model.context_window
+
+    @property
+    def sees(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.sees
+
+    @property
+    def takes_tools(self) -> bool:
+        """See `ChatModel`."""
+        return self._model.takes_tools
+
+    def count_tokens(self, text: str) -> int:
+        """See `ChatModel`."""
+        return self._model.count_tokens(text)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        force_tool: str | None = None,
+    ) -> Reply:
+        """See `ChatModel`."""
+        return await self._model.complete(messages, tools, force_tool=force_tool)
+
+
 _ASCII_PER_TOKEN = 4.0
 _DIGITS_PER_TOKEN = 1.5
 _OTHER_BYTES_PER_TOKEN = 2.5

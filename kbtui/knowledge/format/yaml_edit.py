@@ -237,7 +237,6 @@ class _BlockEditor:
         self._new: dict[int, list[str]] = {}
         first = root.children[0].start if root.children else 0
         self._indent = " " * (first - self._line_start(first))
-        self._blank_root = not root.children
 
     def change(self, key: str, value: Any) -> None:
         pair = self._pairs.get(key)

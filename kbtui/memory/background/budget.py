@@ -18,7 +18,15 @@ from typing import Any, Literal
 import platformdirs
 
 from kbtui.errors import BudgetError, ModelAnswerError
-from kbtui.models.port import ChatModel, Message, Reply, ReplyEvent, ToolSpec, Usage
+from kbtui.models.port import (
+    ChatModel,
+    DelegatingModel,
+    Message,
+    Reply,
+    ReplyEvent,
+    ToolSpec,
+    Usage,
+)
 from kbtui.models.roles import LiteLLMModel, ModelRegistry
 from kbtui.settings import Settings
 from kbtui.text import json_object
@@ -150,44 +158,15 @@ class Budget:
             os.close(lock)
 
 
-class MeteredModel:
+class MeteredModel(DelegatingModel):
     """A chat model whose calls are checked against the budget, and charged to it."""
 
     def __init__(self, model: ChatModel, budget: Budget, *, ask_first: bool) -> None:
-        self._model = model
+        super().__init__(model)
         self._budget = budget
         self._ask_first = ask_first
         self.calls = 0
         self.cost_usd = 0.0
-
-    @property
-    def name(self) -> str:
-        """See `ChatModel`."""
-        return self._model.name
-
-    @property
-    def is_local(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.is_local
-
-    @property
-    def context_window(self) -> int:
-        """See `ChatModel`."""
-        return self._model.context_window
-
-    @property
-    def sees(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.sees
-
-    @property
-    def takes_tools(self) -> bool:
-        """See `ChatModel`."""
-        return self._model.takes_tools
-
-    def count_tokens(self, text: str) -> int:
-        """See `ChatModel`."""
-        return self._model.count_tokens(text)
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()

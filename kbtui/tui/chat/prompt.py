@@ -70,8 +70,6 @@ class Prompt(TextArea, inherit_bindings=False):
     In here the keys of a shell win. What isn't a matter of text is told to the pane by messages.
     """
 
-    BINDING_GROUP_TITLE = "Prompt"
-    HELP = "Enter sends, Ctrl+J starts a new line. / completes commands, @ entries."
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("prompt"),
         *_SHELL_KEYS,

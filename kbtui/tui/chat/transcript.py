@@ -80,8 +80,6 @@ def _fitted(line: Content, width: int) -> list[Content]:
 class Transcript(FlowView, can_focus=True):
     """Shows items; one of them is selected while it has the focus, and keys act on that."""
 
-    BINDING_GROUP_TITLE = "Conversation"
-    HELP = "j and k select a message; what is below acts on it."
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("transcript")]
 
     class Act(Message):

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _SHOWN = 5
-_STAYS = "The log of all changes and the settings stay here; `kbtui sync` takes the log along."
+_STAYS = (
+    "The log of all changes, the settings and hidden files stay here; `kbtui sync` takes the log"
+    " along."
+)
 _BETWEEN = "\n---\n\n"
 _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
 
@@ -97,9 +100,13 @@ def export(
 
             tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
             tree = changed_since(tree, kb.history, begin) if begin else tree
-            _tree(kb, tree, file, form, overwrite=overwrite)
-            count, kept = sum(path not in tree.left_out for path in tree.paths), tree.kept_back
+            paths = [path for path in tree.paths if form != "md" or _is_text(path)]
+            _tree(kb, replace(tree, paths=tuple(paths)), file, form, overwrite=overwrite)
+            count, kept = sum(path not in tree.left_out for path in paths), tree.kept_back
             told = counted(count, "file")
+            if others := len(tree.paths) - len(paths):
+                what = counted(others, "other file")
+                note(f"kbtui: {what} can't be in one text; a folder, a zip or JSON takes all.")
             is_partial = bool(tree.left_out)
             _tell_left_out(tree)
             if not to_output:
@@ -127,6 +134,15 @@ def _tell_left_out(tree: Tree) -> None:
         note(f"kbtui: Left out: {tree.workspace.file(path)}: {why.rstrip('.')}.")
     if (more := len(tree.left_out) - _SHOWN) > 0:
         note(f"kbtui: And {more} more; `kbtui check` names them.")
+
+
+def _is_text(path: str) -> bool:
+    """True of what one Markdown file can hold: notes, memory, how-tos, conversations."""
+    from kbtui.history.change import is_derived
+    from kbtui.maintenance.export import CONVERSATIONS
+
+    is_markdown = path.lower().endswith(".md") and not is_derived(path)
+    return is_markdown or path.startswith(CONVERSATIONS)
 
 
 def _usual(ref: str | None, target: str | None) -> str:
@@ -172,9 +188,14 @@ def _session(
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bool) -> None:
-    from kbtui.maintenance.export import markdown_of, session_markdown, write_folder, write_zip
+    from kbtui.maintenance.export import (
+        CONVERSATIONS,
+        markdown_of,
+        session_markdown,
+        write_folder,
+        write_zip,
+    )
 
-    entries = {info.path for info in kb.library.infos()}
     if form == "folder":
         write_folder(tree, file, overwrite=overwrite)
         return
@@ -185,10 +206,9 @@ def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bo
             for piece in _json(kb, tree):
                 stream.write(piece.encode("utf-8", "replace"))
         else:
-            notes = [path for path in tree.paths if path in entries]
             between = ""
-            for path in notes:
-                if (data := tree.read(path)) is not None:
+            for path in tree.paths:
+                if not path.startswith(CONVERSATIONS) and (data := tree.read(path)) is not None:
                     stream.write(f"{between}{markdown_of(tree.name(path), data)}".encode())
                     between = _BETWEEN
             for info, log in _conversations(kb, tree):

@@ -10,17 +10,20 @@ import base64
 import contextlib
 import json
 import os
+import shlex
 import stat
 import sys
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import metadata
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import unquote, urlsplit
 
 from kbtui.child_process import BusyError, ChildProcess, ClosedError
 from kbtui.errors import UnreadableError
@@ -32,7 +35,6 @@ from kbtui.workspace.scan import hash_file
 
 VERSION = "1"
 """The version of the texts that are kept; those of another are made again."""
-MISSING = "reading it needs markitdown: pip install 'kbtui[documents]'"
 _KINDS = {
     ".pdf": "pdf",
     ".docx": "docx",
@@ -51,6 +53,24 @@ _MOST_ANSWER = 128 << 20
 _SECONDS = 90.0
 _NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl", "page": "trafilatura"}
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
+
+
+@cache
+def missing() -> str:
+    """Why a document can't be read without what an extra brings, and what to type to get that."""
+    return f"reading it needs markitdown: {_install_line('documents')}"
+
+
+def _install_line(extra: str) -> str:
+    """The command that brings an extra into the environment in which kbtui runs."""
+    what = f"kbtui[{extra}]"
+    with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
+        # Where it was installed from (PEP 610).
+        told = json.loads(metadata.distribution("kbtui").read_text("direct_url.json") or "{}")
+        if (folder := urlsplit(told.get("url", ""))).scheme == "file":
+            is_linked = told.get("dir_info", {}).get("editable", False)
+            what = f"{'-e ' * is_linked}{shlex.quote(f'{unquote(folder.path)}[{extra}]')}"
+    return f"{shlex.quote(sys.executable)} -m pip install {what}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +211,7 @@ class Documents:
         if (known := self.stored(path, blob)) is not None:
             return known
         if not can_read(kind):
-            return DocumentText(problem=MISSING)
+            return DocumentText(problem=missing())
         answer = self._ask(file, kind)
         if answer is not None and not answer.get("missing"):
             self._keep(self._file(path, blob), answer)
@@ -294,8 +314,8 @@ def _start() -> ChildProcess:
 def _told(answer: dict[str, Any] | None) -> DocumentText:
     if answer is None:
         return DocumentText(problem="reading it was interrupted")
-    if missing := answer.get("missing"):
-        return DocumentText(problem=f"{MISSING} ({clean_line(str(missing))[:40]} isn't there)")
+    if name := answer.get("missing"):
+        return DocumentText(problem=f"{missing()} ({clean_line(str(name))[:40]} isn't there)")
     return _text(answer)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
-from kbtui.documents.documents import MISSING, MOST_BYTES, Documents, can_read, kind_of
+from kbtui.documents.documents import MOST_BYTES, Documents, can_read, kind_of, missing
 from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.text import clean_line, shorten, slugify
 from kbtui.workspace import files
@@ -121,7 +121,7 @@ def _keep_address(workspace: Workspace, address: str) -> KeptDocument:
 def _keep_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument:
     """Keep the text of a page as Markdown: without navigation, and with nothing that runs."""
     if not can_read("page"):
-        raise UnreadableError(f"{address} can't be kept: {MISSING}.")
+        raise UnreadableError(f"{address} can't be kept: {missing()}.")
     with tempfile.TemporaryDirectory(prefix="kbtui-") as folder, Documents(workspace) as documents:
         page = Path(folder, "page.html")
         page.write_bytes(data)

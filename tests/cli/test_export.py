@@ -106,6 +106,24 @@ def test_one_file_has_the_entries_and_goes_to_the_output(filled: Command, form: 
     assert "4711" in filled.ok("export", "--format", form, "--private").out
 
 
+def test_one_text_has_memory_and_conversations_and_says_what_it_cant_hold(
+    filled: Command, tmp_path: Path
+) -> None:
+    said = filled.ok("export", "-o", "all.md", "--private")
+    text = (tmp_path / "all.md").read_text()
+    assert "<!-- memory/MEMORY.md -->" in text
+    assert "# Mooring" in text
+    parts = text.count("<!-- ") + text.count("# Mooring\n\n## You")
+    assert said.out == f"{parts} files written to all.md\n"
+    assert "other files can't be in one text" in said.err
+    assert len(tree_of(filled, tmp_path)) == parts + int(said.err.split()[1])
+
+
+def tree_of(command: Command, folder: Path) -> dict[str, bytes]:
+    command.ok("export", "-o", "whole", "--private")
+    return tree(folder / "whole")
+
+
 def test_the_json_of_all_has_entries_and_files(filled: Command, tmp_path: Path) -> None:
     filled.ok("export", "-o", "all.json")
     shape = json.loads((tmp_path / "all.json").read_text())

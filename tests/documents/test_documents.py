@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kbtui.documents import child, documents
-from kbtui.documents.documents import MISSING, Documents, DocumentText, is_document
+from kbtui.documents.documents import Documents, DocumentText, is_document, missing
 from kbtui.errors import KbtuiError
 from kbtui.workspace.layout import Workspace
 from tests.documents import make
@@ -196,7 +198,10 @@ def test_without_the_extra_one_sentence_says_what_to_install(
 ) -> None:
     (workspace.docs / "a.pdf").write_bytes(make.pdf())
     monkeypatch.setattr(documents, "find_spec", lambda _: None)
-    assert Documents(workspace).read("docs/a.pdf").problem == MISSING
+    assert Documents(workspace).read("docs/a.pdf").problem == missing()
+    command = shlex.split(missing().partition(": ")[2])
+    assert command[:4] == [sys.executable, "-m", "pip", "install"]
+    assert command[-1].endswith("[documents]")
 
 
 def test_a_large_document_is_refused_before_it_is_opened(workspace: Workspace) -> None:

@@ -93,7 +93,7 @@ def test_without_the_extra_pages_are_searched_as_they_are_until_it_is_installed(
     with monkeypatch.context() as patch:
         patch.setattr(documents, "find_spec", lambda _: None)
         index = desk.index()
-        assert dict(index.sync().skipped) == {"docs/a.pdf": documents.MISSING}
+        assert dict(index.sync().skipped) == {"docs/a.pdf": documents.missing()}
         assert paths(index.search("kestrel")) == ["docs/page.html"]
         index.close()
     index = desk.index()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import (
-    MISSING,
     MOST_BYTES,
     TOO_LARGE,
     VERSION,
@@ -14,6 +13,7 @@ from kbtui.documents.documents import (
     can_read,
     is_document,
     kind_of,
+    missing,
 )
 from kbtui.errors import KbtuiError
 from kbtui.search.index.chunker import (
@@ -203,7 +203,7 @@ class Builder:
             return read_parts(state.path, text, self._limits), _mark_of(state)
         if is_indexed(state.path):  # a web page can be searched as it is
             return self._text(state), _UNREAD
-        why = WAITING if can_read(kind_of(state.path)) else MISSING
+        why = WAITING if can_read(kind_of(state.path)) else missing()
         return self._skipped(state.path, why), _UNREAD
 
     def _text(self, state: FileState) -> IndexedDocument:

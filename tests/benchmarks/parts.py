@@ -63,7 +63,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def count(path: Path) -> dict[str, Any]:
     """What one export holds, what of it is in a workspace afterwards, and what the report names."""
     from kbtui.importers import engine
-    from kbtui.importers.opened import Opened
+    from kbtui.importers.opened import OpenedExport
     from kbtui.knowledge_base import KnowledgeBase
 
     parts = Counter(dict.fromkeys(_parts(path), 1))
@@ -74,7 +74,7 @@ def count(path: Path) -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory() as folder,
         KnowledgeBase.open(Path(folder, "notes"), create=True, overrides=quick) as kb,
-        Opened(path) as opened,
+        OpenedExport(path) as opened,
     ):
         for source in engine.sources_of(opened):
             report = engine.run(kb.services, opened, source)

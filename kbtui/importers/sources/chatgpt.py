@@ -25,12 +25,12 @@ from kbtui.importers.reading import (
     json_members,
     mapping,
     mappings,
-    newest,
     place_of,
     read_each,
     text_of,
     time_of,
 )
+from kbtui.importers.trees import branch_of
 from kbtui.text import counted
 
 _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
@@ -195,32 +195,27 @@ def _conversation(name: str, element: dict[str, Any], rest: _Rest) -> Iterator[I
 
 
 def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
-    """The nodes from the root to the current leaf, else the newest; how many others there are."""
-    parents: dict[str, str] = {}
+    """The nodes from the root to the current leaf, else the newest; how many others there are.
+
+    A leaf that says nothing is none.
+    """
+    parents = dict.fromkeys(nodes, "")
     for key, node in nodes.items():
         children = node.get("children")
         for child in children if isinstance(children, list) else ():
-            if isinstance(child, str) and child in nodes:
-                parents.setdefault(child, key)
+            if isinstance(child, str) and not parents.get(child, key):
+                parents[child] = key
     for key, node in nodes.items():
-        parent = node.get("parent")
-        if isinstance(parent, str) and parent in nodes:
-            parents[key] = parent
-    inner = set(parents.values())
-    leaves = [key for key in nodes if key not in inner]
-    told = [key for key in leaves if mapping(nodes[key].get("message"))]
-    if current not in nodes:
-        choices = told or leaves or list(nodes)
-        current = newest(choices, [_time(nodes[key]) for key in choices])
-    line: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    at: str | None = current
-    while at is not None and at not in seen:
-        seen.add(at)
-        line.append(nodes[at])
-        at = parents.get(at)
-    others = sum(key not in seen for key in told)
-    return line[::-1], others
+        if text_of(node.get("parent")) in nodes:
+            parents[key] = text_of(node.get("parent"))
+    inner = {*parents.values(), current}
+    told = {key for key in nodes if key in inner or mapping(nodes[key].get("message"))} or nodes
+    line, others = branch_of(
+        {key: parent for key, parent in parents.items() if key in told},
+        {key: _time(node) for key, node in nodes.items()},
+        current,
+    )
+    return [nodes[key] for key in line], others
 
 
 def _time(node: dict[str, Any]) -> Any:
@@ -280,22 +275,11 @@ def _said(message: dict[str, Any]) -> Said | None:
     about = mapping(message.get("metadata"))
     if role == "system" and about.get("is_user_system_message") is True:
         role = "user"
-    content = mapping(message.get("content"))
     canvas = _canvas(message) if role == "assistant" else ""
-    is_picture = role == "tool" and bool(_content(content)[1])
-    if (
-        not canvas
-        and not is_picture
-        and (
-            role not in ("user", "assistant")
-            or message.get("weight") == 0
-            or about.get("is_visually_hidden_from_conversation")
-            or text_of(content.get("content_type")) not in _SHOWN
-            or (role == "assistant" and message.get("recipient") not in ("all", None))
-        )
-    ):
+    is_picture = role == "tool" and bool(_content(mapping(message.get("content")))[1])
+    if not (canvas or is_picture or _is_shown(message, role)):
         return None
-    text, attached = (canvas, []) if canvas else _content(content)
+    text, attached = (canvas, []) if canvas else _content(mapping(message.get("content")))
     text = "" if is_picture else text  # what a tool says of a picture it made was not shown
     named = (line_of(each.get("name")) for each in mappings(about.get("attachments")))
     attached = list(dict.fromkeys(filter(None, named))) or attached
@@ -308,6 +292,17 @@ def _said(message: dict[str, Any]) -> Said | None:
         text_of(message.get("id")),
         tuple(attached),
     )
+
+
+def _is_shown(message: dict[str, Any], role: str) -> bool:
+    """True if a person is shown a message, and it is no call of a tool."""
+    if role not in ("user", "assistant") or message.get("weight") == 0:
+        return False
+    if mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+        return False
+    is_call = role == "assistant" and message.get("recipient") not in ("all", None)
+    kind = text_of(mapping(message.get("content")).get("content_type"))
+    return kind in _SHOWN and not is_call
 
 
 def _content(content: dict[str, Any]) -> tuple[str, list[str]]:

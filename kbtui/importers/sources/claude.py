@@ -23,12 +23,12 @@ from kbtui.importers.reading import (
     json_members,
     mapping,
     mappings,
-    newest,
     place_of,
     read_each,
     text_of,
     time_of,
 )
+from kbtui.importers.trees import branch_of
 
 _NOTICE = re.compile(
     r"(?:^[ \t]*`{3,}[^\n]*\n)?[ \t]*"
@@ -187,30 +187,21 @@ def _branch(messages: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], i
 
     Without parents, or where they lead in a circle, it is all messages by their time.
     """
-    ids = [text_of(each.get("uuid")) for each in messages]
-    known = {id_: number for number, id_ in enumerate(ids) if id_}
+    known = {text_of(each.get("uuid")): each for each in messages if text_of(each.get("uuid"))}
     if not any("parent_message_uuid" in each for each in messages) or len(known) < len(messages):
         return _by_time(messages), 0
-    before: dict[int, int] = {}
-    for number, message in enumerate(messages):
+    parents: dict[str, str] = {}
+    last = ""
+    for id_, message in known.items():
         parent = text_of(message.get("parent_message_uuid"))
-        if parent in known:
-            before[number] = known[parent]
-        elif parent and parent != _NO_PARENT and number:
-            before[number] = number - 1  # its parent is missing from the export
-    parents = set(before.values())
-    leaves = [number for number in range(len(messages)) if number not in parents]
-    if not leaves:
+        is_lost = parent not in {*known, "", _NO_PARENT}  # it is missing from the export
+        parents[id_] = last if is_lost else parent
+        last = id_
+    times = {id_: time_of(each.get("created_at")) for id_, each in known.items()}
+    line, others = branch_of(parents, times)
+    if not line or parents[line[0]] in known:
         return _by_time(messages), 0
-    leaf = newest(leaves, [time_of(messages[number].get("created_at")) for number in leaves])
-    chain: list[int] = []
-    at: int | None = leaf
-    while at is not None:
-        if len(chain) > len(messages):
-            return _by_time(messages), 0
-        chain.append(at)
-        at = before.get(at)
-    return [messages[number] for number in reversed(chain)], len(leaves) - 1
+    return [known[id_] for id_ in line], others
 
 
 def _by_time(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -268,14 +259,16 @@ def _block(block: dict[str, Any], titles: dict[str, str]) -> str:
     made = mapping(block.get("input"))
     if kind != "tool_use" or not ("path" in made or block.get("name") == "artifacts"):
         return ""
-    id_ = line_of(made.get("id")) or line_of(made.get("path"))
-    title = line_of(made.get("title")) or titles.get(id_) or line_of(made.get("path"))
+    path = line_of(made.get("path"))
+    id_ = line_of(made.get("id")) or path
+    title = line_of(made.get("title")) or titles.get(id_) or path
     titles[id_] = title
+    name = title or "Artifact"
     whole, before, after = (_first_text(made, names) for names in (_WHOLE, _BEFORE, _AFTER))
     if before or after:
         did = "changed" if after else "without"
-        return f"[{title or 'Artifact'}, {did}]\n{after or before}"
-    return f"[{title or 'Artifact'}]\n{whole}" if whole else ""
+        return f"[{name}, {did}]\n{after or before}"
+    return f"[{name}]\n{whole}" if whole else ""
 
 
 def _first_text(made: dict[str, Any], names: Sequence[str]) -> str:

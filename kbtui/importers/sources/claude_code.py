@@ -88,16 +88,19 @@ class _Log:
             queued = mapping(line.get("attachment"))
             if queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt":
                 self._say(uuid, line, "user", _users_words(queued.get("prompt")))
-        elif kind in _KINDS and not any(line.get(key) for key in _HIDDEN):
-            self.id = self.id or line_of(line.get("sessionId"))
-            message = mapping(line.get("message"))
-            kinds = (_NAMED.get(line_of(e.get("type"))) for e in mappings(message.get("content")))
-            self._named.update(filter(None, kinds))
-            if kind == "user":
-                self._take_prompt(uuid, line, message.get("content"))
-            elif message.get("model") != "<synthetic>" and not line.get("isApiErrorMessage"):
-                text = "\n\n".join(_texts(message.get("content")))
-                self._say(str(message.get("id") or uuid), line, "assistant", text, uuid)
+        elif kind in _KINDS and not any(map(line.get, _HIDDEN)):
+            self._take_message(uuid, line)
+
+    def _take_message(self, uuid: str, line: dict[str, Any]) -> None:
+        self.id = self.id or line_of(line.get("sessionId"))
+        message = mapping(line.get("message"))
+        kinds = (_NAMED.get(line_of(e.get("type"))) for e in mappings(message.get("content")))
+        self._named.update(filter(None, kinds))
+        if line.get("type") == "user":
+            self._take_prompt(uuid, line, message.get("content"))
+        elif message.get("model") != "<synthetic>" and not line.get("isApiErrorMessage"):
+            text = "\n\n".join(_texts(message.get("content")))
+            self._say(str(message.get("id") or uuid), line, "assistant", text, uuid)
 
     def conversation(self, name: str) -> ImportedConversation | None:
         """The whole, in the branch that was followed last."""

@@ -294,20 +294,33 @@ def _refuse(*_: Any) -> None:
 
 def _prepare(tree: Tree, files: dict[str, tuple[str, str]]) -> None:
     """Make ordinary HTML of ENML's own tags."""
-    make = tree.new_tag
     for tag in tree.find_all("en-media"):
         path, mime = files.get(str(tag.get("hash") or "").lower(), ("", ""))
-        if not path:
-            tag.replace_with("[a file that the export lacks]")
-        elif mime.startswith("image/"):
-            name = line_of(tag.get("alt")) or PurePosixPath(path).stem
-            tag.replace_with(make("img", src=relative_link(path), alt=name))
-        else:
-            link = make("a", href=relative_link(path))
-            link.string = PurePosixPath(path).name
-            tag.replace_with(link)
+        tag.replace_with(_file(tree, tag, path, mime))
     for tag in tree.find_all("en-crypt"):
         tag.replace_with("[encrypted by Evernote]")
+    _mark_todos(tree)
+    for tag in tree.find_all(style=re.compile("-en-codeblock")):
+        lines = [line.get_text() for line in tag.find_all("div", recursive=False)]
+        code = tree.new_tag("pre")
+        code.string = "\n".join(lines) if lines else tag.get_text()
+        tag.replace_with(code)
+
+
+def _file(tree: Tree, tag: Any, path: str, mime: str) -> Any:
+    """What shows a file in the text, or leads to it."""
+    if not path:
+        return "[a file that the export lacks]"
+    if mime.startswith("image/"):
+        name = line_of(tag.get("alt")) or PurePosixPath(path).stem
+        return tree.new_tag("img", src=relative_link(path), alt=name)
+    link = tree.new_tag("a", href=relative_link(path))
+    link.string = PurePosixPath(path).name
+    return link
+
+
+def _mark_todos(tree: Tree) -> None:
+    """Write the boxes of either form as Markdown has them."""
     for tag in tree.find_all("en-todo"):
         is_done = str(tag.get("checked")).lower() in ("true", "checked")
         mark = "[x] " if is_done else "[ ] "
@@ -319,11 +332,6 @@ def _prepare(tree: Tree, files: dict[str, tuple[str, str]]) -> None:
         tag.insert(0, "[x] " if is_done else "[ ] ")
         for inner in tag.find_all("div", recursive=False):
             inner.unwrap()
-    for tag in tree.find_all(style=re.compile("-en-codeblock")):
-        lines = [line.get_text() for line in tag.find_all("div", recursive=False)]
-        code = make("pre")
-        code.string = "\n".join(lines) if lines else tag.get_text()
-        tag.replace_with(code)
 
 
 def _time(value: str) -> datetime | None:

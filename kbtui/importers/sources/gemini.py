@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -108,32 +109,37 @@ def _pages(opened: OpenedExport) -> list[str]:
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     """Read twice: to see what belongs together, then a conversation at a time."""
     keys = _keys([(act.time, act.chat) for act in _acts(opened, name) if isinstance(act, _Act)])
-    left: dict[str, int] = {}
-    for key in keys:
-        left[key] = left.get(key, 0) + 1
+    left = Counter(keys)
+    coming = iter(keys)
     waiting: dict[str, list[_Act]] = {}
     names = frozenset(opened.names)
-    number = 0
     for act in _acts(opened, name):
         if isinstance(act, Skipped):
             yield act
             continue
-        key = keys[number]
-        number, left[key] = number + 1, left[key] - 1
+        key = next(coming)
+        left[key] -= 1
         waiting.setdefault(key, []).append(act)
         if not left[key]:
-            # The newest comes first; of the same time, too.
-            acts = sorted(waiting.pop(key), key=lambda each: each.time or _BEGINNING)
-            url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
-            files = [file for act in acts for file in act.attached]
-            places = {file: str(PurePosixPath(name).parent / file) for file in files}
-            here = {file: place for file, place in places.items() if place in names}
-            missing = len(places) - len(here)
-            named = (("file", missing),) if missing else ()
-            if found := conversation(key, "", list(_said(acts)), url=url, named=named):
-                yield found
-            for file, place in here.items():
-                yield file_of(opened, place, file)
+            yield from _together(opened, name, key, waiting.pop(key), names)
+
+
+def _together(
+    opened: OpenedExport, name: str, key: str, found: Sequence[_Act], names: frozenset[str]
+) -> Iterator[Item]:
+    """A conversation, and the files that were attached in it."""
+    # The newest comes first; of the same time, too.
+    acts = sorted(found, key=lambda each: each.time or _BEGINNING)
+    url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
+    folder = PurePosixPath(name).parent
+    places = {file: str(folder / file) for act in acts for file in act.attached}
+    here = {file: place for file, place in places.items() if place in names}
+    missing = len(places) - len(here)
+    named = (("file", missing),) if missing else ()
+    if talk := conversation(key, "", list(_said(acts)), url=url, named=named):
+        yield talk
+    for file, place in here.items():
+        yield file_of(opened, place, file)
 
 
 def _keys(acts: list[tuple[datetime | None, str]]) -> list[str]:
@@ -223,30 +229,33 @@ def _time(date: re.Match[str]) -> datetime | None:
 def _act(record: dict[str, Any]) -> _Act | None:
     products = record.get("products")
     names = [record.get("header"), *(products if isinstance(products, list) else [])]
-    if not any(_PRODUCT.search(line_of(each)) for each in names):
+    told = _told(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
+    if told is None:
         return None
+    chats = {found[1] for each in mappings(record.get("details")) for found in _links(each)}
+    chat = chats.pop() if len(chats) == 1 else ""
+    asked, answered = told
+    return _Act(time_of(record.get("time")), chat, asked.strip(), answered, _attached(record))
+
+
+def _told(record: dict[str, Any]) -> tuple[str, str] | None:
+    """What was asked and answered; None: something else was done."""
     title = words_of(record.get("title"))
+    if canvas := _CANVAS.match(title):
+        made = "\n\n".join(words_of(each.get("name")) for each in mappings(record.get("subtitles")))
+        return "", f"**{line_of(canvas[1])}**\n\n{made}".strip()
     parts = [words_of(each.get("html")) for each in mappings(record.get("safeHtmlItem"))]
     answered = "".join(f"<div>{part}</div>" for part in parts if part)
-    asked = _ASKED.match(title)
-    canvas = _CANVAS.match(title)
-    if canvas:
-        made = "\n\n".join(words_of(each.get("name")) for each in mappings(record.get("subtitles")))
-        title, answered = "", f"**{line_of(canvas[1])}**\n\n{made}".strip()
-    elif not asked and (not answered or _OTHER_ACTS.match(title)):
-        return None
-    text = title[asked.end() :] if asked else title
-    chats = {found[1] for each in mappings(record.get("details")) for found in _links(each)}
+    if asked := _ASKED.match(title):
+        return title[asked.end() :], answered
+    return None if not answered or _OTHER_ACTS.match(title) else (title, answered)
+
+
+def _attached(record: dict[str, Any]) -> tuple[str, ...]:
     files = record.get("attachedFiles")
-    attached = [each if isinstance(each, str) else "" for each in files or []] if files else []
-    attached += [line_of(each.get("name")) for each in mappings(files)]
-    return _Act(
-        time_of(record.get("time")),
-        chats.pop() if len(chats) == 1 else "",
-        text.strip(),
-        answered,
-        tuple(line for each in attached if (line := line_of(each))),
-    )
+    names = [each for each in files if isinstance(each, str)] if isinstance(files, list) else []
+    names += [line_of(each.get("name")) for each in mappings(files)]
+    return tuple(line for each in names if (line := line_of(each)))
 
 
 def _links(detail: dict[str, Any]) -> Iterator[re.Match[str]]:

@@ -5,7 +5,7 @@ Notes in the bin stay there. Pictures and recordings of a note come as files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -69,21 +69,11 @@ def _stem(name: str) -> str:
 def _note(
     opened: OpenedExport, name: str, record: dict[str, Any], files: dict[str, str]
 ) -> Iterator[Item]:
-    listed = [
-        f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(each.get('text'))}"
-        for each in mappings(record.get("listContent"))
-    ]
-    links = [
-        f"- [{line_of(each.get('title')) or line_of(each.get('url'))}]({line_of(each.get('url'))})"
-        for each in mappings(record.get("annotations"))
-        if line_of(each.get("url")).startswith("http")
-    ]
     attached = [line_of(each.get("filePath")) for each in mappings(record.get("attachments"))]
-    shown = [f"Attached: {', '.join(filter(None, attached))}"] if any(attached) else []
-    text = words_of(record.get("textContent"))
-    parts = [text, "\n".join(listed), "\n".join(links), *shown]
-    body = "\n\n".join(filter(None, parts))
-    title = line_of(record.get("title")) or shorten(line_of(text), _TITLE_WIDTH)
+    attached = list(filter(None, attached))
+    body = "\n\n".join(filter(None, _parts(record, attached)))
+    text = line_of(words_of(record.get("textContent")))
+    title = line_of(record.get("title")) or shorten(text, _TITLE_WIDTH)
     if not body and not title:
         yield Skipped(line_of(name), "It is empty.")
         return
@@ -101,9 +91,24 @@ def _note(
         tags=tuple(filter(None, labels)),
     )
     folder = PurePosixPath(name).parent
-    for path in filter(None, attached):
+    for path in attached:
         place = files.get(_stem(str(folder / path)))
         yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
+
+
+def _parts(record: dict[str, Any], attached: Sequence[str]) -> Iterator[str]:
+    """Text, boxes, links and the names of files, each as Markdown; what isn't there is empty."""
+    yield words_of(record.get("textContent"))
+    yield "\n".join(
+        f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(each.get('text'))}"
+        for each in mappings(record.get("listContent"))
+    )
+    links = (
+        (line_of(each.get("title")), line_of(each.get("url")))
+        for each in mappings(record.get("annotations"))
+    )
+    yield "\n".join(f"- [{name or url}]({url})" for name, url in links if url.startswith("http"))
+    yield f"Attached: {', '.join(attached)}" if attached else ""
 
 
 def _time(micros: Any) -> datetime | None:

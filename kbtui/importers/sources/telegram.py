@@ -101,23 +101,13 @@ def _line(
     *,
     saved: bool,
 ) -> ChatLine:
-    attached: list[str] = []
+    found = [*_files_of(message, folder)]
+    there = {place: shown for place, shown, _ in found if place in names}
+    files |= there
     named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
-    for key in _FILES:
-        path = line_of(message.get(key))
-        if not path:
-            continue
-        place = str(folder / path)
-        shown = line_of(message.get("file_name")) or PurePosixPath(path).name
-        if place in names:
-            attached.append(shown)
-            files[place] = shown
-            continue
-        kind = (
-            "picture" if key == "photo" else _KINDS.get(line_of(message.get("media_type")), "file")
-        )
-        attached.append(line_of(message.get("file_name")) or kind)
-        named.append(kind)
+    named += [kind for place, _, kind in found if place not in names]
+    said = line_of(message.get("file_name"))
+    attached = [shown if place in names else said or kind for place, shown, kind in found]
     text = _text(message.get("text"))
     source = line_of(message.get("forwarded_from"))
     if source and text:
@@ -135,6 +125,15 @@ def _line(
         # What was forwarded is somebody else's.
         mine=not source and (saved or bool(owner and sender == owner)),
     )
+
+
+def _files_of(message: dict[str, Any], folder: PurePosixPath) -> Iterator[tuple[str, str, str]]:
+    """Where each file of a message would lie in the export, what it is called, and its kind."""
+    for key in _FILES:
+        if path := line_of(message.get(key)):
+            shown = line_of(message.get("file_name")) or PurePosixPath(path).name
+            kind = _KINDS.get(line_of(message.get("media_type")), "file")
+            yield str(folder / path), shown, "picture" if key == "photo" else kind
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
 from kbtui.text import shorten
 
 T = TypeVar("T")
@@ -96,6 +96,38 @@ def read_each(
             yield from read(opened, name)
         except UnreadableError as error:
             yield Skipped(line_of(name), str(error))
+
+
+def file_source(
+    name: str,
+    key: str,
+    files: Callable[[OpenedExport], Iterable[str]],
+    read: Callable[[OpenedExport, str], Iterator[Item]],
+    *,
+    is_alone: bool = False,
+) -> Source:
+    """A program whose exports are files that can each be read by itself; `files` names them."""
+    return Source(
+        name,
+        key,
+        lambda opened: any(True for _ in files(opened)),
+        lambda opened: read_each(opened, [*files(opened)], read),
+        is_alone,
+    )
+
+
+def json_source(
+    name: str,
+    key: str,
+    is_export: Callable[[bytes], object],
+    read: Callable[[OpenedExport, str], Iterator[Item]],
+) -> Source:
+    """A program whose exports are JSON files that can be told by how they begin."""
+
+    def files(opened: OpenedExport) -> Iterator[str]:
+        return (member for member, head in json_members(opened) if is_export(head))
+
+    return file_source(name, key, files, read)
 
 
 def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:

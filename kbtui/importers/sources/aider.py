@@ -14,8 +14,8 @@ from typing import Literal
 
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import Item, Said, Skipped, Source
-from kbtui.importers.reading import conversation, read_each
+from kbtui.importers.port import Item, Said, Skipped
+from kbtui.importers.reading import conversation, file_source
 from kbtui.text import clean
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
@@ -125,9 +125,4 @@ def _time(stamp: str) -> datetime | None:
         return None
 
 
-SOURCE = Source(
-    "aider",
-    "aider",
-    lambda opened: any(True for _ in _logs(opened)),
-    lambda opened: read_each(opened, [*_logs(opened)], _conversations),
-)
+SOURCE = file_source("aider", "aider", _logs, _conversations)

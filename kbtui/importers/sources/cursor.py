@@ -19,14 +19,14 @@ from urllib.parse import quote
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
 from kbtui.importers.reading import (
     conversation,
     dated,
+    file_source,
     mapping,
     mappings,
     place_of,
-    read_each,
     text_of,
     time_of,
 )
@@ -226,9 +226,4 @@ def _only_named(database: _Database, name: str) -> Iterator[Item]:
         )
 
 
-SOURCE = Source(
-    "Cursor",
-    "cursor",
-    lambda opened: any(True for _ in _databases(opened)),
-    lambda opened: read_each(opened, [*_databases(opened)], _conversations),
-)
+SOURCE = file_source("Cursor", "cursor", _databases, _conversations)

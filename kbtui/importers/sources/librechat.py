@@ -8,16 +8,15 @@ from typing import Any
 
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
 from kbtui.importers.reading import (
     dated,
     fields_of,
     json_list,
-    json_members,
+    json_source,
     mapping,
     mappings,
     place_of,
-    read_each,
     text_of,
     time_of,
 )
@@ -27,12 +26,10 @@ _DEEPEST = 100_000
 _HIDDEN = {"think": "thought", "tool_call": "step of a tool"}
 
 
-def _exports(opened: OpenedExport) -> Iterator[str]:
-    for name, head in json_members(opened):
-        fields = fields_of(head)
-        is_whole = "conversationId" in fields and fields & {"messages", "messagesTree", "endpoint"}
-        if is_whole and b'"parentMessageId"' in head:
-            yield name
+def _is_export(head: bytes) -> bool:
+    fields = fields_of(head)
+    is_whole = "conversationId" in fields and fields & {"messages", "messagesTree", "endpoint"}
+    return bool(is_whole) and b'"parentMessageId"' in head
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -40,12 +37,7 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield each if isinstance(each, Skipped) else _conversation(name, each)
 
 
-SOURCE = Source(
-    "LibreChat",
-    "librechat",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, [*_exports(opened)], _conversations),
-)
+SOURCE = json_source("LibreChat", "librechat", _is_export, _conversations)
 
 
 def _conversation(name: str, record: dict[str, Any]) -> Item:

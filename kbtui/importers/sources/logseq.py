@@ -8,19 +8,12 @@ from typing import Any
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.outlines import listed, pages_of
-from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import (
-    fields_of,
-    json_members,
-    mapping,
-    read_each,
-)
+from kbtui.importers.port import ImportedNote, Item, Skipped
+from kbtui.importers.reading import fields_of, json_source, mapping
 
 
-def _exports(opened: OpenedExport) -> Iterator[str]:
-    for name, head in json_members(opened):
-        if "blocks" in fields_of(head) and b'"page-name"' in head:
-            yield name
+def _is_export(head: bytes) -> bool:
+    return "blocks" in fields_of(head) and b'"page-name"' in head
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -28,12 +21,7 @@ def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
 
-SOURCE = Source(
-    "Logseq",
-    "logseq",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, [*_exports(opened)], _pages),
-)
+SOURCE = json_source("Logseq", "logseq", _is_export, _pages)
 
 
 def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:

@@ -15,16 +15,15 @@ from typing import Any
 
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
 from kbtui.importers.reading import (
     dated,
     fields_of,
     json_list,
-    json_members,
+    json_source,
     mapping,
     mappings,
     place_of,
-    read_each,
     text_of,
     time_of,
 )
@@ -36,11 +35,9 @@ _DATA = re.compile(r"data:(\w+)/([\w.+-]+);base64,(.*)", re.DOTALL)
 _SUFFIXES = {"jpeg": "jpg", "svg+xml": "svg", "mpeg": "mp3"}
 
 
-def _exports(opened: OpenedExport) -> Iterator[str]:
-    for name, head in json_members(opened):
-        fields = fields_of(head)
-        if "chat" in fields and fields & {"user_id", "title"}:
-            yield name
+def _is_export(head: bytes) -> bool:
+    fields = fields_of(head)
+    return "chat" in fields and bool(fields & {"user_id", "title"})
 
 
 def _chats(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -51,12 +48,7 @@ def _chats(opened: OpenedExport, name: str) -> Iterator[Item]:
             yield from _chat(name, each)
 
 
-SOURCE = Source(
-    "Open WebUI",
-    "openwebui",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, [*_exports(opened)], _chats),
-)
+SOURCE = json_source("Open WebUI", "openwebui", _is_export, _chats)
 
 
 def _chat(name: str, record: dict[str, Any]) -> Iterator[Item]:

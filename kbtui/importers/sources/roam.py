@@ -9,18 +9,16 @@ from typing import Any
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.outlines import blocks_of, listed, pages_of
-from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import fields_of, json_members, read_each, time_of
+from kbtui.importers.port import ImportedNote, Item, Skipped
+from kbtui.importers.reading import fields_of, json_source, time_of
 
 _TASK = re.compile(r"\{\{\[{0,2}(TODO|DONE)\]{0,2}\}\}")
 
 
-def _exports(opened: OpenedExport) -> Iterator[str]:
-    for name, head in json_members(opened):
-        fields = fields_of(head)
-        is_roam = "title" in fields and fields & {"edit-time", "create-time", "edit-email", "uid"}
-        if is_roam and (b'"string"' in head or b'"edit-time"' in head):
-            yield name
+def _is_export(head: bytes) -> bool:
+    fields = fields_of(head)
+    is_roam = "title" in fields and fields & {"edit-time", "create-time", "edit-email", "uid"}
+    return bool(is_roam) and (b'"string"' in head or b'"edit-time"' in head)
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -28,12 +26,7 @@ def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield page if isinstance(page, Skipped) else _page(name, page, known)
 
 
-SOURCE = Source(
-    "Roam",
-    "roam",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, [*_exports(opened)], _pages),
-)
+SOURCE = json_source("Roam", "roam", _is_export, _pages)
 
 
 def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:

@@ -11,15 +11,14 @@ from typing import Any
 
 from kbtui.importers.markup import digest, line_of, to_markdown, words_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
 from kbtui.importers.reading import (
     conversation,
     fields_of,
     json_lines,
     json_list,
-    json_members,
+    json_source,
     mappings,
-    read_each,
     time_of,
 )
 
@@ -33,10 +32,8 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant", "model": "a
 _ROLES |= dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "ai", "claude"), "assistant")
 
 
-def _exports(opened: OpenedExport) -> Iterator[str]:
-    for name, head in json_members(opened):
-        if _SIGN.search(head) and fields_of(head).intersection(_LISTS):
-            yield name
+def _is_export(head: bytes) -> bool:
+    return bool(_SIGN.search(head) and fields_of(head).intersection(_LISTS))
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -97,9 +94,4 @@ def _said(turn: dict[str, Any]) -> Iterator[Said]:
             yield Said("assistant", text, time)
 
 
-SOURCE = Source(
-    "ShareGPT",
-    "sharegpt",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, _exports(opened), _conversations),
-)
+SOURCE = json_source("ShareGPT", "sharegpt", _is_export, _conversations)

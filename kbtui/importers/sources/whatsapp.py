@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.people import ChatLine, by_month
-from kbtui.importers.port import Item, Skipped, Source
-from kbtui.importers.reading import file_of, read_each
+from kbtui.importers.port import Item, Skipped
+from kbtui.importers.reading import file_of, file_source
 from kbtui.text import clean
 
 _LINE = re.compile(
@@ -46,14 +46,6 @@ def _exports(opened: OpenedExport) -> Iterator[str]:
             yield name
 
 
-SOURCE = Source(
-    "WhatsApp",
-    "whatsapp",
-    lambda opened: any(True for _ in _exports(opened)),
-    lambda opened: read_each(opened, [*_exports(opened)], _chat),
-)
-
-
 def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     with opened.open(name) as stream:
         text = clean(stream.read().decode("utf-8", "replace")).translate(_MARKS)
@@ -74,6 +66,9 @@ def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     yield from talks
     for place in dict.fromkeys(files):
         yield file_of(opened, place)
+
+
+SOURCE = file_source("WhatsApp", "whatsapp", _exports, _chat)
 
 
 def _messages(text: str) -> Iterator[re.Match[str]]:

@@ -37,6 +37,7 @@ class Setting:
         default: What is in force where nobody says anything.
         source: Where the value comes from: a file, a variable; empty for the default.
         choices: What it may be, where that is a list.
+        title: What it is called, in a few words.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Setting:
     default: Any
     source: str
     choices: tuple[Any, ...] = ()
+    title: str = ""
 
 
 def all_settings(workspace: Path | None, settings: Settings | None = None) -> list[Setting]:
@@ -68,6 +70,7 @@ def all_settings(workspace: Path | None, settings: Settings | None = None) -> li
             value_of(defaults, name),
             sources.get(name, ""),
             _choices(field.annotation),
+            field.title or "",
         )
         for name, field in described_fields()
     ]

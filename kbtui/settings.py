@@ -67,15 +67,29 @@ class _Section(BaseModel):
 class RoleSettings(_Section):
     """The model of one role; what is None is taken from the role ``chat``."""
 
-    model: str | None = Field(None, description="provider/model or `offline`; empty: what is found")
-    api_base: str | None = Field(None, description="OpenAI-compatible endpoint")
-    api_key: SecretStr | None = Field(None, description="better kept in the keyring")
-    context_window: int | None = Field(None, gt=0, description="tokens, if litellm doesn't know")
-    max_tokens: int | None = Field(None, gt=0, description="limit of one answer, in tokens")
-    temperature: float | None = Field(
-        None, ge=0, le=2, description="empty: the model's own; 0.1 where memory is made"
+    model: str | None = Field(
+        None, title="model", description="provider/model or `offline`; empty: what is found"
     )
-    vision: bool | None = Field(None, description="takes pictures; empty: as litellm knows")
+    api_base: str | None = Field(
+        None, title="server's address", description="OpenAI-compatible endpoint"
+    )
+    api_key: SecretStr | None = Field(None, title="key", description="better kept in the keyring")
+    context_window: int | None = Field(
+        None, gt=0, title="context window", description="tokens, if litellm doesn't know"
+    )
+    max_tokens: int | None = Field(
+        None, gt=0, title="longest answer", description="limit of one answer, in tokens"
+    )
+    temperature: float | None = Field(
+        None,
+        ge=0,
+        le=2,
+        title="temperature",
+        description="empty: the model's own; 0.1 where memory is made",
+    )
+    vision: bool | None = Field(
+        None, title="takes pictures", description="takes pictures; empty: as litellm knows"
+    )
 
 
 class ModelsSettings(_Section):
@@ -91,30 +105,52 @@ class ModelsSettings(_Section):
     )
     servers: tuple[str, ...] = Field(
         LOCAL_SERVERS,
+        title="Servers to look for",
         description="where a server is looked for beside Ollama (llama.cpp, LM Studio, vLLM)",
     )
     first_token_seconds: float | None = Field(
         None,
         gt=0,
+        title="Wait for the first word, seconds",
         description="wait for the first piece; empty: 60, or 900 for one on this machine",
     )
-    idle_seconds: float = Field(120, gt=0, description="wait between two pieces")
-    retries: int = Field(2, ge=0, le=10, description="tries again after 429, 5xx, no connection")
+    idle_seconds: float = Field(
+        120, gt=0, title="Wait between words, seconds", description="wait between two pieces"
+    )
+    retries: int = Field(
+        2, ge=0, le=10, title="Tries again", description="tries again after 429, 5xx, no connection"
+    )
 
 
 class ContextSettings(_Section):
     """Sizes of a prompt's parts, in tokens unless said otherwise."""
 
     memory_window: int | None = Field(
-        None, gt=0, description="messages of the session in the prompt; empty: as many as fit"
+        None,
+        gt=0,
+        title="Messages of the conversation",
+        description="messages of the session in the prompt; empty: as many as fit",
     )
-    session_tokens: int = Field(50_000, gt=0, description="tokens of the session in the prompt")
-    index_tokens: int = Field(1_200, ge=0, description="the part of INDEX.md")
-    memory_tokens: int = Field(4_000, ge=0, description="MEMORY.md")
-    bootstrap_tokens: int = Field(4_000, ge=0, description="SOUL, USER, AGENTS, TOOLS, IDENTITY")
-    skills_tokens: int = Field(2_000, ge=0, description="skills: always-on ones in full")
-    notes_tokens: int = Field(2_000, ge=0, description="daily notes")
-    notes_days: int = Field(7, ge=0, description="how many days of daily notes")
+    session_tokens: int = Field(
+        50_000,
+        gt=0,
+        title="Conversation, tokens",
+        description="tokens of the session in the prompt",
+    )
+    index_tokens: int = Field(
+        1_200, ge=0, title="List of notes, tokens", description="the part of INDEX.md"
+    )
+    memory_tokens: int = Field(4_000, ge=0, title="Memory, tokens", description="MEMORY.md")
+    bootstrap_tokens: int = Field(
+        4_000, ge=0, title="Who kbtui is, tokens", description="SOUL, USER, AGENTS, TOOLS, IDENTITY"
+    )
+    skills_tokens: int = Field(
+        2_000, ge=0, title="How-tos, tokens", description="skills: always-on ones in full"
+    )
+    notes_tokens: int = Field(2_000, ge=0, title="Daily notes, tokens", description="daily notes")
+    notes_days: int = Field(
+        7, ge=0, title="Daily notes, days", description="how many days of daily notes"
+    )
 
     def session_share(self, window: int) -> int:
         """The tokens that a session may always have in a context window of so many."""
@@ -125,24 +161,44 @@ class SearchSettings(_Section):
     """Chunks, weights and where to look."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
-    semantic: bool = Field(default=True, description="search by meaning as well as by words")
+    semantic: bool = Field(
+        default=True, title="Search by meaning", description="search by meaning as well as by words"
+    )
     background: bool = Field(
         default=True,
+        title="Prepare it after a command",
         description="after a command, a process goes on to prepare the search by meaning",
     )
-    chunk_tokens: int = Field(512, ge=64, le=8192, description="the unit that is found")
-    chunk_overlap: int = Field(64, ge=0, le=1024, description="tokens that neighbours share")
-    vector_weight: float = Field(0.7, ge=0, le=1, description="weight of meaning")
-    text_weight: float = Field(0.3, ge=0, le=1, description="weight of words")
+    chunk_tokens: int = Field(
+        512, ge=64, le=8192, title="Passage, tokens", description="the unit that is found"
+    )
+    chunk_overlap: int = Field(
+        64,
+        ge=0,
+        le=1024,
+        title="Shared by neighbours, tokens",
+        description="tokens that neighbours share",
+    )
+    vector_weight: float = Field(
+        0.7, ge=0, le=1, title="Weight of meaning", description="weight of meaning"
+    )
+    text_weight: float = Field(
+        0.3, ge=0, le=1, title="Weight of words", description="weight of words"
+    )
     decay_days: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
+        title="Older counts less",
         description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
     )
-    sync_interval_seconds: float = Field(60, gt=0, description="look at all files so often")
-    max_file_megabytes: float = Field(
-        5, gt=0, description="larger text files are listed, not indexed"
+    sync_interval_seconds: float = Field(
+        60, gt=0, title="Look for edits, seconds", description="look at all files so often"
     )
-    roots: tuple[str, ...] = Field((), description="further folders of the workspace to index")
+    max_file_megabytes: float = Field(
+        5, gt=0, title="Largest text, MB", description="larger text files are listed, not indexed"
+    )
+    roots: tuple[str, ...] = Field(
+        (), title="Further folders", description="further folders of the workspace to index"
+    )
 
     @field_validator("roots")
     @classmethod
@@ -167,15 +223,28 @@ class FlushSettings(_Section):
     """Notes of the day, taken before a conversation is condensed."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"threshold_tokens"})
-    enabled: bool = Field(default=True, description="write what matters into memory/DATE.md")
+    enabled: bool = Field(
+        default=True, title="Notes of the day", description="write what matters into memory/DATE.md"
+    )
 
 
 class SessionNotesSettings(_Section):
     """The file that a session leaves behind when it ends."""
 
-    enabled: bool = Field(default=True, description="write memory/DATE-slug.md at a session's end")
-    max_messages: int = Field(20, gt=0, description="messages of the session's end to summarise")
-    min_user_messages: int = Field(3, ge=0, description="shorter sessions leave no file")
+    enabled: bool = Field(
+        default=True,
+        title="A note of each conversation",
+        description="write memory/DATE-slug.md at a session's end",
+    )
+    max_messages: int = Field(
+        20,
+        gt=0,
+        title="Messages that it is made of",
+        description="messages of the session's end to summarise",
+    )
+    min_user_messages: int = Field(
+        3, ge=0, title="Fewest messages of yours", description="shorter sessions leave no file"
+    )
 
 
 class MemorySettings(_Section):
@@ -184,17 +253,26 @@ class MemorySettings(_Section):
     retired: ClassVar[frozenset[str]] = frozenset({"consolidate_messages", "consolidate_tokens"})
     review: Literal["auto", "ask"] = Field(
         "auto",
+        title="Asks before it writes",
         description="`auto`: only what would change lines of yours unasked, SOUL.md or USER.md is"
         " proposed; `ask`: all that is written in conversations and over MCP",
     )
     journal: Literal["", "own", "daily"] = Field(
         "",
+        title="Where statements are kept",
         description="where what you state is kept: `own`: notes by day of kbtui's; `daily`: a"
         " section of the daily notes that a vault has; empty: own, and asked once",
     )
-    consolidate: bool = Field(default=True, description="condense conversations by themselves")
+    consolidate: bool = Field(
+        default=True,
+        title="Condense conversations",
+        description="condense conversations by themselves",
+    )
     idle_minutes: float = Field(
-        5, ge=0, description="write down what was said after so long a quiet time; 0: never"
+        5,
+        ge=0,
+        title="Write down after quiet minutes",
+        description="write down what was said after so long a quiet time; 0: never",
     )
     flush: FlushSettings = FlushSettings()
     session_notes: SessionNotesSettings = SessionNotesSettings()
@@ -204,61 +282,88 @@ class DreamSettings(_Section):
     """The slow curation of what is known, while nobody waits."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
-    interval_hours: float = Field(2, ge=0, description="how often Dream runs; 0: only when asked")
-    model_override: str | None = Field(None, description="instead of models.dream.model")
-    max_batch_size: int = Field(20, gt=0, description="archive entries read in one run")
+    interval_hours: float = Field(
+        2, ge=0, title="Every so many hours", description="how often Dream runs; 0: only when asked"
+    )
+    model_override: str | None = Field(
+        None, title="Model", description="instead of models.dream.model"
+    )
+    max_batch_size: int = Field(
+        20, gt=0, title="Archive entries a run", description="archive entries read in one run"
+    )
 
 
 class BudgetSettings(_Section):
     """Limits of what runs without being watched."""
 
-    daily_usd: float = Field(1.0, ge=0, description="background work with paid models, a day")
-    turn_steps: int = Field(30, gt=0, description="model calls in one turn")
+    daily_usd: float = Field(
+        1.0, ge=0, title="Dollars a day", description="background work with paid models, a day"
+    )
+    turn_steps: int = Field(
+        30, gt=0, title="Calls a message", description="model calls in one turn"
+    )
 
 
 class SyncSettings(_Section):
     """What travels to other machines, beside notes and memory."""
 
-    documents: bool = Field(default=False, description="what lies under docs/ travels as well")
-    conversations: bool = Field(default=False, description="conversations travel as well")
+    documents: bool = Field(
+        default=False, title="Documents travel", description="what lies under docs/ travels as well"
+    )
+    conversations: bool = Field(
+        default=False, title="Conversations travel", description="conversations travel as well"
+    )
 
     attachment_megabytes: float = Field(
-        10, ge=0, le=50, description="largest picture, paper, recording to take up; 0: none"
+        10,
+        ge=0,
+        le=50,
+        title="Largest picture, MB",
+        description="largest picture, paper, recording to take up; 0: none",
     )
 
 
 class PrivacySettings(_Section):
     """Paths that never leave this machine."""
 
-    private_paths: tuple[str, ...] = Field((), description=".gitignore syntax, local models only")
+    private_paths: tuple[str, ...] = Field(
+        (), title="Private files", description=".gitignore syntax, local models only"
+    )
 
 
 class McpSettings(_Section):
     """Rights of other agents over MCP."""
 
     search_conversations: bool = Field(
-        default=False, description="let them search earlier conversations as well"
+        default=False,
+        title="May search conversations",
+        description="let them search earlier conversations as well",
     )
 
 
 class UiSettings(_Section):
     """The app's looks and keys."""
 
-    theme: str = Field("kbtui-dark", description="`/theme` shows all")
+    theme: str = Field("kbtui-dark", title="Theme", description="`/theme` shows all")
     plain: bool = Field(
         default=False,
+        title="Letters for signs",
         description="letters (D P J T F S R) for the kinds of notes, in place of signs",
     )
-    keys: dict[str, str] = Field(default_factory=dict, description="action id = keys")
+    keys: dict[str, str] = Field(default_factory=dict, title="Keys", description="action id = keys")
 
 
 class LogSettings(_Section):
     """The log file."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="the least kept"
+        "info", title="Least that is kept", description="the least kept"
     )
-    prompts: bool = Field(default=False, description="write prompts and answers into the log")
+    prompts: bool = Field(
+        default=False,
+        title="Prompts and answers",
+        description="write prompts and answers into the log",
+    )
 
 
 class Settings(_Section):

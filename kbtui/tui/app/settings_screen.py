@@ -47,6 +47,13 @@ _ROLES = {
     "import": "Reads what is brought in",
     "embed": "Finds by meaning",
 }
+_WORK = {
+    "chat": "Answers",
+    "consolidate": "Condensing",
+    "dream": "Dream",
+    "import": "What is brought in",
+    "embed": "Meaning",
+}
 _UNSET = {"chat": "what is found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
@@ -102,7 +109,7 @@ def fields_of(settings: Iterable[Setting], keymap: Mapping[str, str]) -> list[Fi
     found = list(settings)
     models = [_role(each) for each in found if _is_role(each)]
     rest = [
-        Field(_group(each), _label(each.name), said(each.value), each)
+        Field(_group(each), _label(each), said(each.value), each)
         for each in found
         if not _is_role(each) and each.name != "ui.keys"
     ]
@@ -132,9 +139,11 @@ def _group(setting: Setting) -> str:
     return named.get(section, section.capitalize())
 
 
-def _label(name: str) -> str:
-    said = ": ".join(name.split(".")[1:]).replace("_", " ")
-    return said[:1].upper() + said[1:]
+def _label(setting: Setting) -> str:
+    """What it is called; of a model also the work that it is for."""
+    section, role, *_ = setting.name.split(".")
+    is_of_role = section == "models" and role in _ROLES
+    return f"{_WORK[role]}: {setting.title}" if is_of_role else setting.title
 
 
 def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
@@ -307,11 +316,12 @@ class SettingsScreen(Screen[None]):
         about = self.query_one("#settings-about", Static)
         about.display = field is not None
         if field is not None:
-            source = field.setting.source or "nobody"
+            source = field.setting.source
+            given = f"set by {clean_line(source)}" if source else "as it is by itself"
             about.update(
                 Content.assemble(
                     (f"{field.about or field.label}\n", "bold"),
-                    (f"default {field.standard}\nset by {clean_line(source)}", "$text-muted"),
+                    (f"by itself {field.standard}\n{given}", "$text-muted"),
                 )
             )
 

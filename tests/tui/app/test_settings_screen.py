@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from textual.widgets import Input
 
+from kbtui.setting_values import all_settings
 from kbtui.settings import config_file
-from kbtui.tui.app.settings_screen import KeyPressDialog, SettingsScreen
+from kbtui.tui.app.settings_screen import KeyPressDialog, SettingsScreen, fields_of
 from kbtui.tui.widgets.dialogs import PickDialog, TextDialog
 from tests.tui.shell import Shell, running
 
@@ -116,3 +117,10 @@ async def test_a_file_that_is_wrong_is_named_and_left_alone(shell) -> None:
     await shell.until(lambda: screen.has_class("-wrong"))
     assert screen.rows.row_count
     assert config_file().read_text() == "[ui\n"
+
+
+def test_every_setting_is_called_by_a_name_of_its_own_in_its_group() -> None:
+    fields = fields_of(all_settings(None), {})
+    labels = [(field.group, field.label) for field in fields]
+    assert all(label and "_" not in label for _, label in labels)
+    assert len(labels) == len(set(labels))

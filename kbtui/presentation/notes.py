@@ -16,26 +16,12 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import EntryInfo
 
 
-_letters = False
-
-
-def use_letters(*, yes: bool) -> None:
-    """Show letters in the place of signs from now on, where signs can't be told apart."""
-    global _letters  # noqa: PLW0603 - one face, one way
-    _letters = yes
-
-
 class Kind(NamedTuple):
     """What a note is about: its name in colours and settings, its shape, and its letter."""
 
     name: str
     shape: str
     letter: str
-
-    @property
-    def sign(self) -> str:
-        """What stands before the title of a note of that kind."""
-        return self.letter if _letters else self.shape
 
 
 KINDS: Mapping[str, Kind] = {
@@ -83,7 +69,7 @@ class Named:
 
     def __str__(self) -> str:
         """Sign and title."""
-        return f"{self.kind.sign} {self.title}" if self.kind is not None else self.title
+        return f"{self.kind.shape} {self.title}" if self.kind is not None else self.title
 
 
 class Names:

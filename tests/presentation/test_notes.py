@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.knowledge.entries.entry import unread
-from kbtui.presentation.notes import KINDS, OTHER, Named, Names, kind_of, title_of, use_letters
+from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, title_of
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,3 @@ def test_a_section_is_said_once() -> None:
     names = Names()
     assert names.section("knowledge/auth.md", "Auth > Decision").endswith("Decision")
     assert names.section("knowledge/auth.md", "Auth") == "Auth"
-
-
-def test_letters_stand_in_the_place_of_signs_where_those_cannot_be_told_apart() -> None:
-    named = Named("knowledge/people/a.md", "Alice", KINDS["person"])
-    use_letters(yes=True)
-    try:
-        assert str(named) == "P Alice"
-    finally:
-        use_letters(yes=False)
-    assert str(named) == "● Alice"

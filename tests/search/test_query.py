@@ -119,3 +119,15 @@ def test_what_follows_a_quotation_mark_that_nobody_closed_is_words(text: str) ->
 def test_a_lonely_quotation_mark_asks_nothing() -> None:
     assert not parse('"').has_words
     assert parse('sync "').words == ("sync",)
+
+
+def test_after_and_before_are_days_of_the_last_change() -> None:
+    week = days("week")
+    assert week is not None
+    found = parse("after:2026-03 before:week folder:projects after:lunch")
+    assert found.conditions == (
+        Condition("updated", ">=2026-03"),
+        Condition("updated", f"<{week[0]}"),
+        Condition("path", "projects"),
+    )
+    assert found.words == ("after:lunch",)

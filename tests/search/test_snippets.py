@@ -39,6 +39,11 @@ def test_items_of_a_list_stay_apart() -> None:
     assert shown == "## Goal · one · two · three and more - or less"
 
 
+def test_rows_of_a_table_stay_apart() -> None:
+    shown = make_snippet("| a | b |\n|---|:-:|\n| c | two |\n| e | f |", {"two"}).text
+    assert shown == "| a | b · c | two · e | f |"
+
+
 def test_it_shows_the_place_with_the_most_different_matches() -> None:
     text = "auth " * 5 + "filler words. " * 60 + "the auth session store " + "filler words. " * 60
     snippet = make_snippet(text, {"auth", "session", "store"})

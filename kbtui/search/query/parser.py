@@ -30,12 +30,16 @@ _FIELDS: dict[str, Filter] = {
     "tags": "tag",
     "path": "path",
     "in": "path",
+    "folder": "path",
     "title": "title",
     "heading": "heading",
     "created": "created",
     "updated": "updated",
     "by": "said",
+    "after": "updated",
+    "before": "updated",
 }
+_SINCE = {"after": ">=", "before": "<"}
 _PART = re.compile(
     r"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{2,12}):)?"
     r"(?:[\"“”](?P<phrase>[^\"“”]*)[\"“”]|(?P<word>\S+))"
@@ -123,6 +127,34 @@ def parse(text: str) -> Query:
     return Query(text=" ".join(spoken).strip(), conditions=tuple(conditions), **lists)
 
 
+def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]:
+    """The conditions of a query as they are written, and what else it holds.
+
+    Args:
+        text: What somebody types: the last word may not be finished.
+        whole: Nothing follows; the last word counts as well.
+    """
+    found: list[str] = []
+    rest, at = "", 0
+    for match in _PART.finditer(text):
+        if not _is_chosen(match, whole=whole):
+            continue
+        found.append(match[0])
+        rest += text[at : match.start()]
+        at = match.end() + 1
+    return found, (rest + text[at:]).lstrip() if found else text
+
+
+def _is_chosen(match: re.Match[str], *, whole: bool) -> bool:
+    """True of a condition that nothing is added to any longer, nor turned round by a word."""
+    text, end = match.string, match.end()
+    ends = whole if end == len(text) else text[end].isspace()
+    is_quoted = match["phrase"] is None and any(quote in match["word"] for quote in _QUOTES)
+    if not ends or is_quoted or text[: match.start()].rstrip().endswith("NOT"):
+        return False
+    return not _says_nothing(match) and _condition(match, negated=False) is not None
+
+
 def _says_nothing(match: re.Match[str]) -> bool:
     """True if a part is an operator that holds anyway, or a filter without its value yet."""
     if match["phrase"] is not None:
@@ -141,6 +173,10 @@ def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
     if field is None:
         return None
     value = value.strip(f" {_QUOTES}").lstrip("#" if field == "tag" else "")
+    since = _SINCE.get((match["field"] or "").lower())
+    if since is not None:
+        day = days(value) if value.lower() in _RECENT else None
+        value = since + (day[0] if day is not None else value)
     if field in {"created", "updated"} and days(value) is None:
         return None
     return Condition(field, value, negated) if value else None
@@ -192,7 +228,8 @@ _SPACE = re.compile(r"\s+")
 SEPARATOR = "\N{MIDDLE DOT}"
 """The sign in a snippet where a paragraph or an item of a list begins."""
 _ITEM = r"(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
-_BREAK = re.compile(rf"[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
+_ROWS = r"[ \t]*\|[ \t]*\n[ \t]*\|(?:[-:| \t]+\n[ \t]*\|)?"
+_BREAK = re.compile(rf"{_ROWS}|[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
 _LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|`[^`\n]+`")
 _LONGEST_LINK = 200
 _MOST_MATCHES = 400

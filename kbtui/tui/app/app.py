@@ -21,7 +21,6 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.presentation.notes import use_letters
 from kbtui.tui.actions.registry import bindings, key_name, teach_alt_enter
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
@@ -158,6 +157,7 @@ class KbtuiApp(KeysInOrder):
         super().__init__()
         self.kb: KnowledgeBase | None = None
         self.next_workspace: Path | None = None
+        self.shows_letters = False
         self.at_exit: Callable[[], None] = lambda: None
         self._workspace = workspace
         self._opener = opener
@@ -219,7 +219,7 @@ class KbtuiApp(KeysInOrder):
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
-        use_letters(yes=kb.settings.ui.plain or self._has_few_colors)
+        self.shows_letters = kb.settings.ui.plain or self._has_few_colors
         kb.subscribe(self._knowledge_changed)
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)

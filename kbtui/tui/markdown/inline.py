@@ -13,7 +13,7 @@ from textual.style import Style
 from kbtui.presentation.notes import Named
 from kbtui.text import clean, clean_line, slugify
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
-from kbtui.tui.widgets.kinds import KIND_STYLE
+from kbtui.tui.widgets.kinds import KIND_STYLE, mark
 
 _AS_CODE = frozenset({"code_inline", "math_inline", "math_inline_double"})
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
@@ -129,7 +129,7 @@ class InlineBuilder:
         named = self._links.leads_to(ref) if target and "[[" not in text else None
         if "[[" not in text and (linked or (named is not None and named.title)):
             if named is not None and named.kind is not None:
-                self.add(f"{named.kind.sign} ", f"{KIND_STYLE}{named.kind.name}")
+                self.add(f"{mark(named.kind)} ", f"{KIND_STYLE}{named.kind.name}")
             return self.add(self._links.shown(ref, text), *self._links.style(ref))
         for match in _LINKED.finditer(text):
             _, target, heading, alias, web = match.groups()

@@ -36,7 +36,7 @@ from kbtui.tui.notes.map_layout import (
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
-from kbtui.tui.widgets.kinds import sign, signed
+from kbtui.tui.widgets.kinds import mark, sign, signed
 from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
@@ -227,10 +227,10 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         pointed = self.drawing.spots[self.cursor] is spot
         title = Content.styled(spot.title, ".map--quiet" if spot.column > 1 else "")
         if spot.column == 0:
-            text = Content(f" {kind.sign} {spot.title} ")
+            text = Content(f" {mark(kind)} {spot.title} ")
             return text.stylize(".map--cursor" if pointed else ".map--middle")
         if pointed:
-            return Content.styled(f"{kind.sign} {spot.title}", ".map--cursor")
+            return Content.styled(f"{mark(kind)} {spot.title}", ".map--cursor")
         return sign(kind) + title
 
 

@@ -152,9 +152,14 @@ class Finder(Screen[None]):
 
     # Finding
 
+    @property
+    def query_text(self) -> str:
+        """What is asked for."""
+        return self.field.value.strip()
+
     def search(self) -> None:
         """Find what the line says now; what was looked for before is given up."""
-        run_latest(self, "search", self.find, self.field.value.strip())
+        run_latest(self, "search", self.find, self.query_text)
 
     def ask(self, query: str) -> None:
         """Put another text into the line."""
@@ -190,7 +195,7 @@ class Finder(Screen[None]):
         run_latest(self, "open", self._open)
 
     async def _open(self) -> None:
-        query = self.field.value.strip()
+        query = self.query_text
         if query != self.answered:
             # Enter came faster than the answer.
             await self.find_at_once(query)

@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.style import Style
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.notes import Names, names_of
+from kbtui.search.query.parser import split_conditions
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.search.filters import (
+    QueryInput,
+    chips_drawn,
+    offered,
+    offers_drawn,
+    values_of,
+)
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.search.hits import HitList, paths_in
+from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
@@ -24,7 +35,7 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from textual.app import ComposeResult
 
@@ -43,8 +54,7 @@ SCOPES = {
 LIMIT = 50
 _WORDS_AFTER_SECONDS = 0.05
 _MEANING_AFTER_SECONDS = 0.35
-FILTERS = 'type:decision  tag:auth  path:projects/  updated:week  "exact phrase"  -without  begin*'
-"""Conditions that narrow a search, shown where nothing is typed yet."""
+_MORE = '"exact phrase"   -without   begin*'
 _SAVED = "\N{BLACK STAR} "
 
 
@@ -55,7 +65,15 @@ class SearchScreen(Finder):
     SearchScreen {
         #search-body { height: 1fr; layout: vertical; }
         #search-found { height: 1fr; }
-        #search-found > Input { border: none; height: 1; background: transparent; padding: 0 1; }
+        #search-line { height: 1; padding: 0 1; }
+        #search-chips { width: auto; max-width: 70%; height: 1; }
+        #search-line > Input {
+            border: none; height: 1; width: 1fr; background: transparent; padding: 0;
+        }
+        #search-offers { display: none; height: auto; max-height: 2; padding: 0 1; }
+        #search-offers, #search-chips, #search-state {
+            link-style: none; link-color: $text-muted; link-background-hover: transparent;
+        }
         #search-scope {
             height: auto; max-height: 2; margin: 1 0; padding: 0 1;
             link-color: $text-muted; link-style: none;
@@ -78,13 +96,16 @@ class SearchScreen(Finder):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("search"),
-        Binding("tab", "take_suggestion", "Take the suggestion", show=False),
+        Binding("tab", "complete", "Take what is offered", show=False),
     ]
 
     def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
         super().__init__(kb, query)
         self._scope = 0
         self._suggestion = ""
+        self._chips: list[str] = []
+        self._offers: list[str] = []
+        self._values: Mapping[str, Sequence[str]] = {}
         self._counts: dict[str, int] = {}
         self._searches = Searches(kb.workspace.root)
 
@@ -94,7 +115,10 @@ class SearchScreen(Finder):
         with Divided(id="search-body"):
             with Pane(id="search-found") as found:
                 found.label_with("Search")
-                yield Input(self.first_query, placeholder="search", select_on_focus=False)
+                with Horizontal(id="search-line"):
+                    yield Static(id="search-chips")
+                    yield QueryInput(placeholder="search", select_on_focus=False)
+                yield Static(id="search-offers")
                 yield Static(id="search-scope")
                 yield Static(id="search-state")
                 yield HitList(id="search-hits")
@@ -108,6 +132,13 @@ class SearchScreen(Finder):
         """Name the scope."""
         self.lately.empty = "Type to search in the text of all notes."
         self._show_scope()
+        run_latest(self, "values", self._learn_values)
+        if self.first_query:
+            self.ask(self.first_query)
+
+    async def _learn_values(self) -> None:
+        self._values = await asyncio.to_thread(values_of, self.kb)
+        self._offer()
 
     @property
     def hits(self) -> HitList:
@@ -128,6 +159,67 @@ class SearchScreen(Finder):
     def scope(self) -> str:
         """Where is searched."""
         return [*SCOPES][self._scope]
+
+    # Conditions
+
+    @property
+    def query_text(self) -> str:
+        """The chips, and what is typed behind them."""
+        return " ".join([*self._chips, super().query_text]).strip()
+
+    def ask(self, query: str) -> None:
+        """Ask for something else; its conditions become chips."""
+        chips, rest = split_conditions(query, whole=True)
+        self._set_chips(chips)
+        super().ask(rest)
+        self.search()
+
+    def _set_chips(self, chips: Sequence[str]) -> None:
+        self._chips = [*chips]
+        self.query_one("#search-chips", Static).update(chips_drawn(chips))
+
+    @on(Input.Changed)
+    def _made_chips(self) -> None:
+        chips, rest = split_conditions(self.field.value)
+        if chips:
+            self._set_chips([*self._chips, *chips])
+            self.field.value = rest
+            self.field.cursor_position = len(rest)
+        self._offer()
+
+    @on(QueryInput.AtStart)
+    def _drop_last_chip(self, event: QueryInput.AtStart) -> None:
+        event.stop()
+        if self._chips:
+            self.action_drop_chip(len(self._chips) - 1)
+
+    def action_drop_chip(self, number: int) -> None:
+        """Take a condition away."""
+        self._set_chips([*self._chips[:number], *self._chips[number + 1 :]])
+        self.search()
+
+    def _offer(self) -> None:
+        """Offer what the last word may become."""
+        typed = self.field.value
+        self._offers = offered(typed, self._values) if typed or not self._chips else []
+        line = self.query_one("#search-offers", Static)
+        line.display = bool(self._offers)
+        line.update(offers_drawn(self._offers, "" if typed else "Narrow by "))
+
+    def action_take_offer(self, number: int) -> None:
+        """Put an offer in the place of the last word."""
+        before = self.field.value.rpartition(" ")[0]
+        whole = f"{before} {self._offers[number]}".lstrip()
+        self.field.value = whole if whole.endswith(":") else f"{whole} "
+        self.field.cursor_position = len(self.field.value)
+        self.field.focus()
+
+    def action_complete(self) -> None:
+        """Take what is offered first, else what was probably meant."""
+        if self._offers:
+            self.action_take_offer(0)
+        else:
+            self.action_take_suggestion()
 
     # Searching
 
@@ -178,7 +270,7 @@ class SearchScreen(Finder):
         self.hits.show_hits((), Names())
         self.preview.clear()
         self._count_hits("")
-        self._say(FILTERS)
+        self._say(_MORE)
         saved, last = await asyncio.to_thread(self._searches.read)
         choices = [Choice(f"{_SAVED}{query}", "saved", query) for query in saved]
         self.lately.show_choices([*choices, *(Choice(f"  {query}", "", query) for query in last)])
@@ -265,7 +357,7 @@ class SearchScreen(Finder):
 
     async def action_save(self) -> None:
         """Keep this search, or let go of it."""
-        query = self.field.value.strip()
+        query = self.query_text
         if self.has_class("-asks-nothing") and self.lately.choice is not None:
             query = self.lately.choice.value
         if not query:

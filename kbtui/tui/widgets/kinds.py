@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from textual._context import active_app
 from textual.content import Content
 
 from kbtui.presentation.notes import OTHER, Kind, Named
@@ -11,6 +12,14 @@ from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from textual.theme import Theme
+
+
+@runtime_checkable
+class ShowsLetters(Protocol):
+    """An app that says how kinds are told apart in it."""
+
+    shows_letters: bool
+
 
 _DARK = {
     "decision": "#f0a35e",
@@ -51,4 +60,10 @@ def signed(named: Named, style: str = "") -> Content:
 
 def sign(kind: Kind) -> Content:
     """The sign of a kind and a blank, in the style ``.kind--NAME``, which `kind_colour` gives."""
-    return Content.styled(f"{kind.sign} ", f"{KIND_STYLE}{kind.name}")
+    return Content.styled(f"{mark(kind)} ", f"{KIND_STYLE}{kind.name}")
+
+
+def mark(kind: Kind) -> str:
+    """Its shape; its letter in an app that `shows_letters`, as shapes can't be told apart there."""
+    app: object = active_app.get(None)
+    return kind.letter if isinstance(app, ShowsLetters) and app.shows_letters else kind.shape

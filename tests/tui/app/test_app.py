@@ -30,6 +30,7 @@ from tests.memory.memory_room import call_slice
 from tests.models.local_servers import llama_cpp, serving
 from tests.scripted_server import Reply, ScriptedServer
 from tests.tui.at_rest import Door, picture
+from tests.tui.notes_support import text_of
 from tests.tui.shell import ScriptedAgent, Shell, running, said, settle, until
 
 if TYPE_CHECKING:
@@ -630,3 +631,13 @@ async def test_a_first_model_is_offered_what_was_kept_without_one_by_one_questio
                 await shell.press(answer)
             await shell.until(lambda: not memory.archive.entries()[0].verbatim)
             await shell.until(lambda: "1 conversation condensed by openai/small" in shell.text)
+
+
+async def test_kinds_are_letters_in_an_app_whose_person_wants_that_and_in_no_other(
+    tmp_path, monkeypatch
+) -> None:
+    for plain, shown in (("true", "T Topic 0"), ("false", "■ Topic 0")):
+        monkeypatch.setenv("KBTUI_UI__PLAIN", plain)
+        async with running(tmp_path / plain, entries=1) as shell:
+            tree = shell.app.main.notes.knowledge_tree
+            await shell.until(lambda tree=tree, shown=shown: shown in text_of(tree))

@@ -98,6 +98,34 @@ def test_what_was_only_asked_is_no_statement(said: str, line: str, is_said: bool
     assert not ground_of([Said("user", said)], may_ask=False).lacks(line)
 
 
+_PRINTER = "Jonas told me that the printer is broken"
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "lacking"),
+    [
+        ([_PRINTER, "my daughter Lena turns 7"], "Jonas told Lena the printer is broken", "Lena"),
+        (["Maria starts on Monday", "I'm allergic to nuts"], "Maria is allergic to nuts", "Maria"),
+        (["Jim called", "Ann lives in Graz"], "Jim lives in Graz", "Jim"),
+        (["My boss is Erik", "He's meeting Sarah of Acme"], "Erik is meeting Sarah of Acme", ""),
+        (["Bob lives in Graz with two cats", "He moved to Rome"], "Bob lives in Rome", ""),
+        (["The dentist is Dr Weber", "no, Dr Wagner"], "The dentist is Dr Wagner", ""),
+        (["Maria is ill. Her boss is Tom", "I visit Tom"], "Maria's boss is Tom", ""),
+    ],
+)
+def test_a_name_of_another_message_takes_nobodys_place(
+    said: list[str], line: str, lacking: str
+) -> None:
+    assert ground_of([Said("user", each) for each in said]).lacks(line) == lacking
+
+
+def test_no_half_of_a_line_may_come_from_a_question() -> None:
+    said = [Said("user", "where do we host and why?"), Said("user", "Maria moved to Porto")]
+    line = "Maria moved to Porto, and the user is unsure about where to host"
+    assert ground_of(said).lacks(line) == "host"
+    assert not ground_of(said).lacks("Maria moved to Porto, it seems")
+
+
 def test_what_was_asked_and_agreed_to_counts_as_said() -> None:
     said = [Said("assistant", "Do you keep a boat in Drammen?"), Said("user", "Yes, I do")]
     assert not ground_of(said).lacks("The user keeps a boat in Drammen")

@@ -129,6 +129,22 @@ async def test_dream_is_told_that_nobody_said_a_line_and_it_is_accounted_for(
     room.close()
 
 
+async def test_a_small_model_that_dreams_writes_the_users_own_sentences(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, role={"context_window": 8_192})
+    said = ["Jonas told me that the printer is broken again", "Lena turns 7 in March, I think"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    joined = "Jonas told Lena that the printer is broken, and Lena turns 7 in March"
+    archive(room, joined, session=talk.id, messages=(1, 2))
+    entry = {"do": "create_entry", "type": "topic", "title": "printer", "body": f"- {joined}"}
+    await dreams(room, server, add("MEMORY.md", joined), entry)
+    for text in (room.read(MEMORY), room.read("knowledge/topics/printer.md")):
+        assert f"- {said[0]}\n- {said[1]}\n" in text
+        assert "told Lena" not in text
+    room.close()
+
+
 async def test_dream_writes_nothing_from_an_entry_that_it_was_not_shown(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -176,6 +192,33 @@ async def test_a_message_that_an_answer_passed_over_is_asked_about_once(
     assert "#1] USER: Send the invoice" in second
     assert "invoice to ACME" in room.read(DAY)
     assert "oven is broken" in room.read(DAY)
+    room.close()
+
+
+async def test_what_is_passed_over_twice_is_a_note_in_the_users_words(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "small", **scripted(server, **SMALL))
+    said = ["The oven is broken again", "Yusuf wants to leave for Halle in spring, I think"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    for _ in range(2):
+        server.enqueue(Reply(tool_calls=[call_slice(notes=[said[0]])]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    assert f"- {said[1]}\n" in room.read(DAY)
+    room.close()
+
+
+async def test_a_small_model_that_joins_two_messages_leaves_both_as_they_were_said(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "small", **scripted(server, **SMALL))
+    said = ["Jonas told me that the printer is broken again", "My daughter Lena turns 7 in March"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    joined = "Jonas told Lena that the printer is broken, and Lena turns 7 in March"
+    server.enqueue(Reply(tool_calls=[call_slice(notes=[joined])]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    assert f"- {said[0]}\n- {said[1]}\n" in room.read(DAY)
+    assert "told Lena" not in room.read(DAY)
     room.close()
 
 

@@ -24,7 +24,12 @@ from kbtui.errors import (
     ModelWindowError,
 )
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
-from kbtui.memory.consolidation.completing import in_whole_sentences, passed_over
+from kbtui.memory.consolidation.completing import (
+    in_whole_sentences,
+    is_small,
+    passed_over,
+    told_in,
+)
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.keeping import Written
@@ -46,7 +51,6 @@ LONGEST_CALL_SECONDS = 600.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
-_SMALL_WINDOW = 8_192
 _SAFETY = 0.8  # tokens are estimated
 _ECHO_CHARACTERS = 40
 _DONE = frozenset({"stop", "tool_calls"})
@@ -129,8 +133,7 @@ class Condenser:
         Raises:
             ModelError: no usable answer, for at least one part.
         """
-        # A small model repeats what it is told besides, and leaves out the rest.
-        brief = self._model.context_window <= _SMALL_WINDOW
+        brief = is_small(self._model)
         told = [] if brief else list(self._written(written))
         catalogue = "" if brief else self._catalogue(page.text)
         known = "" if self._view.hides(MEMORY) else memory
@@ -150,22 +153,27 @@ class Condenser:
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
         answer = found[0] if len(found) == 1 else _joined(found)
-        return in_whole_sentences(await self._completed(answer, page), page) if brief else answer
+        return await self._completed(answer, page) if brief else answer
 
     async def _completed(self, answer: Answer, page: Page) -> Answer:
-        """An answer with that about the messages which it passed over, asked for once."""
-        left = passed_over(answer, page)
-        if not left:
-            return answer
-        text = page.numbered(brief=True, only=left)
-        prompt = consolidation_prompt(text, memory="", catalogue="", written=())
-        try:
-            more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
-        except TRANSIENT:
-            raise
-        except ModelError:
-            return answer  # it has been condensed; that it could be better is no failure
-        return _joined((answer, replace(more, summary="")))
+        """An answer in whole sentences, with that about what it passed over.
+
+        The model is asked about that once; what it passes over again are notes, as it was said.
+        """
+        told = told_in(page.spoken)
+        if left := passed_over(answer, told):
+            text = page.numbered(brief=True, only={number for number, _ in left})
+            prompt = consolidation_prompt(text, memory="", catalogue="", written=())
+            try:
+                more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
+                answer = _joined((answer, replace(more, summary="")))
+            except TRANSIENT:
+                raise
+            except ModelError as error:
+                log.info("what was passed over isn't asked about again: %s", error)
+        answer = in_whole_sentences(answer, told)
+        again = (text for _, text in passed_over(answer, told))
+        return replace(answer, notes=(*answer.notes, *again))
 
     def _written(self, written: Sequence[Written]) -> Iterator[str]:
         for each in written:

@@ -1,72 +1,53 @@
 """What small models leave out of an answer: half of a sentence, or whole messages.
 
 Of "Yusuf is my head baker, on the early shift from 3" they give "Yusuf is the head baker", and of
-eight messages the first five. Neither is noticed by who only checks what an answer says.
+eight messages the first five; or they join the names of two. Neither is noticed by who only checks
+what an answer says. So what they give only chooses among the user's own sentences.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.consolidation.answer import Answer
-from kbtui.memory.consolidation.page import Page
-from kbtui.offline.language import begins, of_all, telling_terms
-from kbtui.text import clean_line
+from kbtui.memory.edits.sentences import Told
+from kbtui.memory.records.dates import local
+from kbtui.models.port import ChatModel
+from kbtui.sessions.store import SessionMessage
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_LONGEST = 200
+_SMALL_WINDOW = 8_192
 _FEWEST = 3  # telling words of what may be a statement
-_HALF = 0.5
-_LIKE = 0.4  # of a line's telling words; it may be said in another language
 
 
-def in_whole_sentences(answer: Answer, page: Page) -> Answer:
+def is_small(model: ChatModel) -> bool:
+    """True for a model that repeats what it is told besides, and leaves out the rest."""
+    return model.context_window <= _SMALL_WINDOW
+
+
+def told_in(messages: Iterable[SessionMessage]) -> Told:
+    """What the user told in a conversation."""
+    said = (each for each in messages if each.role == "user")
+    return Told((each.content, local(each.time).date(), each.id) for each in said)
+
+
+def in_whole_sentences(answer: Answer, told: Told) -> Answer:
     """An answer whose lines are the user's own sentences, as far as any is like a line."""
-    said = [
-        (clean_line(sentence), number, set(telling_terms(sentence)))
-        for number, sentence in _sentences(page)
-        if len(sentence) <= _LONGEST
-    ]
-
-    def whole(line: str) -> tuple[str, int | None]:
-        """The sentence that is most like a line, and the number of its message; else the line."""
-        terms = set(telling_terms(line))
-        most = max((len(terms & each) for _, _, each in said), default=0)
-        if not terms or most < _LIKE * len(terms):
-            return line, None
-        near = (each for each in said if len(terms & each[2]) == most)
-        return min(near, key=lambda each: len(each[2]))[:2]
-
-    def completed(fact: Fact) -> Fact:
-        text, number = (fact.text, None) if fact.replaces else whole(fact.text)
-        return replace(fact, text=text, message=number or fact.message)
-
-    facts = dict.fromkeys(map(completed, answer.facts))
-    notes = dict.fromkeys(whole(note)[0] for note in answer.notes)
+    facts = dict.fromkeys(each for fact in answer.facts for each in _whole(fact, told))
+    notes = dict.fromkeys(text for note in answer.notes for text, _ in told.whole(note))
     return replace(answer, facts=tuple(facts), notes=tuple(notes))
 
 
-def passed_over(answer: Answer, page: Page) -> set[int]:
-    """The messages that state something of which an answer says nothing, by their numbers."""
-    told = [f"{each.subject} {each.text} {each.replaces}" for each in answer.facts]
-    lines = [set(telling_terms(each)) for each in (*told, *answer.notes)]
-    left = set()
-    for number, sentence in _sentences(page):
-        terms = set(telling_terms(sentence))
-        is_told = any(len(terms & line) >= _HALF * len(terms) for line in lines)
-        is_wish = begins(sentence, of_all("work")) is not None
-        if len(terms) >= _FEWEST and not is_told and not is_wish:
-            left.add(number)
-    return left
+def _whole(fact: Fact, told: Told) -> Iterator[Fact]:
+    """A fact in whole sentences; those behind the first may be about somebody else."""
+    whole = [(fact.text, None)] if fact.replaces else told.whole(fact.text)
+    for position, (text, number) in enumerate(whole):
+        subject = "" if position else fact.subject
+        yield replace(fact, text=text, subject=subject, message=number or fact.message)
 
 
-def _sentences(page: Page) -> Iterator[tuple[int, str]]:
-    """The sentences of the user's that ask nothing, with the numbers of their messages."""
-    for message in page.spoken:
-        if message.role == "user":
-            for sentence in filter(str.strip, _SENTENCE.split(message.content)):
-                if not sentence.rstrip().endswith("?"):
-                    yield message.id, sentence
+def passed_over(answer: Answer, told: Told) -> list[tuple[int, str]]:
+    """What was stated and an answer says nothing of, with the numbers of its messages."""
+    facts = (f"{each.subject} {each.text} {each.replaces}" for each in answer.facts)
+    return told.passed_over((*facts, *answer.notes), _FEWEST)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, ModelWindowError
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
+from kbtui.memory.consolidation.completing import is_small, told_in
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
@@ -141,11 +142,14 @@ class Dream:
         batch = await asyncio.to_thread(self._reader.batch, most, shares, model)
         run.entries = len(batch.entries)
         by_rules = model.name == OFFLINE
-        copy = await asyncio.to_thread(self._working_copy, batch, by_rules=by_rules)
+        said = await asyncio.to_thread(self._said, batch)
+        copy = self._working_copy(batch, said, by_rules=by_rules)
+        told = told_in(each for of in said for each in of) if is_small(model) else None
         deadline = asyncio.get_running_loop().time() + self._longest
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            await self._work_in(run, model, page, copy, shares, deadline, self._day(batch))
+            editing = Editing(copy, self._day(batch), told)
+            await self._work_in(run, model, page, copy, shares, deadline, editing)
         moved = await asyncio.to_thread(
             make_lean, copy, self._day(batch), self._settings.context.memory_tokens
         )
@@ -162,10 +166,9 @@ class Dream:
         copy: WorkingCopy,
         shares: Shares,
         deadline: float,
-        day: date,
+        editing: Editing,
     ) -> None:
         run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
-        editing = Editing(copy, day)
         if model.name == OFFLINE:
             run.steps += 1
             await asyncio.to_thread(self._put_in_order, page, copy, editing)
@@ -228,17 +231,20 @@ class Dream:
             return self._writer.preview(batch, copy)
         return self._writer.write(batch, copy, run.model_name, run.done)
 
-    def _working_copy(self, batch: ArchiveBatch, *, by_rules: bool) -> WorkingCopy:
+    def _said(self, batch: ArchiveBatch) -> list[list[SessionMessage]]:
+        """The messages that each entry of a batch condenses."""
+        return [self._messages(entry) for entry in batch.entries]
+
+    def _working_copy(
+        self, batch: ArchiveBatch, said: Sequence[list[SessionMessage]], *, by_rules: bool
+    ) -> WorkingCopy:
         """The files to edit; what a model writes into them must have been said."""
-        said: list[tuple[datetime, str]] = []
         ground = Ground.of([(self._day(batch), "")])
-        for entry in batch.entries:
-            messages = self._messages(entry)
-            said += said_by_user(messages)
+        for entry, messages in zip(batch.entries, said, strict=True):
             ground |= ground_of(messages) if messages else _told_by(entry)
         author = Author(
             Actor.DREAM,
-            said,
+            [each for messages in said for each in said_by_user(messages)],
             ground=None if by_rules else ground,
             cites_files=True,
             view=self._view,
@@ -251,10 +257,11 @@ class Dream:
             return []
         first, last = entry.messages
         try:
-            messages = self._pending.conversation(entry.session).messages
+            of = self._pending.conversation(entry.session)
         except KbtuiError:
             return []
-        return [each for each in messages if first <= each.id <= last]
+        found = (each for each in of.messages if first <= each.id <= last and of.shown(each))
+        return [replace(each, content=of.spoken(each)) for each in found]
 
     def _day(self, batch: ArchiveBatch) -> date:
         return batch.day or local(self._clock()).date()

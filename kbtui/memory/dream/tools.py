@@ -14,8 +14,10 @@ from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, plain_fact, statements
+from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits import operations
 from kbtui.memory.edits.growing import LOOSE, find_statement, is_said, stated, with_value
+from kbtui.memory.edits.sentences import Told
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
@@ -202,16 +204,19 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
 class Editing:
     """Makes edits on a working copy; `day` is that of the newest thing that is worked in.
 
-    `done` is what was done, in words, without what is only proposed.
+    `done` is what was done, in words, without what is only proposed. What is `told`, if it is
+    given, stands in the place of lines that are made of it.
     """
 
-    def __init__(self, copy: WorkingCopy, day: date) -> None:
+    def __init__(self, copy: WorkingCopy, day: date, told: Told | None = None) -> None:
         self._copy = copy
         self._day = day
+        self._told = told
         self.done: list[str] = []
         self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
             "add_line": lambda e: [
-                operations.add_line(e["path"], self._line(e["new"]), _heading(e), day)
+                operations.add_line(e["path"], line, _heading(e), day)
+                for line in self._whole(self._line(e["new"]))
             ],
             "edit_file": self._passage,
             "supersede": self._superseding,
@@ -223,7 +228,9 @@ class Editing:
             "merge_entries": lambda e: [operations.merge_entries(e["path"], e["to"], day)],
             "delete_entry": lambda e: [operations.delete_entry(e["path"])],
             "fix_link": lambda e: [operations.fix_link(e["path"], e["old"], e["to"])],
-            "set_summary": lambda e: [operations.set_summary(e["path"], self._line(e["new"]))],
+            "set_summary": lambda e: [
+                operations.set_summary(e["path"], self._whole(self._line(e["new"]))[0])
+            ],
             "link_entries": lambda e: [operations.link_entries(e["path"], e["to"], day)],
         }
 
@@ -257,13 +264,14 @@ class Editing:
         if not old:
             raise UsageError("old is empty.", "Use add_line.")
         kept = set(old.splitlines())
-        dated = [
-            line if line in kept else absolute_dates(line, self._day)
+        lines = [
+            each
             for line in _cleaned(new).split("\n")
+            for each in ([line] if line in kept else self._lines(line, statements(old)))
         ]
-        wanted = edit_entry(edit["path"], Edit(old, "\n".join(dated)))
+        wanted = edit_entry(edit["path"], Edit(old, "\n".join(lines)))
         before = self._copy.files.text(self._copy.file(edit["path"])) or ""
-        after = before.replace(old, "\n".join(dated), 1)
+        after = before.replace(old, "\n".join(lines), 1)
         return [wanted if _by_value(before, after) else replace(wanted, ask=_MORE)]
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
@@ -271,7 +279,11 @@ class Editing:
         summary, body = (
             absolute_dates(_cleaned(edit.get(key, "")), self._day) for key in ("summary", "body")
         )
-        summary, body = clean_line(summary), _without_head(body)
+        summary = clean_line(summary)
+        summary = self._whole(summary)[0] if summary else ""
+        body = "\n".join(
+            each for line in _without_head(body).split("\n") for each in self._lines(line)
+        )
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
             raise UsageError("The entry says nothing.", "Give it a body.")
@@ -299,6 +311,21 @@ class Editing:
         wanted = operations.supersede(entry.path, line if whole else old, fact, self._day)
         asks = "" if whole or entry.type == "decision" else _MORE
         return [replace(wanted, ask=asks)]
+
+    def _lines(self, line: str, old: Sequence[str] = ()) -> list[str]:
+        """A line of a passage as it is written: one that states something new, as it was told."""
+        line = absolute_dates(line, self._day)
+        new = next((each for each in statements(line) if line.endswith(each)), "")
+        if not new or any(with_value(each, each, new) for each in old):
+            return [line]
+        return [f"{line.removesuffix(new)}{each}" for each in self._whole(new)]
+
+    def _whole(self, line: str) -> list[str]:
+        """What a line is made of, unless a file says it already."""
+        shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
+        if self._told is None or is_said(line, [each for text in shown for each in stated(text)]):
+            return [line]
+        return [text for text, _ in self._told.whole(line)]
 
     def _line(self, text: str) -> str:
         plain = _cleaned(text).strip()

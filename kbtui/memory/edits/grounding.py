@@ -15,11 +15,11 @@ from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
+from kbtui.memory.edits.sentences import Sentence, sentences_in
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.language import (
     begins,
-    holds,
     language_of,
     of_all,
     stems_of,
@@ -30,12 +30,10 @@ from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
 _SHARE = 0.6
-_HALF = 0.5
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _LONGEST_AGREEMENT = 6  # words
 _ADDRESS = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_SENTENCE = re.compile(r"[^.!?\n]*[.!?]?")
 
 
 class Spoken(Protocol):
@@ -55,47 +53,6 @@ class Spoken(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence: the stems of its telling words, and those that it denies, if it denies anything.
-
-    Each denied one with what stands in its stead: tabs, of *tabs, not spaces*.
-    """
-
-    stems: frozenset[str]
-    denied: frozenset[tuple[str, str]]
-    denies: bool
-    asks: bool = False
-
-    @classmethod
-    def of(cls, text: str, *, may_ask: bool = False) -> Sentence:
-        """Read one; denied is the telling word right behind what denies.
-
-        A question, or a wish that only a model can fulfil, `may_ask` and state nothing.
-        """
-        denials, found = language_of(text).list("deny"), tokens(text)
-        counts = [(at, denials.match(text, found, at)) for at in range(len(found))]
-        places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
-        denied: set[tuple[str, str]] = set()
-        for start, end in places:
-            before = text[:start].rstrip()
-            instead = telling_terms(before)[-1:] if before.endswith(",") else []
-            denied.update((stem, "".join(instead)) for stem in telling_terms(text[end:])[:1])
-        is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
-        asks = may_ask and is_wish and not holds(text, of_all("remember"))
-        return cls(frozenset(telling_terms(text)), frozenset(denied), bool(places), asks)
-
-    def turned(self, other: Sentence) -> frozenset[str]:
-        """What both say, and one of them denies while the other denies nothing."""
-        if self.denies == other.denies:
-            return frozenset()
-        return self._denied_in(other) | other._denied_in(self)
-
-    def _denied_in(self, other: Sentence) -> frozenset[str]:
-        denied = (stem for stem, instead in self.denied if instead not in other.stems)
-        return frozenset(denied) & other.stems
-
-
-@dataclass(frozen=True, slots=True)
 class Ground:
     """What lines may be built from: `terms` of what was said, `asked` of what that answered.
 
@@ -110,7 +67,7 @@ class Ground:
     days: frozenset[date] = frozenset()
     said_on: frozenset[date] = frozenset()
     names: NameReader = field(default_factory=lambda: NameReader(_SHORTEST_NAME))
-    sentences: frozenset[Sentence] = frozenset()
+    sentences: tuple[Sentence, ...] = ()
 
     @classmethod
     def of(
@@ -130,9 +87,9 @@ class Ground:
         days: set[date] = set()
         said_on: set[date] = set()
         names = NameReader(_SHORTEST_NAME)
-        sentences: set[Sentence] = set()
+        sentences: list[Sentence] = []
         for day, text in said:
-            sentences.update(Sentence.of(each, may_ask=may_ask) for each in _sentences(text))
+            sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_in(text))
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
             figures, dated = figures_and_dates(text)
@@ -156,7 +113,7 @@ class Ground:
             frozenset(days),
             frozenset(said_on),
             names,
-            frozenset(sentences),
+            tuple(sentences),
         )
 
     def __or__(self, other: Ground) -> Ground:
@@ -173,7 +130,7 @@ class Ground:
             self.days | other.days,
             self.said_on | other.said_on,
             self.names | other.names,
-            self.sentences | other.sentences,
+            self.sentences + other.sentences,
         )
 
     def lacks(self, line: str, known: Ground | None = None) -> str:
@@ -188,8 +145,7 @@ class Ground:
             self._unheard_figure(figures, dates, known)
             or self._unheard_name(line, figures, known)
             or self._unheard_words(line, figures, dates, known)
-            or self._turned(line)
-            or self._only_asked(line, known)
+            or next(filter(None, (self._misread(each, known) for each in _parts(line))), "")
         )
 
     def _unheard_figure(self, figures: list[Figure], dates: list[Dated], known: Ground) -> str:
@@ -228,30 +184,53 @@ class Ground:
         is_said = is_about and len(said) >= round(_SHARE * (len(said) + len(lacking)))
         return "" if is_said else " ".join(lacking or stems)
 
-    def _turned(self, line: str) -> str:
-        """What of a line was said and denied, or the reverse; by the sentences nearest to it."""
-        told = Sentence.of(line)
-        turned = [told.turned(each) for each in self._nearest(told)]
-        return " ".join(sorted(turned[0])) if turned and all(turned) else ""
-
-    def _only_asked(self, line: str, known: Ground) -> str:
-        """What of a line was only asked about, or for; by the sentences nearest to it.
-
-        Unless it tells what another sentence says, which may answer: "It's blue."
-        """
-        told = Sentence.of(line)
+    def _misread(self, told: Sentence, known: Ground) -> str:
+        """What a line or a part of it says otherwise than the sentences nearest to it."""
         near = self._nearest(told)
-        if told.stems <= known.terms or not near or not all(each.asks for each in near):
+        if not near or told.stems <= known.terms:
             return ""
-        others = (each for each in self.sentences if each.stems and not each.asks)
-        is_answer = any(len(told.stems & each.stems) >= _HALF * len(each.stems) for each in others)
-        return "" if is_answer else " ".join(sorted(told.stems & near[0].stems))
+        turned = [told.turned(each) for each in near]
+        if all(turned):
+            return " ".join(sorted(turned[0]))
+        if all(each.asks for each in near) and not self._answers(told):
+            return " ".join(sorted(told.stems & near[0].stems))
+        return self._displacing(told, near, known)
 
     def _nearest(self, told: Sentence) -> list[Sentence]:
         """The sentences that share most stems with one, if any do."""
-        shared = {each: len(told.stems & each.stems) for each in self.sentences}
-        most = max(shared.values(), default=0)
-        return [each for each, count in shared.items() if most and count == most]
+        shared = [(len(told.stems & each.stems), each) for each in self.sentences]
+        most = max((count for count, _ in shared), default=0)
+        return [each for count, each in shared if most and count == most]
+
+    def _answers(self, told: Sentence) -> bool:
+        """True if it tells what some sentence says, which may answer a question: "It's blue."."""
+        return any(told.tells(each) for each in self.sentences if not each.asks)
+
+    def _displacing(self, told: Sentence, near: list[Sentence], known: Ground) -> str:
+        """A name where what is nearest names somebody else, or who speaks.
+
+        It may come from another message that the line tells as well ("No, Anna does."), or that may
+        say what is true now; and who corrects a line knows what it said.
+        """
+        within = " ".join({each.within for each in near})
+        terms = frozenset(analyser.terms(within)) | known.terms
+        for name in [*self.names.names_in(told.text), *_marked(told.text)]:
+            stems = frozenset(analyser.terms(name))
+            is_told = any(stems & each.stems and told.tells(each, stems) for each in self.sentences)
+            if not (is_told or stems <= terms) and all(
+                self._names_another(each, stems, told) and not each.stems <= known.terms
+                for each in near
+            ):
+                return name
+        return ""
+
+    def _names_another(self, said: Sentence, name: frozenset[str], told: Sentence) -> bool:
+        """True if a sentence names who speaks, or what was said last, where a line has a name."""
+        displaced = said.displaced_by(name, told)
+        names = frozenset(analyser.terms(" ".join(self.names.names_in(said.text))))
+        later = self.sentences[self.sentences.index(said) + 1 :]
+        is_news = any(name & each.stems for each in later)
+        return any(not word or (word in names and not is_news) for word in displaced)
 
     def has_figure(self, figure: Figure) -> bool:
         """True if a number stands in it, with the same unit or without one."""
@@ -313,8 +292,8 @@ def _agrees(text: str) -> bool:
     return rest is not None and len(tokens(rest)) < _LONGEST_AGREEMENT
 
 
-def _sentences(text: str) -> list[str]:
-    return [each.strip() for each in _SENTENCE.findall(text) if each.strip()]
+def _parts(line: str) -> list[Sentence]:
+    return Sentence.of(line).parts()
 
 
 def _marked(line: str) -> list[str]:

@@ -257,8 +257,8 @@ class WorkingCopy:
             return ""
         fresh = self.files.shown - self._cited if self.author.cites_files else ()
         if fresh:
-            texts = [(None, shown_text(self.files.original(path))) for path in fresh]
-            self._ground |= Ground.of(texts)
+            texts = [shown_text(self.files.original(path)) for path in fresh]
+            self._ground |= Ground.of((None, line) for each in texts for line in each.splitlines())
             self._cited.update(fresh)
         linked = (self.named(target.strip()) for target in _LINK.findall(line))
         names = [f"{path} {self.title(path)}" for path in linked if path is not None]

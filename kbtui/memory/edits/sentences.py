@@ -1,0 +1,165 @@
+"""Sentences: what a text says one by one, and which of them a line is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from kbtui.memory.records.dates import absolute_dates
+from kbtui.offline.language import (
+    begins,
+    holds,
+    language_of,
+    of_all,
+    stems_of,
+    telling_terms,
+    tokens,
+)
+from kbtui.search.index import analyser
+from kbtui.text import clean_line
+
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_PART = re.compile(r"[,;]\s")
+_APOSTROPHE = re.compile(r"['\u2019]")
+_LONGEST = 200  # characters of a sentence that stands for a line
+_HALF = 0.5
+_LIKE = 0.4  # of a line's telling words; it may be said in another language
+_FEWEST = 2  # telling words that another sentence adds to a line
+_SELF = ""  # how whoever speaks is compared, whatever they are called
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A sentence: the stems of its telling words, and those that it denies, if it denies anything.
+
+    Attributes:
+        text: It, as it was said.
+        within: The message, or the line of a file, that it stands in.
+        denied: Each denied stem with what stands in its stead: tabs, of *tabs, not spaces*.
+        asks: It is a question, or a wish that only a model can fulfil, and states nothing.
+    """
+
+    text: str
+    stems: frozenset[str]
+    denied: frozenset[tuple[str, str]] = frozenset()
+    denies: bool = False
+    asks: bool = False
+    within: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, text: str, within: str = "", *, may_ask: bool = False) -> Sentence:
+        """Read one; denied is the telling word right behind what denies. Only some `may_ask`."""
+        denials, found = language_of(text).list("deny"), tokens(text)
+        counts = [(at, denials.match(text, found, at)) for at in range(len(found))]
+        places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
+        denied: set[tuple[str, str]] = set()
+        for start, end in places:
+            before = text[:start].rstrip()
+            instead = telling_terms(before)[-1:] if before.endswith(",") else []
+            denied.update((stem, "".join(instead)) for stem in telling_terms(text[end:])[:1])
+        is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
+        asks = may_ask and is_wish and not holds(text, of_all("remember"))
+        stems = frozenset(telling_terms(text))
+        return cls(text, stems, frozenset(denied), bool(places), asks, within or text)
+
+    def turned(self, other: Sentence) -> frozenset[str]:
+        """What both say, and one of them denies while the other denies nothing."""
+        if self.denies == other.denies:
+            return frozenset()
+        return self._denied_in(other) | other._denied_in(self)
+
+    def _denied_in(self, other: Sentence) -> frozenset[str]:
+        denied = (stem for stem, instead in self.denied if instead not in other.stems)
+        return frozenset(denied) & other.stems
+
+    def tells(self, other: Sentence, besides: frozenset[str] = frozenset()) -> bool:
+        """True if it says at least half of what another one does, `besides` some of it."""
+        rest = other.stems - besides
+        return bool(other.stems) and len(self.stems & rest) >= _HALF * len(rest)
+
+    def parts(self) -> list[Sentence]:
+        """It, and what its commas part, as far as that says something by itself."""
+        found = [Sentence.of(each, self.within) for each in _PART.split(self.text)]
+        return [self, *(each for each in found if found[1:] and len(each.stems) >= _FEWEST)]
+
+    def displaced_by(self, name: frozenset[str], other: Sentence) -> list[str]:
+        """What of it stands where another one, else like it, has a name; ``""`` is who speaks.
+
+        What is longer than what came in its place is something else.
+        """
+        mine, theirs = self._compared, other._compared
+        if len(mine) * len(theirs) > _LONGEST**2:
+            return []
+        codes = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+        return [
+            word
+            for kind, start, end, first, last in codes
+            if kind == "replace" and end - start <= last - first + _FEWEST
+            if name & set(theirs[first:last])
+            for word in mine[start:end]
+        ]
+
+    @cached_property
+    def _compared(self) -> list[str]:
+        speaker = stems_of("self")
+        words = (self.text[each.start : each.end] for each in tokens(self.text))
+        stems = [(analyser.terms_of(_APOSTROPHE.split(each)[0])[:1], each) for each in words]
+        return [
+            _SELF if speaker & {*head} else (*analyser.terms_of(word), word)[0]
+            for head, word in stems
+        ]
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text; ``10.0.3.7`` is none."""
+    return [each.strip() for each in _END.split(text) if each.strip()]
+
+
+class Told:
+    """What was told, sentence by sentence, each with the day and the number of its message.
+
+    What only asks is none of it.
+    """
+
+    def __init__(self, said: Iterable[tuple[str, date | None, int | None]]) -> None:
+        self._told = [
+            (sentence, day, number)
+            for text, day, number in said
+            for sentence in (Sentence.of(each, may_ask=True) for each in sentences_in(text))
+            if sentence.stems and not sentence.asks
+        ]
+
+    def passed_over(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
+        """What is told in at least so many words and no line says half of, with its numbers."""
+        known = [Sentence.of(line) for line in lines]
+        return [
+            (number, clean_line(sentence.text))
+            for sentence, _, number in self._told
+            if number is not None
+            and len(sentence.stems) >= least
+            and not any(line.tells(sentence) for line in known)
+        ]
+
+    def whole(self, line: str) -> list[tuple[str, int | None]]:
+        """The sentences that a line is made of, with dates for *yesterday*, and their numbers.
+
+        The line itself where none is like it.
+        """
+        short = [each for each in self._told if len(each[0].text) <= _LONGEST]
+        left = set(telling_terms(line))
+        least, found = 1.0, list[tuple[str, int | None]]()
+        while left:
+            most = max((len(left & each.stems) for each, _, _ in short), default=0)
+            if most < max(least, _LIKE * len(left)):
+                break
+            near = [each for each in short if len(left & each[0].stems) == most]
+            sentence, day, number = min(near, key=lambda each: len(each[0].stems))
+            text = clean_line(sentence.text)
+            found.append((absolute_dates(text, day) if day else text, number))
+            left -= sentence.stems
+            least = _FEWEST
+        return found or [(line, None)]

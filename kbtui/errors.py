@@ -53,7 +53,8 @@ class KbtuiError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".rstrip()
+        stop = "." if self.hint and self.message[-1:].isalnum() else ""
+        return f"{self.message}{stop} {self.hint}".rstrip()
 
     @property
     def for_models(self) -> str:
@@ -113,6 +114,10 @@ class ModelAccessError(ModelError):
 
 class ModelUnreachableError(ModelError):
     """No connection to the endpoint, or no answer in time."""
+
+
+class ModelSlowError(ModelUnreachableError):
+    """No whole answer in time; a shorter one may come."""
 
 
 class ModelOverloadedError(ModelError):

@@ -309,12 +309,16 @@ class LiteLLMModel:
     async def _force(self, messages: list[Message], tool: ToolSpec) -> Reply:
         """Go down the ladder of `forcing`, beginning where it ended last time."""
         key = (self.api_base or prefix_of(self.name), self.name)
+        await asyncio.to_thread(self.prepare)
+        # A small model that repeats itself would do so for as long as its window lasts.
+        may_run_on = self.is_local and self.options.max_tokens is None
+        limit = {"max_tokens": self.context_window // 2} if may_run_on else {}
         spent = Usage(cost_usd=0.0)
         refusal: ModelError | None = None
         for way in ladder_from(_ways.get(key)):
             prompt = forcing_messages(way, messages, tool)
             try:
-                reply = await self._complete(prompt, request_options(way, tool))
+                reply = await self._complete(prompt, {**limit, **request_options(way, tool)})
             except _ANY_WAY:
                 raise
             except ModelError as error:
@@ -388,7 +392,7 @@ class LiteLLMModel:
             async with asyncio.timeout(limit):
                 return await work
         except TimeoutError:
-            raise Trouble(timed_out(self._endpoint, limit, first=first or whole)) from None
+            raise Trouble(timed_out(self._endpoint, limit, first=first, whole=whole)) from None
         except Exception as error:  # noqa: BLE001 - litellm lets through what any provider's code raises
             log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
             trouble = trouble_with(error, self._endpoint)

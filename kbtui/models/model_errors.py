@@ -19,6 +19,7 @@ from kbtui.errors import (
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelSlowError,
     ModelToolsError,
     ModelUnreachableError,
     ModelWindowError,
@@ -167,8 +168,15 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
     return ModelError(f"{endpoint.place} answered with an error: {endpoint.said(error)}", _SEE_LOG)
 
 
-def timed_out(endpoint: Endpoint, seconds: float, *, first: bool) -> ModelUnreachableError:
+def timed_out(
+    endpoint: Endpoint, seconds: float, *, first: bool, whole: bool = False
+) -> ModelUnreachableError:
     """Say that nothing came in time."""
+    if whole:
+        return ModelSlowError(
+            f"{endpoint.place} gave no whole answer in {seconds:g} seconds.",
+            "Give it longer with models.first_token_seconds, or choose a faster model.",
+        )
     if first:
         return ModelUnreachableError(
             f"{endpoint.place} sent nothing for {seconds:g} seconds.",

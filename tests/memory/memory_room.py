@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from kbtui.errors import ModelSlowError
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Memory
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from kbtui.models.port import ChatModel
     from kbtui.workspace.layout import Workspace
     from tests.scripted_server import ScriptedServer
 
@@ -133,6 +135,19 @@ def scripted_at(url: str, **options: Any) -> dict[str, Any]:
     role = {"model": "openai/scripted", "api_base": url, "api_key": "sesame", **options}
     patience = {"first_token_seconds": 60, "idle_seconds": 60, "retries": 0}
     return {"models": {"consolidate": role, **patience}}
+
+
+def slow(model: ChatModel, *texts: str) -> ChatModel:
+    """A model that takes too long for whatever holds all of some texts."""
+    complete = model.complete
+
+    async def within_time(messages: Any, *arguments: Any, **more: Any) -> Any:
+        if all(text in messages[-1].content for text in texts):
+            raise ModelSlowError(f"{model.name} gave no whole answer in 1 second.")
+        return await complete(messages, *arguments, **more)
+
+    model.complete = within_time  # type: ignore[method-assign]
+    return model
 
 
 def call_slice(summary: str = "They talked.", **more: Any) -> dict[str, Any]:

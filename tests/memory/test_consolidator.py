@@ -22,6 +22,7 @@ from tests.memory.memory_room import (
     entry,
     open_room,
     scripted,
+    slow,
 )
 from tests.scripted_server import Reply, Request, ScriptedServer
 
@@ -633,6 +634,19 @@ async def test_what_is_too_long_for_the_model_is_condensed_in_parts(
     assert outcome.messages == (1, 2 * messages)
     assert "They spoke of glazes." in asked.read("memory/HISTORY.md")
     assert "The kiln was fired again" not in asked.read("memory/HISTORY.md"), "none is kept raw"
+
+
+async def test_a_page_that_takes_too_long_is_condensed_in_halves(
+    asked: Room, server: ScriptedServer
+) -> None:
+    text = "The kiln was fired again, and the glaze came out green. " * 75
+    session = asked.talk([(number, "user", f"{number}. {text}") for number in range(2)])
+    consolidator = asked.pipeline.consolidator
+    model = consolidator.model()
+    consolidator.model = lambda: slow(model, "USER: 0.", "USER: 1.")
+    server.enqueue(Reply(tool_calls=[call_save("They spoke of glazes.", [])]))
+    outcome = await _run(asked, session.id)
+    assert (outcome.kind, outcome.messages, outcome.pages) == ("archived", (1, 2), 2)
 
 
 # What was archived without a model ---------------------------------------------------------------

@@ -31,6 +31,7 @@ from tests.memory.dream_room import (
     state,
     told,
 )
+from tests.memory.memory_room import slow
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
@@ -487,6 +488,19 @@ async def test_a_window_smaller_than_was_thought_begins_the_run_again_with_less(
     assert report.kind == "read"
     assert 0 < report.entries < 12
     assert len(refused) == 1
+
+
+async def test_a_model_that_is_too_slow_for_so_many_entries_reads_half_of_them(
+    room: Room, server: ScriptedServer
+) -> None:
+    for number in range(4):
+        archive(room, f"{number}. The kiln was fired again.")
+    server.enqueue(NOTHING)
+    model = room.pipeline.dream._model()
+    room.pipeline.dream._model = lambda: slow(model, "3. The kiln")
+    report = await run(room)
+    assert (report.kind, report.entries) == ("read", 2)
+    assert room.pipeline.dream.has_news()
 
 
 async def test_a_window_of_2048_tokens_is_enough_for_a_little(

@@ -20,6 +20,7 @@ from kbtui.errors import (
     ModelAnswerError,
     ModelError,
     ModelOverloadedError,
+    ModelSlowError,
     ModelUnreachableError,
     ModelWindowError,
 )
@@ -47,7 +48,7 @@ TRANSIENT = (ModelAccessError, ModelUnreachableError, ModelOverloadedError)
 """Failures that say nothing about the conversation: it is tried again later."""
 
 TRIES = 2
-LONGEST_CALL_SECONDS = 600.0
+LONGEST_CALL_SECONDS = 1800.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
@@ -83,7 +84,7 @@ async def ask_tool(
             _check_echo(calls[0].arguments, told)
             return accept(calls[0].arguments)
         except TimeoutError:
-            raise ModelUnreachableError(
+            raise ModelSlowError(
                 f"{model.name} took longer than {LONGEST_CALL_SECONDS / 60:.0f} minutes.",
                 f"Choose a faster model with models.{role}.model.",
             ) from None

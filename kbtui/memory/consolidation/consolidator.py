@@ -16,7 +16,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from kbtui.errors import KbtuiError, ModelError, ModelWindowError, WorkspaceBusyError
+from kbtui.errors import (
+    KbtuiError,
+    ModelError,
+    ModelSlowError,
+    ModelWindowError,
+    WorkspaceBusyError,
+)
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.consolidation.ask import TRANSIENT, Condenser
 from kbtui.memory.consolidation.page import Page, Pending, pages_for
@@ -223,10 +229,13 @@ class Consolidator:
         window = model.context_window
         try:
             answer = await self._condenser(model).extract(page, memory, live.files)
-        except TRANSIENT:
-            raise
         except ModelError as error:
+            is_transient = isinstance(error, TRANSIENT)
+            if is_transient and not isinstance(error, ModelSlowError):
+                raise
             parts = _smaller(run, page, model, error, window)
+            if is_transient and not parts:
+                raise
             if not parts:
                 await self._keep_whole(run, page, model, error)
                 return

@@ -16,7 +16,14 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, TypeVar
 
-from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError, ModelError, ModelWindowError
+from kbtui.errors import (
+    BudgetError,
+    KbtuiError,
+    ModelAnswerError,
+    ModelError,
+    ModelSlowError,
+    ModelWindowError,
+)
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
 from kbtui.memory.consolidation.completing import is_small, told_in
@@ -120,26 +127,39 @@ class Dream:
     async def _run_fitted(
         self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool
     ) -> DreamReport:
-        """Run; where the model turns out to hold less than was thought, once more with less."""
+        """Run; where the model turns out to hold less than was thought, once more with less.
+
+        So where it is too slow for so many entries.
+        """
         try:
             return await self._run(run, model, dry_run=dry_run)
         except ModelWindowError as error:
             if error.window is None:
                 raise
-            log.info("Dream starts over with less: %s", error.message)
-            run.done.clear()
-            return await self._run(run, run.model, dry_run=dry_run)
+            fewer, why = self._most, error.message
+        except ModelSlowError as error:
+            fewer, why = run.entries // 2, error.message
+            if not fewer:
+                raise
+        log.info("Dream starts over with less: %s", why)
+        run.done.clear()
+        return await self._run(run, run.model, dry_run=dry_run, most=fewer)
 
-    async def _run(self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool) -> DreamReport:
+    @property
+    def _most(self) -> int:
+        """The entries of one run; what failed is tried with less of it."""
+        return max(1, self._settings.dream.max_batch_size >> self._failures)
+
+    async def _run(
+        self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool, most: int = 0
+    ) -> DreamReport:
         if not await asyncio.to_thread(self._reader.waiting):
             return DreamReport("nothing")
         if model is None:
             model = await asyncio.to_thread(self._model)
         run.model = model
         shares = Shares(model, self._settings.context.index_tokens)
-        # What failed is tried with less of it.
-        most = max(1, self._settings.dream.max_batch_size >> self._failures)
-        batch = await asyncio.to_thread(self._reader.batch, most, shares, model)
+        batch = await asyncio.to_thread(self._reader.batch, most or self._most, shares, model)
         run.entries = len(batch.entries)
         by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._said, batch)

@@ -134,6 +134,7 @@ CURATE = ToolSpec(
             "edits": {
                 "type": "array",
                 "items": {"type": "object", "properties": _PROPERTIES, "required": ["do"]},
+                "maxItems": MOST_EDITS,
             }
         },
         "required": ["edits"],

@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.guards import lost_share
-from kbtui.memory.edits.memory_file import (
-    default_section,
-    with_correction,
-    with_facts,
-)
+from kbtui.memory.edits.memory_file import with_correction, with_facts
 
 SEED = """# User Preferences
 
@@ -29,22 +25,44 @@ def test_the_seeds_own_example() -> None:
     assert with_facts("", facts) == SEED
 
 
+def test_what_no_heading_is_there_for_stands_below_facts() -> None:
+    grown = with_facts("", ["Lives in Bonn", "Das Auto steht im Hof"])
+    assert grown == "# Facts\n\n- Lives in Bonn\n- Das Auto steht im Hof\n"
+
+
 def test_a_known_fact_is_not_added_in_other_words() -> None:
     known = ["The user's favourite colour is blue.", "- favorite color: Blue", ""]
     assert with_facts(SEED, known) == SEED
 
 
-def test_a_fact_joins_the_section_that_is_there() -> None:
-    text = "# Memory\n\n## Preferences\n- Likes tea\n\n## Team\n- Bob\n"
-    assert with_facts(text, ["Prefers dark mode", "Alice owns the dashboard", "Lives in Bonn"]) == (
-        "# Memory\n\n## Preferences\n- Likes tea\n- Prefers dark mode\n\n## Team\n- Bob\n"
-        "- Alice owns the dashboard\n\n## About the User\n\n- Lives in Bonn\n"
+@pytest.mark.parametrize(
+    ("fact", "section"),
+    [
+        ("Prefers dark mode", "Preferences"),
+        ("The user likes tea with milk", "Preferences"),
+        ("Das Team trifft sich dienstags", "Team"),
+        ("Bob owns the dashboard", "Team"),
+        ("Lives in Bonn", "Facts"),
+        ("The user is 40", "Facts"),
+    ],
+)
+def test_a_fact_joins_the_section_that_it_has_most_in_common_with(fact: str, section: str) -> None:
+    text = "# About the user\n\n## Preferences\n- Likes tea\n\n## Team\n- Bob\n"
+    grown = with_facts(text, [fact])
+    below = grown.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    assert f"- {fact}\n" in below
+
+
+def test_a_section_that_is_asked_for_may_be_called_alike() -> None:
+    assert with_facts(SEED, ["Likes tea"], "user preference").index("- Likes tea") < SEED.index(
+        "#", 2
     )
+    assert with_facts(SEED, ["Likes tea"], "Drinks").endswith("# Drinks\n\n- Likes tea\n")
 
 
 def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
     text = "\ufeff# Skills\r\n\r\n- Python\r\n"
-    assert with_facts(with_correction(text, "Python", "Python 3"), ["Speaks German"]) == (
+    assert with_facts(with_correction(text, "Python", "Python 3"), ["Speaks German"], "skills") == (
         "\ufeff# Skills\r\n\r\n- Python 3\r\n- Speaks German\r\n"
     )
 
@@ -52,7 +70,7 @@ def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
 def test_odd_line_ends_of_other_lines_stay() -> None:
     text = "# Skills\r\n- Python\n- a\u2028b\x0bc\rd\n- no end"
     assert with_correction(text, "Python", "Python 3") == text.replace("Python", "Python 3")
-    assert with_facts(text, ["Knows Rust"]) == f"{text}\r\n- Knows Rust\r\n"
+    assert with_facts(text, ["Knows Rust"], "Skills") == f"{text}\r\n- Knows Rust\r\n"
 
 
 @pytest.mark.parametrize(
@@ -85,23 +103,6 @@ def test_an_empty_correction_removes_the_line_and_a_doubled_one_merges() -> None
     assert "blue" not in with_correction(SEED, "Favorite color: blue", "")
     text = "- Likes tea\n- Prefers tea\n"
     assert with_correction(text, "Prefers tea", "likes tea.") == "- Likes tea\n"
-
-
-@pytest.mark.parametrize(
-    ("fact", "section"),
-    [
-        ("Prefers dark mode", "User Preferences"),
-        ("Doesn't like meetings", "User Preferences"),
-        ("Knows Rust", "Skills"),
-        ("Works at Initech", "About the User"),
-        ("Alice leads the platform team", "People"),
-        ("We decided to use PostgreSQL", "Decisions"),
-        ("The dashboard project ends in May", "Projects"),
-        ("The spare key is under the pot", "Facts"),
-    ],
-)
-def test_facts_find_their_section(fact: str, section: str) -> None:
-    assert default_section(fact) == section
 
 
 facts = st.lists(

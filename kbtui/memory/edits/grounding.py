@@ -145,7 +145,7 @@ class Ground:
             self._unheard_figure(figures, dates, known)
             or self._unheard_name(line, figures, known)
             or self._unheard_words(line, figures, dates, known)
-            or next(filter(None, (self._misread(each, known) for each in _parts(line))), "")
+            or self._misread(line, known)
         )
 
     def _unheard_figure(self, figures: list[Figure], dates: list[Dated], known: Ground) -> str:
@@ -184,17 +184,26 @@ class Ground:
         is_said = is_about and len(said) >= round(_SHARE * (len(said) + len(lacking)))
         return "" if is_said else " ".join(lacking or stems)
 
-    def _misread(self, told: Sentence, known: Ground) -> str:
+    def _misread(self, line: str, known: Ground) -> str:
         """What a line or a part of it says otherwise than the sentences nearest to it."""
+        whole, *parts = Sentence.of(line).parts()
+        found = (
+            self._misread_as(each, known, is_part=is_part)
+            for is_part, of in ((False, [whole]), (True, parts))
+            for each in of
+        )
+        return next(filter(None, found), "")
+
+    def _misread_as(self, told: Sentence, known: Ground, *, is_part: bool) -> str:
         near = self._nearest(told)
         if not near or told.stems <= known.terms:
             return ""
         turned = [told.turned(each) for each in near]
         if all(turned):
             return " ".join(sorted(turned[0]))
-        if all(each.asks for each in near) and not self._answers(told):
+        if all(each.asks for each in near) and not self._answers(told, is_part=is_part):
             return " ".join(sorted(told.stems & near[0].stems))
-        return self._displacing(told, near, known)
+        return "" if any(each.asks for each in near) else self._displacing(told, near, known)
 
     def _nearest(self, told: Sentence) -> list[Sentence]:
         """The sentences that share most stems with one, if any do."""
@@ -202,9 +211,16 @@ class Ground:
         most = max((count for count, _ in shared), default=0)
         return [each for count, each in shared if most and count == most]
 
-    def _answers(self, told: Sentence) -> bool:
-        """True if it tells what some sentence says, which may answer a question: "It's blue."."""
-        return any(told.tells(each) for each in self.sentences if not each.asks)
+    def _answers(self, told: Sentence, *, is_part: bool) -> bool:
+        """True if it tells what some sentence says, which may answer a question: "It's blue.".
+
+        Of a part of a line, as of a list, something of it is enough.
+        """
+        return any(
+            told.stems & each.stems if is_part else told.tells(each)
+            for each in self.sentences
+            if not each.asks
+        )
 
     def _displacing(self, told: Sentence, near: list[Sentence], known: Ground) -> str:
         """A name where what is nearest names somebody else, or who speaks.
@@ -290,10 +306,6 @@ def nearest(line: str, messages: Sequence[tuple[int, str]], number: int | None) 
 def _agrees(text: str) -> bool:
     rest = begins(text, of_all("agree"))
     return rest is not None and len(tokens(rest)) < _LONGEST_AGREEMENT
-
-
-def _parts(line: str) -> list[Sentence]:
-    return Sentence.of(line).parts()
 
 
 def _marked(line: str) -> list[str]:

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from itertools import chain
 
 from kbtui.knowledge.format.facts import normalise, plain_fact
 
 MEMORY = "memory/MEMORY.md"
+FACTS = "Facts"
+# The headings of a file that has none, with how the words begin of what stands below them.
+_FIRST_HEADINGS = {
+    "User Preferences": "favor prefe likes loves hates",
+    "Skills": "skill langu speak fluen",
+}
+_ALIKE = 5  # letters with which words begin that are taken for forms of one
+_SHORTEST = 3
 _BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
 _BOM = "\ufeff"
 
 
-def with_facts(
-    text: str, facts: Iterable[str], section_of: Callable[[str], str] | None = None
-) -> str:
-    """Add facts below fitting headings, but for what is there in other words; see `normalise`."""
+def with_facts(text: str, facts: Iterable[str], section: str = "") -> str:
+    """Add facts, but for what is there in other words; see `normalise`.
+
+    They go below the heading `section`, or one like it; without one below that which they have
+    most in common with, by its words and its lines, else below a fixed one.
+    """
     memory = _Memory(text)
     for fact in map(plain_fact, facts):
         if (key := normalise(fact)) and not memory.has(key):
-            memory.insert((section_of or default_section)(fact), f"- {fact}")
+            memory.insert(section or memory.section_for(fact), f"- {fact}")
     return memory.text
 
 
@@ -99,19 +110,38 @@ class _Memory:
             self._lines[at - 1] = _ended(self._lines[at - 1], self._end)
         self._lines[at:at] = lines
 
-    def _section(self, name: str) -> tuple[int, int] | None:
-        """The lines below the heading that fits best, without those of a deeper heading."""
+    def section_for(self, fact: str) -> str:
+        """The heading that a fact belongs below, whether it is there or not."""
+        stems = _stems(fact)
+        shares = {name: self._shared(stems, name, place) for name, place in self._sections()}
+        best = max(shares, key=lambda name: shares[name], default="")
+        if best and shares[best] >= 1:
+            return best
+        first = (name for name, words in _FIRST_HEADINGS.items() if stems & _stems(words))
+        return next(first, FACTS)
+
+    def _shared(self, stems: frozenset[str], name: str, place: tuple[int, int]) -> float:
+        """How much a section has of some stems: one of its heading's, or half of a line's."""
+        lines = [_stems(line) for line in self._lines[slice(*place)] if is_statement(line)]
+        alike = max((len(stems & each) / len(each) for each in lines if each), default=0.0)
+        return len(stems & _stems(name)) + 2 * alike
+
+    def _sections(self) -> list[tuple[str, tuple[int, int]]]:
+        """The headings, each with the lines below it, without those of a deeper one."""
         found = [
-            (number, heading)
+            (number, heading[1])
             for number, line in enumerate(self._lines)
             if (heading := heading_of(line)) is not None
         ]
-        for wanted in section_names_like(name):
-            for index, (number, heading) in enumerate(found):
-                if heading[1].casefold() == wanted:
-                    following = found[index + 1][0] if index + 1 < len(found) else len(self._lines)
-                    return number + 1, following
-        return None
+        ends = [*(number for number, _ in found[1:]), len(self._lines)]
+        return [(name, (number + 1, end)) for (number, name), end in zip(found, ends, strict=False)]
+
+    def _section(self, name: str) -> tuple[int, int] | None:
+        """The lines below the heading of a name, or below the first that says no more than it."""
+        found, stems = self._sections(), _stems(name)
+        same = (place for each, place in found if each.casefold() == name.casefold())
+        like = (place for each, place in found if stems and _stems(each) == stems)
+        return next(chain(same, like), None)
 
     def _level(self) -> int:
         """How deep the file's sections are: below a lone title, else as deep as the others."""
@@ -120,6 +150,12 @@ class _Memory:
             return 2
         inner = depths[1:] if len(depths) > 1 and depths[0] < min(depths[1:]) else depths
         return Counter(inner).most_common(1)[0][0] if inner else 1
+
+
+def _stems(text: str) -> frozenset[str]:
+    """How the words of a line begin, besides those that only mean the user."""
+    words = normalise(text).split()
+    return frozenset(word[:_ALIKE] for word in words if len(word) >= _SHORTEST) - {"user"}
 
 
 def _start(line: str) -> int:
@@ -164,83 +200,3 @@ def line_key(line: str) -> str:
     """How lines are compared: bullets, blanks, case and punctuation aside; headings by name."""
     heading = heading_of(line)
     return normalise(plain_fact(line)) if heading is None else f"# {normalise(heading[1])}"
-
-
-# Headings -----------------------------------------------------------------------------------------
-
-PREFERENCES = "User Preferences"
-SKILLS = "Skills"
-ABOUT = "About the User"
-PEOPLE = "People"
-PROJECTS = "Projects"
-DECISIONS = "Decisions"
-FACTS = "Facts"
-
-# The first that is found in a fact decides. \u2019 is the typographic apostrophe.
-_SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        DECISIONS,
-        (
-            r"(?i:\b(?:decided|decision|we (?:chose|agreed))\b)",
-            r"(?i:\b(?:chose|switched|migrated) (?:to|from)\b)",
-        ),
-    ),
-    (
-        PREFERENCES,
-        (
-            r"(?i:\b(?:favou?rites?|prefer(?:s|red|ences?)?)\b)",
-            r"(?i:\b(?:user|i) (?:really |also )?(?:like|love|hate|dislike|enjoy|avoid)s?\b)",
-            r"(?i:^(?:really |also )?(?:likes|loves|hates|dislikes|enjoys|avoids)\b)",
-            r"(?i:\b(?:always|never) wants?\b)",
-            r"(?i:\b(?:do|does)(?:n['\u2019]t| not) (?:like|want)\b)",
-        ),
-    ),
-    (
-        SKILLS,
-        (
-            r"(?i:\b(?:programming |spoken |foreign )?languages?\b.*(?::|\bare\b|\bknows?\b))",
-            r"(?i:\bskills?\b|\bfluent in\b|\bspeaks\b|^(?:the )?(?:user |i )?knows?\b)",
-            r"(?i:\b(?:experienced?|expert|proficient|certified) (?:in|with|at)\b)",
-        ),
-    ),
-    (
-        ABOUT,
-        (
-            r"(?i:^(?:the )?(?:user['\u2019]s |my )?(?:full |first |last )?name\b)",
-            r"(?i:\bborn (?:on|in)\b|\bbirthday\b|\blives? (?:in|at|near)\b)",
-            r"(?i:^(?:the )?(?:user |i )?works? (?:at|for|as|in)\b|\b(?:job|occupation)\b)",
-            r"(?i:\btime ?zone\b|\bpronouns?\b|\ballerg(?:y|ies|ic)\b)",
-            r"(?i:\bis (?:married|vegan|vegetarian)\b)",
-            r"(?i:\b(?:wife|husband|partner|daughter|son|child|cat|dog|pet)(?:['\u2019]s)? name\b)",
-        ),
-    ),
-    (
-        PEOPLE,
-        (
-            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? is (?:the|a|an|our|my)\b",
-            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? (?:owns|leads|manages|reports to|joined|maintains)\b",
-            r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)? works (?:on|at|for|as|in|with)\b",
-        ),
-    ),
-    (PROJECTS, (r"(?i:\b(?:projects?|deadline|milestone|repo|repository|release)\b)",)),
-)
-_SECTION_RULES = tuple((section, re.compile("|".join(parts))) for section, parts in _SECTIONS)
-_LIKE: dict[str, tuple[str, ...]] = {
-    PREFERENCES: ("preferences", "likes and dislikes", "likes", "user preference"),
-    SKILLS: ("skills and knowledge", "technical skills", "technical background", "knowledge"),
-    ABOUT: ("user", "about", "about me", "user information", "user profile", "personal"),
-    PEOPLE: ("team", "contacts", "people and roles"),
-    PROJECTS: ("project", "project context", "current projects", "work"),
-    DECISIONS: ("key decisions", "decision", "decisions made"),
-    FACTS: ("other facts", "important facts", "notes", "important notes", "other", "general"),
-}
-
-
-def default_section(fact: str) -> str:
-    """The heading for a fact; ``Facts`` where no pattern fits."""
-    return next((section for section, pattern in _SECTION_RULES if pattern.search(fact)), FACTS)
-
-
-def section_names_like(section: str) -> tuple[str, ...]:
-    """The names under which a file may have this section already, the best first, casefolded."""
-    return (section.casefold(), *_LIKE.get(section, ()))

@@ -26,7 +26,6 @@ from kbtui.memory.edits.growing import (
 )
 from kbtui.memory.edits.memory_file import (
     MEMORY,
-    default_section,
     is_statement,
     line_key,
     split_lines,
@@ -99,7 +98,7 @@ def note(path: str, line: str) -> Operation:
     """Add a fact to a day's note, where it doesn't say it yet."""
 
     def work(copy: WorkingCopy) -> Edits:
-        grown = with_facts(copy.files.text(path) or "", [line], lambda _fact: "Noted")
+        grown = with_facts(copy.files.text(path) or "", [line], "Noted")
         return {path: copy.files.encoded(path, grown)}
 
     return Operation(work)
@@ -296,10 +295,8 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
     if not normalise(said):
         raise UsageError("The line says nothing.")
     if path in NOTES:
-        default = (lambda _fact: _STYLE) if path == SOUL else default_section
         _check_key(text or "", said, path)
-        choose = (lambda _fact: heading) if heading else default
-        grown = with_facts(text or "", [said], choose)
+        grown = with_facts(text or "", [said], heading or (_STYLE if path == SOUL else ""))
     else:
         body = f"## {heading}\n- {said}" if heading else f"- {said}"
         entry = copy.files.parsed(path)

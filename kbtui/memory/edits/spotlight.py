@@ -1,8 +1,8 @@
 """MEMORY.md is kept lean: what no longer needs the spotlight moves into the entry of its subject.
 
-It stands in every prompt, so it has at most 60 lines and keeps within its token budget. The oldest
-lines go first, those about the user himself last, and the newest never. Lines that the user wrote
-stay: only Dream moves them, and asks.
+It stands in every prompt, so it has at most 60 lines and keeps within its token budget. What an
+entry is about goes first, then the oldest, and the newest never. Lines that the user wrote stay:
+only Dream moves them, and asks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from datetime import date, datetime
 
 from kbtui.errors import KbtuiError
 from kbtui.history.history import LineOrigin
-from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
+from kbtui.knowledge.format.facts import Fact, plain_fact
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits.memory_file import (
-    ABOUT,
+    FACTS,
     MEMORY,
-    PREFERENCES,
     heading_of,
     is_statement,
     split_lines,
@@ -28,7 +27,6 @@ from kbtui.text import clean_line
 
 MOST_LINES = 60
 _NEAR = 0.85
-_LATER = {normalise(PREFERENCES): 1, normalise(ABOUT): 2}
 
 
 def fullness(text: str, most_tokens: int) -> float:
@@ -68,8 +66,7 @@ def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
         entry = copy.files.parsed(named[0])
         fact = Fact(line, entry.type or "topic", entry.title)
     else:
-        kind = "preference" if normalise(heading) == normalise(PREFERENCES) else "fact"
-        fact = Fact(line, kind, heading or "Facts")
+        fact = Fact(line, "fact", heading or FACTS)
     make, *_ = keep_in_entry(fact, day)
     if copy.perform(make).proposed:
         return False
@@ -80,16 +77,16 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
     """The lines that may go with their headings, in the order in which they go."""
     text = shown_text(copy.files.data(MEMORY))
     origins = copy.rooms.history.blame(MEMORY, text=text) if text else ()
-    found: list[tuple[int, datetime, int, str, str]] = []
+    found: list[tuple[bool, datetime, int, str, str]] = []
     heading = ""
     for number, line in enumerate(split_lines(text)):
         if title := heading_of(line):
             heading = clean_line(title[1])
         elif is_statement(line):
             when = _written(origins[number]) if number < len(origins) else None
-            rank = _LATER.get(normalise(heading), 0)
             if when is not None:
-                found.append((rank, when, number, plain_fact(line), heading))
+                is_told = bool(copy.rooms.subjects.named_in(line))
+                found.append((not is_told, when, number, plain_fact(line), heading))
     newest = sorted(found, key=lambda each: each[1:3])[-10:]
     leaving = sorted(each for each in found if each not in newest)
     return [(line, heading) for _, _, _, line, heading in leaving]

@@ -1,6 +1,6 @@
 """Ground: what a model makes up and isn't written, what is said in other words and is.
 
-    python -m tests.benchmarks ground [--observations locomo10.json] [--conversations 26,30]
+    python -m tests.benchmarks ground [--observations FILE] [--conversations 26,30]
 
 Planted inventions (``inventions.json``) go through the real Consolidator, or through Dream, with a
 model that is told what to answer; one counts as written if it stands in MEMORY.md, an entry or the
@@ -8,8 +8,9 @@ day's notes. Ordinary messages and requests (``ordinary.txt``, ``requests.txt``)
 a model that makes a fact of each; what counts is lines in MEMORY.md and entries.
 
 True paraphrases are LoCoMo's observations, in the file ``locomo10.json`` of its authors (or of its
-form, with ``sample_id`` and ``observation`` alone), each against the session that it was made
-from, and against every other session of the same two people. The share of words in
+form, with ``sample_id`` and ``observation`` alone) in the folder ``locomo`` of the data, which
+doesn't come with them; each against the session that it was made from, and against every other
+session of the same two people. The share of words in
 `kbtui.memory.edits.grounding` and the beginners in the language's file were fitted on conv-26 and
 conv-30.
 """
@@ -45,7 +46,7 @@ _A_SESSION = 10  # messages
 def run(argv: list[str]) -> dict[str, Any]:
     """Plant inventions, say ordinary things, compare paraphrases."""
     parser = argparse.ArgumentParser(prog="ground")
-    parser.add_argument("--observations", type=Path)
+    parser.add_argument("--observations", type=Path, default=DATA / "locomo" / "locomo10.json")
     parser.add_argument("--conversations", default="26,30")
     options = parser.parse_args(argv)
     os.environ["HF_HUB_OFFLINE"] = "1"
@@ -72,8 +73,10 @@ def run(argv: list[str]) -> dict[str, Any]:
         of = [case for case in planted if case["kind"] == kind]
         table.rows.append((kind, len(of), sum(case["written"] for case in of)))
     tables = [table]
-    if options.observations:
-        compared = _paraphrases(needed(options.observations), options.conversations.split(","))
+    if not options.observations.exists():
+        figures["paraphrases"] = f"There is no {options.observations}: they weren't measured."
+    else:
+        compared = _paraphrases(options.observations, options.conversations.split(","))
         figures["paraphrases"] = compared
         rows = [(name, *(of[key] for key in _COLUMNS)) for name, of in compared.items()]
         tables.append(Table("Paraphrases", ["conversation", *_COLUMNS], rows))
@@ -200,7 +203,7 @@ def _compared(conversation: str, observations: dict[str, Any]) -> dict[str, Any]
     people = sorted({turn["speaker"] for each in turns.values() for turn in each})
     known = Ground.of([(None, " ".join(people))])
     grounds = {
-        session: Ground.of([(_day(turn["date"]), turn["text"]) for turn in each])
+        session: Ground.of([(_day(turn["date"]), turn["text"]) for turn in each], may_ask=True)
         for session, each in turns.items()
     }
     lines = [

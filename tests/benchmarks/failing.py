@@ -69,7 +69,7 @@ def _ways() -> Iterator[tuple[str, Script, ModelOptions]]:
 def _narrow(request: Request) -> Reply:
     tokens = len(str([request.messages, request.body.get("tools")])) // 4
     words = f"request ({tokens} tokens) exceeds the available context size (2048 tokens)"
-    return Reply("It was green.") if tokens <= 2048 else Reply(words, status=400)  # noqa: PLR2004
+    return Reply("It was green.") if tokens <= 2048 else Reply(words, status=400)
 
 
 async def _turn(root: Path, script: Script, options: ModelOptions) -> tuple[str, str, str]:

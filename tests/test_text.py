@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kbtui.text import MAX_SLUG, clean, clean_line, counted, fold, shorten, slugify
 

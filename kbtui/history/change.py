@@ -9,36 +9,19 @@ from typing import Literal
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.objects.commit import (
-    RESTORED,
-    SHIPPED,
-    Actor,
-    Changed,
-    Commit,
-    Origin,
-    PathChange,
-    describe,
-    is_derived,
+    RESTORED as RESTORED,
+    SHIPPED as SHIPPED,
+    Actor as Actor,
+    Changed as Changed,
+    Commit as Commit,
+    Origin as Origin,
+    PathChange as PathChange,
+    describe as describe,
+    is_derived as is_derived,
 )
 from kbtui.history.objects.trees import TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, is_recorded, short_name
-
-__all__ = [
-    "RESTORED",
-    "SHIPPED",
-    "UNCHECKED",
-    "Actor",
-    "Change",
-    "Changed",
-    "Commit",
-    "Origin",
-    "PathChange",
-    "Sink",
-    "Unchecked",
-    "Watch",
-    "describe",
-    "is_derived",
-]
 
 
 class Unchecked(Enum):

@@ -12,22 +12,33 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StorageError, UsageError, WorkspaceBusyError
-from kbtui.history.adoption import Adoption, MassDeletionError, OutsideEdits
-from kbtui.history.change import Actor, Change, Commit, Origin, PathChange, Sink, Watch
+from kbtui.history.adoption import (
+    Adoption,
+    MassDeletionError as MassDeletionError,
+    OutsideEdits as OutsideEdits,
+)
+from kbtui.history.change import (
+    Actor,
+    Change,
+    Commit,
+    Origin,
+    Sink,
+    Watch,
+)
 from kbtui.history.door import Door
-from kbtui.history.looking.blame import Blame, LineOrigin
+from kbtui.history.looking.blame import Blame, LineOrigin as LineOrigin
 from kbtui.history.looking.diff import FileDiff, diff_file
 from kbtui.history.looking.log import CommitLog
 from kbtui.history.looking.reading import (
-    ForeignHistory,
-    HistoryReader,
-    is_repository,
-    open_foreign,
+    ForeignHistory as ForeignHistory,
+    HistoryReader as HistoryReader,
+    is_repository as is_repository,
+    open_foreign as open_foreign,
     read_version,
 )
 from kbtui.history.objects.commit import RESTORED
 from kbtui.history.objects.packing import Packing
-from kbtui.history.objects.repository import Repository, plain_environment
+from kbtui.history.objects.repository import Repository, plain_environment as plain_environment
 from kbtui.history.proposals import Proposals
 from kbtui.history.undo import Undo, rewind
 from kbtui.workspace import files
@@ -49,21 +60,6 @@ if TYPE_CHECKING:
     from kbtui.workspace.scan import Scanner
 
     Decisions = Mapping[Conflict, Resolution]
-
-__all__ = [
-    "Commit",
-    "ForeignHistory",
-    "History",
-    "HistoryReader",
-    "LineOrigin",
-    "MassDeletionError",
-    "OpenReport",
-    "OutsideEdits",
-    "PathChange",
-    "is_repository",
-    "open_foreign",
-    "plain_environment",
-]
 
 
 _BRIEFLY = 0.5  # seconds that a start waits for another writer

@@ -27,8 +27,7 @@ from kbtui.settings import OFFLINE, FlushSettings
 if TYPE_CHECKING:
     from kbtui.memory.background.service import Memory
     from kbtui.memory.services import Services
-    from kbtui.models.port import ChatModel, Reply, ToolSpec
-    from kbtui.models.port import Message as Prompt
+    from kbtui.models.port import ChatModel, Message as Prompt, Reply, ToolSpec
 
 
 @dataclass(slots=True)

@@ -12,8 +12,13 @@ from typing import Any
 from pydantic import SecretStr
 
 from kbtui.errors import UsageError
-from kbtui.models.litellm_model import LiteLLMModel, ModelOptions, price_of, warm_up
-from kbtui.models.model_errors import Endpoint, explain, no_key
+from kbtui.models.litellm_model import (
+    LiteLLMModel as LiteLLMModel,
+    ModelOptions,
+    price_of as price_of,
+    warm_up,
+)
+from kbtui.models.model_errors import Endpoint as Endpoint, explain as explain, no_key
 from kbtui.models.port import ChatModel, Message, OfflineModel
 from kbtui.models.providers import (
     KeyStore,
@@ -25,20 +30,15 @@ from kbtui.models.providers import (
     prefix_of,
     provider_of,
 )
-from kbtui.models.servers import FoundModel, Server, in_environment, look_around, ollama_at
+from kbtui.models.servers import (
+    FoundModel as FoundModel,
+    Server,
+    in_environment,
+    look_around,
+    ollama_at,
+)
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
-
-__all__ = [
-    "Destination",
-    "Endpoint",
-    "FoundModel",
-    "LiteLLMModel",
-    "ModelRegistry",
-    "ModelStatus",
-    "explain",
-    "price_of",
-]
 
 _OF_ONE_MODEL = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 from kbtui.documents.documents import is_beside_notes
 from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
-from kbtui.search.background import Pause, Watcher
+from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
-from kbtui.search.query.withheld import Withheld
+from kbtui.search.query.withheld import Withheld as Withheld
 from kbtui.search.results import MOST_COUNTED, IndexReport, IndexStatus, SearchResult
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from kbtui.settings import RoleSettings, SearchSettings
     from kbtui.workspace.layout import Workspace
 
-__all__ = ["Pause", "SearchIndex", "Watcher", "Withheld"]
 
 _LOG = logging.getLogger(__name__)
 MOST_HITS = 1000

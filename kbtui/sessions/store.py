@@ -27,10 +27,10 @@ from kbtui.redaction.redact import redact
 from kbtui.sessions import DREW_ON
 from kbtui.sessions.log_records import (
     Mask,
-    SessionInfo,
+    SessionInfo as SessionInfo,
     SessionList,
     SessionLog,
-    SessionMessage,
+    SessionMessage as SessionMessage,
     mask_record,
     message_record,
     session_record,
@@ -105,8 +105,6 @@ def _taken(session_id: str, holder: str) -> ConflictError:
         "Close it there, or start another one with /new.",
     )
 
-
-__all__ = ["Mask", "Session", "SessionInfo", "SessionMessage", "SessionStore"]
 
 # In what is kept with a message: of models, commits, files and proposals.
 _NAMES = frozenset({"model", "commit", "paths", "proposal", DREW_ON})

@@ -15,41 +15,19 @@ from queue import Empty, SimpleQueue
 from kbtui.errors import StorageError, WorkspaceError
 from kbtui.workspace import files
 from kbtui.workspace.known import (
-    KnownWorkspace,
-    forget_workspace,
-    former_paths,
-    known_workspaces,
-    note_opened,
+    KnownWorkspace as KnownWorkspace,
+    forget_workspace as forget_workspace,
+    former_paths as former_paths,
+    known_workspaces as known_workspaces,
+    note_opened as note_opened,
 )
 from kbtui.workspace.layout import BOOTSTRAP_FILES, CATEGORIES, MACHINE, Layout, Workspace
-from kbtui.workspace.lock import WorkspaceLock, open_lock, try_lock
+from kbtui.workspace.lock import (
+    WorkspaceLock as WorkspaceLock,
+    open_lock as open_lock,
+    try_lock as try_lock,
+)
 from kbtui.workspace.scan import notes_in
-
-__all__ = [
-    "FORMAT",
-    "IN_PLACE",
-    "PROGRAMS",
-    "WORKSPACE_VARIABLE",
-    "KnownWorkspace",
-    "NotAnsweringError",
-    "WorkspaceLock",
-    "create_workspace",
-    "default_workspace",
-    "find_workspace",
-    "forget_workspace",
-    "former_paths",
-    "is_anothers",
-    "is_folder_of_notes",
-    "is_nanobots",
-    "is_to_be",
-    "known_workspaces",
-    "leave_first_look",
-    "note_opened",
-    "open_lock",
-    "open_workspace",
-    "take_first_look",
-    "try_lock",
-]
 
 WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
 FORMAT = 1

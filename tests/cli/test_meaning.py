@@ -10,8 +10,7 @@ import pytest
 from kbtui.search.apart import Apart
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import models_folder
-from tests.e2e.program import kbtui as run
-from tests.e2e.program import ok
+from tests.e2e.program import kbtui as run, ok
 from tests.scripted_server import Reply, ScriptedServer, call
 from tests.search.helpers import eventually
 

@@ -14,8 +14,7 @@ from kbtui.importers.engine import Report, find_source, preview, run, take_back
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.models.port import Reply as Answered
-from kbtui.models.port import ToolCall, Usage
+from kbtui.models.port import Reply as Answered, ToolCall, Usage
 from kbtui.sessions.log_records import Mask
 from kbtui.workspace import durable
 from kbtui.workspace.opening import create_workspace

@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kbtui.knowledge.entries.entry import Link, parse_entry
 from kbtui.knowledge.entries.templates import without_empty_sections

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from kbtui.errors import UnreadableError
 from kbtui.knowledge.format.frontmatter import parse, replace_scalars, set_keys, split

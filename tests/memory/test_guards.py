@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kbtui.history.change import Actor
 from kbtui.memory.edits.guards import MAX_LOST, lost_share, review_reason

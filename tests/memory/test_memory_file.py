@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.guards import lost_share

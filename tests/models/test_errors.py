@@ -19,8 +19,7 @@ from kbtui.errors import (
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ReplyNotice, ReplyText
-from tests.scripted_server import Reply as Scripted
-from tests.scripted_server import ScriptedServer
+from tests.scripted_server import Reply as Scripted, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,7 @@ from kbtui.models.limits import LIMITS, overflow_in
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ToolSpec
 from tests.models.local_servers import MUTE, listing, llama_cpp, lm_studio, ollama, serving, vllm
-from tests.scripted_server import Reply as Scripted
-from tests.scripted_server import ScriptedServer
+from tests.scripted_server import Reply as Scripted, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -33,8 +33,7 @@ from kbtui.models.port import (
     ToolSpec,
 )
 from tests.patience import PATIENCE
-from tests.scripted_server import Reply as Scripted
-from tests.scripted_server import ScriptedServer, call, stream_length
+from tests.scripted_server import Reply as Scripted, ScriptedServer, call, stream_length
 
 KEY = "sk-test-4f9aVq81LmZx07PdRt53WcYb"
 ASK = [Message("system", "Be brief."), Message("user", "Hi")]

@@ -17,8 +17,7 @@ from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, Reply, ReplyReasoning, ReplyText, ToolCall, ToolSpec
 from kbtui.models.providers import takes_cache_marks
 from tests.patience import PATIENCE
-from tests.scripted_server import Reply as Scripted
-from tests.scripted_server import Request, ScriptedServer, call
+from tests.scripted_server import Reply as Scripted, Request, ScriptedServer, call
 
 ASK = [Message("system", "Be brief."), Message("user", "Hi")]
 TOOL = ToolSpec(

@@ -11,8 +11,7 @@ from kbtui.errors import ModelAccessError, ModelAnswerError, ModelOverloadedErro
 from kbtui.models import litellm_model
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import Message, ToolSpec
-from tests.scripted_server import Reply as Scripted
-from tests.scripted_server import ScriptedServer, raw_call
+from tests.scripted_server import Reply as Scripted, ScriptedServer, raw_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

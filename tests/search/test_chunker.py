@@ -4,8 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kbtui.search.index.chunker import ChunkLimits, is_indexed, passage_key, read_document
 from kbtui.search.index.markdown import estimate

@@ -3,8 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kbtui.search.query.fusion import MOST_BY_MEANING_ALONE, VectorKind, best_first, fuse, rank_of
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kbtui.search.query.parser import Condition, days, parse
 from kbtui.search.results import QUERY_LANGUAGE

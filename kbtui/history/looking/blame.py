@@ -180,8 +180,6 @@ def _read_run(written: list[LineOrigin], run: list[int]) -> Iterator[LineOrigin]
         yield LineOrigin(of.commit, of.actor, of.time, of.origin, of.path, line)
 
 
-__all__ = ["Blame", "LineOrigin"]
-
 _KEPT = 128
 _WORTH_KEEPING = 8  # comparisons
 _DEEPEST = 40  # from one file to another, and on to the next

@@ -17,39 +17,17 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.matching import Opcode, carried, keys_of, lines_of, opcodes
+from kbtui.history.looking.matching import (
+    Opcode as Opcode,
+    carried,
+    keys_of as keys_of,
+    lines_of,
+    opcodes as opcodes,
+)
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, blob_of, decode, text_of
 from kbtui.workspace.scan import has_no_lines
-
-__all__ = [
-    "CONTEXT",
-    "MOST_FILES",
-    "DiffLine",
-    "FileDiff",
-    "Hunk",
-    "Kind",
-    "Opcode",
-    "Rewritten",
-    "as_patch",
-    "count_lines",
-    "diff_file",
-    "emphasize",
-    "find_moves_between",
-    "find_renames",
-    "grouped",
-    "head_length",
-    "hunk_of",
-    "keys_of",
-    "moves_of",
-    "opcodes",
-    "pair_renames",
-    "path_changes",
-    "split_lines",
-    "statement_of",
-    "without_hunks",
-]
 
 CONTEXT = 3
 _SNIFFED = 8000

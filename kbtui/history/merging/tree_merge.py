@@ -12,14 +12,19 @@ from dataclasses import dataclass, field, replace
 
 from kbtui.history.looking.diff import pair_renames, split_lines
 from kbtui.history.looking.matching import keys_of, matching_blocks
-from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
+from kbtui.history.merging.line_merge import (
+    Conflict as Conflict,
+    Decisions,
+    Resolution as Resolution,
+    Side as Side,
+)
 from kbtui.history.merging.undo_merge import (
     FrontmatterParts,
     common_items,
     date_of,
     holds_all_of,
     later_wins,
-    split_front,
+    split_front as split_front,
     take_out,
 )
 from kbtui.history.merging.untangling import untangled
@@ -27,18 +32,6 @@ from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GONE, TreeEntry
 from kbtui.workspace import files
 from kbtui.workspace.layout import conflict_copy_of, folders_of, short_name
-
-__all__ = [
-    "Clash",
-    "Conflict",
-    "MergePlan",
-    "Resolution",
-    "Resolver",
-    "Side",
-    "TreeMerge",
-    "merge_three",
-    "split_front",
-]
 
 
 @dataclass(frozen=True, slots=True)

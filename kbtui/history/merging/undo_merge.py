@@ -160,8 +160,6 @@ def date_of(unit: tuple[str, ...]) -> str | None:
     return found["date"].strip() if found else None
 
 
-__all__ = ["Conflict", "Merge", "take_out", "take_out_creation"]
-
 LATER_WINS = frozenset({"updated"})
 """Keys of the frontmatter that follow every change by themselves: the later value holds."""
 

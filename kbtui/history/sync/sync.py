@@ -23,26 +23,20 @@ from kbtui.history.objects.packing import pack_of
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
-from kbtui.history.sync.beside import Beside, Companions
+from kbtui.history.sync.beside import Beside, Companions as Companions
 from kbtui.history.sync.inspection import new_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
-from kbtui.history.sync.remote import Address, SyncWatcher, parse_address
+from kbtui.history.sync.remote import (
+    Address as Address,
+    SyncWatcher as SyncWatcher,
+    parse_address as parse_address,
+)
 from kbtui.history.sync.transport import BESIDE, Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import Layout
 from kbtui.workspace.scan import Scanner
-
-__all__ = [
-    "Address",
-    "Companions",
-    "Sync",
-    "SyncReport",
-    "SyncRules",
-    "SyncWatcher",
-    "parse_address",
-]
 
 log = logging.getLogger(__name__)
 _TRIES = 6

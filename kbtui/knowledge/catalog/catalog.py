@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Change, Commit
-from kbtui.knowledge.catalog.entry_index import EntryIndex
+from kbtui.knowledge.catalog.entry_index import EntryIndex as EntryIndex
 from kbtui.knowledge.entries.entry import EntryInfo, info_of, is_entry, parse_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, fold, shorten
@@ -33,33 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-__all__ = [
-    "AT_ONCE",
-    "BEGIN",
-    "CHOSEN",
-    "END",
-    "IDLE_SECONDS",
-    "LATEST_SECONDS",
-    "ROOT_INDEX",
-    "SUMMARY_WIDTH",
-    "TITLE",
-    "Catalog",
-    "EntryIndex",
-    "PromptIndex",
-    "by_category",
-    "by_date",
-    "category_index",
-    "entry_line",
-    "heading",
-    "hidden_entries",
-    "is_generated_only",
-    "is_ours",
-    "large_index",
-    "merged",
-    "prompt_text",
-    "small_index",
-    "without_block",
-]
 
 AT_ONCE = 1_000
 CHOSEN = 300

@@ -9,69 +9,35 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from kbtui.knowledge.entries.privacy import originals, says_private, says_private_inline
+from kbtui.knowledge.entries.privacy import (
+    originals as originals,
+    says_private as says_private,
+    says_private_inline,
+)
 from kbtui.knowledge.entries.templates import (
-    ENTRY_TYPES,
-    EVOLUTION,
-    TYPE_OF_FOLDER,
-    Front,
-    append_to_section,
-    render_entry,
-    section_names,
-    section_text,
-    without_empty_sections,
+    ENTRY_TYPES as ENTRY_TYPES,
+    EVOLUTION as EVOLUTION,
+    TYPE_OF_FOLDER as TYPE_OF_FOLDER,
+    Front as Front,
+    append_to_section as append_to_section,
+    render_entry as render_entry,
+    section_names as section_names,
+    section_text as section_text,
+    without_empty_sections as without_empty_sections,
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import heading_of, summary_of, tags_in_body
 from kbtui.knowledge.format.frontmatter import tags, word, words
 from kbtui.knowledge.format.links import (
-    IN_VAULT,
-    Link,
+    IN_VAULT as IN_VAULT,
+    Link as Link,
     links_in_body,
     links_in_frontmatter,
     related_link,
-    target_first,
+    target_first as target_first,
 )
 from kbtui.workspace.files import blob_id, decode
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
-
-__all__ = [
-    "COLUMNS",
-    "DATED",
-    "ENTRY_TYPES",
-    "EVOLUTION",
-    "IN_VAULT",
-    "TYPE_OF_FOLDER",
-    "Entry",
-    "EntryInfo",
-    "Front",
-    "Link",
-    "Row",
-    "append_to_section",
-    "category_of",
-    "has_page_properties",
-    "ids_in",
-    "info_from",
-    "info_of",
-    "is_catalogue",
-    "is_entry",
-    "is_indexed",
-    "ordinal",
-    "originals",
-    "page_name",
-    "parse_entry",
-    "render_entry",
-    "row_of",
-    "says_private",
-    "section_names",
-    "section_text",
-    "slug_of",
-    "target_first",
-    "unread",
-    "with_page_alias",
-    "without_empty_sections",
-    "without_line",
-]
 
 # A date or a time at the beginning of a name, with what parts it from the rest.
 DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")

@@ -18,33 +18,16 @@ import frontmatter
 from frontmatter.default_handlers import YAMLHandler
 
 from kbtui.errors import UnreadableError
-from kbtui.knowledge.format.body import BOM, Parts, plain_line, split
+from kbtui.knowledge.format.body import Parts as Parts, plain_line, split as split
 from kbtui.knowledge.format.yaml_edit import (
     FrontmatterError,
     Node,
     edit_keys,
     edit_scalars,
     read_tree,
-    value_text,
+    value_text as value_text,
 )
 from kbtui.text import clean_line
-
-__all__ = [
-    "BOM",
-    "Frontmatter",
-    "Parts",
-    "items",
-    "parse",
-    "read",
-    "replace_scalars",
-    "set_keys",
-    "split",
-    "tags",
-    "value_text",
-    "with_items",
-    "word",
-    "words",
-]
 
 _LEFT_ALONE = "The file is left as it is; edit the lines between the two `---` by hand."
 _LONG = 4_096  # bytes of a block that isn't kept

@@ -14,11 +14,10 @@ from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
 from kbtui.history.history import History
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
-from kbtui.knowledge.entries.entry import DATED, Entry, EntryInfo, category_of
+from kbtui.knowledge.entries.entry import DATED, EntryInfo as EntryInfo, category_of
 from kbtui.knowledge.entries.habits import filled
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.knowledge.library.public import (
@@ -28,29 +27,18 @@ from kbtui.knowledge.library.public import (
     PublicEntries,
     PublicOverlay,
 )
-from kbtui.knowledge.library.reader import Backlink, PastLibrary, Reader, ResolvedLink
+from kbtui.knowledge.library.reader import (
+    Backlink as Backlink,
+    PastLibrary as PastLibrary,
+    Reader as Reader,
+    ResolvedLink as ResolvedLink,
+)
 from kbtui.knowledge.linking.mentions import with_links
 from kbtui.text import clean_line, fold, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.scan import Scanner
-
-__all__ = [
-    "TEXT_ENDS",
-    "Backlink",
-    "Content",
-    "Entry",
-    "EntryInfo",
-    "Library",
-    "Link",
-    "PastLibrary",
-    "Reader",
-    "ResolvedLink",
-    "WrittenEntry",
-    "retag",
-]
-
 
 TEXT_ENDS = (".txt", ".markdown", ".org")
 

@@ -12,52 +12,43 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kbtui.errors import ConflictError
-from kbtui.memory.background.budget import BackgroundModels, Budget, MeteredModel
-from kbtui.memory.background.estimate import Estimate, Unread, estimate
-from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork, WorkerEvent
+from kbtui.memory.background.budget import (
+    BackgroundModels,
+    Budget as Budget,
+    MeteredModel as MeteredModel,
+)
+from kbtui.memory.background.estimate import Estimate as Estimate, Unread, estimate as estimate
+from kbtui.memory.background.jobs import DREAMING, DreamJob, SessionWork, WorkerEvent as WorkerEvent
 from kbtui.memory.background.worker import BackgroundWorker
-from kbtui.memory.consolidation.ask import condensed
-from kbtui.memory.consolidation.consolidator import CondensingOutcome, Consolidator, Trigger
+from kbtui.memory.consolidation.ask import condensed as condensed
+from kbtui.memory.consolidation.consolidator import (
+    CondensingOutcome as CondensingOutcome,
+    Consolidator as Consolidator,
+    Trigger as Trigger,
+)
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.consolidation.page_writer import MemoryWriter
+from kbtui.memory.consolidation.page_writer import MemoryWriter as MemoryWriter
 from kbtui.memory.dream.dream import Dream
-from kbtui.memory.dream.report import DreamProgress, DreamReport
+from kbtui.memory.dream.report import DreamProgress, DreamReport as DreamReport
 from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
 from kbtui.memory.edits.working_copy import Surroundings
-from kbtui.memory.inbox.inbox import Inbox
-from kbtui.memory.inbox.showing import PlaceDraft, plan_diff
-from kbtui.memory.recall.forget import ForgetPlan, Forgetting, restore_sessions
+from kbtui.memory.inbox.inbox import Inbox as Inbox
+from kbtui.memory.inbox.showing import PlaceDraft as PlaceDraft, plan_diff as plan_diff
+from kbtui.memory.recall.forget import (
+    ForgetPlan as ForgetPlan,
+    Forgetting,
+    restore_sessions as restore_sessions,
+)
 from kbtui.memory.recall.left_out import LeftOutMessage, left_out
 from kbtui.memory.recall.remember import Remembering
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock
-from kbtui.memory.records.ledger import Audit, Ledger
+from kbtui.memory.records.ledger import Audit as Audit, Ledger
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.memory.services import Services
-
-__all__ = [
-    "Audit",
-    "Budget",
-    "CondensingOutcome",
-    "Consolidator",
-    "DreamReport",
-    "Estimate",
-    "ForgetPlan",
-    "Inbox",
-    "Memory",
-    "MemoryWriter",
-    "MeteredModel",
-    "PlaceDraft",
-    "Trigger",
-    "WorkerEvent",
-    "condensed",
-    "estimate",
-    "plan_diff",
-    "restore_sessions",
-]
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0

@@ -8,32 +8,24 @@ from functools import partial
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Change, Commit, Origin
-from kbtui.memory.edits.grounding import Ground, ground_of
-from kbtui.memory.edits.growing import LOOSE, is_said
-from kbtui.memory.edits.operations import delete_entry, rename_entry
-from kbtui.memory.edits.subjects import names_of_user
-from kbtui.memory.edits.tool_edits import Edit, edit_entry, write_entry
-from kbtui.memory.edits.working_copy import Author, Operation, Surroundings, WorkingCopy
+from kbtui.memory.edits.grounding import Ground as Ground, ground_of as ground_of
+from kbtui.memory.edits.growing import LOOSE as LOOSE, is_said as is_said
+from kbtui.memory.edits.operations import delete_entry as delete_entry, rename_entry as rename_entry
+from kbtui.memory.edits.subjects import names_of_user as names_of_user
+from kbtui.memory.edits.tool_edits import (
+    Edit as Edit,
+    edit_entry as edit_entry,
+    write_entry as write_entry,
+)
+from kbtui.memory.edits.working_copy import (
+    Author as Author,
+    Operation as Operation,
+    Surroundings,
+    WorkingCopy,
+)
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
 from kbtui.workspace.layout import Workspace
-
-__all__ = [
-    "LOOSE",
-    "Author",
-    "Edit",
-    "Edited",
-    "Editor",
-    "Ground",
-    "Operation",
-    "delete_entry",
-    "edit_entry",
-    "ground_of",
-    "is_said",
-    "names_of_user",
-    "rename_entry",
-    "write_entry",
-]
 
 
 @dataclass(frozen=True, slots=True)

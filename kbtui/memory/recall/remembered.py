@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor
-from kbtui.memory.edits.memory_file import MEMORY, heading_of, split_lines
-from kbtui.memory.edits.spotlight import MOST_LINES, count_lines, is_near_full
-from kbtui.memory.recall.remember import Remembering
+from kbtui.memory.edits.memory_file import MEMORY as MEMORY, heading_of, split_lines
+from kbtui.memory.edits.spotlight import (
+    MOST_LINES as MOST_LINES,
+    count_lines as count_lines,
+    is_near_full as is_near_full,
+)
+from kbtui.memory.recall.remember import Remembering as Remembering
 from kbtui.text import clean_line
 from kbtui.workspace.files import blob_id, text_of
 
@@ -18,16 +22,6 @@ if TYPE_CHECKING:
     from kbtui.history.history import History, LineOrigin
     from kbtui.knowledge.library.library import Library
 
-__all__ = [
-    "MEMORY",
-    "MOST_LINES",
-    "RememberedLine",
-    "Remembering",
-    "change_fact",
-    "count_lines",
-    "is_near_full",
-    "remembered",
-]
 
 _FORM = re.compile(r"(\s*(?:[-*+]\s+|\d+[.)]\s+)?)(.*)")
 

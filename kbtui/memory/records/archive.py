@@ -22,12 +22,12 @@ from kbtui.history.change import Actor, Change
 from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
     NOT_GROUNDED,
-    ArchiveEntry,
+    ArchiveEntry as ArchiveEntry,
     Book,
-    Holding,
+    Holding as Holding,
     OldBlock,
     as_block,
-    is_record,
+    is_record as is_record,
     machine_name,
     parse_old_history,
     read_book,
@@ -37,27 +37,14 @@ from kbtui.memory.records.archive_lines import (
     with_block,
     without_time,
 )
-from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.cursors import Cursors as Cursors
 from kbtui.memory.records.ranges import Range, merged
-from kbtui.memory.records.record_merge import resolver_of
-from kbtui.memory.records.tombstones import LOST_KEY, Tombstones
+from kbtui.memory.records.record_merge import resolver_of as resolver_of
+from kbtui.memory.records.tombstones import LOST_KEY as LOST_KEY, Tombstones as Tombstones
 from kbtui.text import clean, clean_line
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import Workspace
-
-__all__ = [
-    "ARCHIVE",
-    "LOST_KEY",
-    "PROJECTION",
-    "Archive",
-    "ArchiveEntry",
-    "Cursors",
-    "Holding",
-    "Tombstones",
-    "is_record",
-    "resolver_of",
-]
 
 ARCHIVE = "memory/history.jsonl"
 PROJECTION = "memory/HISTORY.md"

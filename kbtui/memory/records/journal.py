@@ -18,21 +18,12 @@ from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.memory.records.dates import absolute_dates as absolute_dates, local as local
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.offline.lines import TIMED_ITEM, TextLine, lines_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
-
-__all__ = [
-    "Journal",
-    "Noted",
-    "absolute_dates",
-    "day_of",
-    "local",
-    "todays_note",
-]
 
 _SECTION = "Journal"
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")

@@ -31,8 +31,6 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
 from kbtui.workspace.layout import MACHINE, Workspace
 
-__all__ = ["TOMBSTONES", "FactSource", "Tombstones", "normalise"]
-
 TOMBSTONES = "memory/tombstones.jsonl"
 LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"

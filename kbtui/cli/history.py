@@ -190,6 +190,28 @@ def print_patch(patch: str) -> None:
 _ROUNDS = 5
 
 
+def _check_one(named: int, *, is_part: bool, is_commit: bool) -> None:
+    """Refuse several changes at once, and a part of what is no commit."""
+    if named > 1:
+        raise UsageError(
+            "Undo takes back one change at a time.",
+            "Name it by its id from `kbtui log`, or by --turn ID or --batch ID.",
+        )
+    if is_part and not is_commit:
+        raise UsageError(
+            "--hunk and --path take a part of one commit, not of a turn or a batch.",
+            "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
+        )
+
+
+def _tell_last(kb: KnowledgeBase, last: Commit) -> None:
+    from kbtui.presentation.deeds import sentence
+    from kbtui.presentation.notes import Names
+
+    said = sentence(last, Names(kb.library.infos()))
+    say(f"Taking back: {said} ({last.id[:10]}, {moment(last.time)})")
+
+
 @click.command()
 @click.argument("rev", required=False)
 @click.option("--hunk", metavar="N", type=click.IntRange(1), help="Only the Nth hunk of it.")
@@ -218,28 +240,14 @@ def undo(
     Without a name that is the last change that isn't taken back yet.
     """
     named = sum(name is not None for name in (rev, turn, batch))
-    if named > 1:
-        raise UsageError(
-            "Undo takes back one change at a time.",
-            "Name it by its id from `kbtui log`, or by --turn ID or --batch ID.",
-        )
-    if rev is None and (hunk is not None or paths):
-        raise UsageError(
-            "--hunk and --path take a part of one commit, not of a turn or a batch.",
-            "Name the commit by its id: `kbtui log` lists those of a turn one below the other.",
-        )
+    _check_one(named, is_part=hunk is not None or bool(paths), is_commit=rev is not None)
     with place.opened() as kb:
         last = None if named else kb.history.last_change()
-        if last is not None and (last.origin.batch or "").startswith("import-"):
-            batch = last.origin.batch
-        elif last is not None:
-            rev = last.id
-        if last is not None and not as_json:
-            from kbtui.presentation.deeds import sentence
-            from kbtui.presentation.notes import Names
-
-            said = sentence(last, Names(kb.library.infos()))
-            say(f"Taking back: {said} ({last.id[:10]}, {moment(last.time)})")
+        if last is not None:
+            is_import = (last.origin.batch or "").startswith("import-")
+            rev, batch = (None, last.origin.batch) if is_import else (last.id, None)
+            if not as_json:
+                _tell_last(kb, last)
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
         work = _undo_of(kb, rev, paths, hunk, turn, batch)

@@ -224,22 +224,24 @@ class FilePlan:
         if not kept:
             return []
         if kept[0].whole:
-            if kept[0] in own:
-                return self._own(own[kept[0]])
-            if self.edit.old_path is None:
-                return [replace(self.edit, path=self.path)]
-            return [replace(self.edit, old_path=self.old_path or self.edit.old_path)]
-        wanted = [
-            place.becoming(split_lines(own[place])) if place in own else place
-            for place in self.places
-            if place not in dropped
+            return self._own(own[kept[0]]) if kept[0] in own else [self._under_its_name()]
+        reworded = {place: place.becoming(split_lines(text)) for place, text in own.items()}
+        wanted = (place for place in self.places if place not in dropped)
+        conflicts = {place: place.becoming(place.was) for place in kept if place.why}
+        base = {place: place for place in made} | conflicts
+        return [
+            ProposedEdit(
+                self.path,
+                self.with_(base[each] for each in self.places if each in base and each not in own),
+                self.with_(reworded.get(each, each) for each in wanted),
+            )
         ]
-        base = [
-            place if place in made else place.becoming(place.was)
-            for place in self.places
-            if place in made or (place in kept and place.why and place not in own)
-        ]
-        return [ProposedEdit(self.path, self.with_(base), self.with_(wanted))]
+
+    def _under_its_name(self) -> ProposedEdit:
+        """What is proposed for the file, under the name that it has now."""
+        if self.edit.old_path is None:
+            return replace(self.edit, path=self.path)
+        return replace(self.edit, old_path=self.old_path or self.edit.old_path)
 
     def _own(self, text: str) -> list[ProposedEdit]:
         """The whole file as a person wants it, made from what is there now."""

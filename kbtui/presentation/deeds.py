@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,28 +63,25 @@ def _lead(commit: Commit) -> str:
 
 
 def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Iterator[list[Piece]]:
-    by_kind: dict[str, list[PathChange]] = {}
+    by_kind: defaultdict[str, list[PathChange]] = defaultdict(list)
     for change in changes:
-        by_kind.setdefault(change.kind, []).append(change)
-    for change in by_kind.get("renamed", [])[:_NAMED]:
+        by_kind[change.kind].append(change)
+    for change in by_kind["renamed"][:_NAMED]:
         yield [_rename(change, names), names[change.path]]
-    if len(by_kind.get("renamed", ())) > _NAMED:
-        yield [f"moved {counted(len(by_kind['renamed']) - _NAMED, 'other note')}"]
-    if "deleted" in by_kind:
+    if more := by_kind["renamed"][_NAMED:]:
+        yield [f"moved {counted(len(more), 'other note')}"]
+    if by_kind["deleted"]:
         yield ["deleted ", *_listed(by_kind["deleted"], names)]
     moved = _moved(commit, names)
     if moved:
         yield moved
-    if "added" in by_kind:
+    if by_kind["added"]:
         verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
         before = [" before kbtui came"] if commit.is_found else []
         yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
-    targets = {each.target for each in commit.moves} | {each.source for each in commit.moves}
-    changed = [
-        each for each in by_kind.get("modified", ()) if not moved or each.path not in targets
-    ]
-    follows = "renamed" in by_kind or "deleted" in by_kind
-    if changed and follows:
+    told = {path for each in commit.moves for path in (each.target, each.source)} if moved else {}
+    changed = [each for each in by_kind["modified"] if each.path not in told]
+    if changed and (by_kind["renamed"] or by_kind["deleted"]):
         yield [f"{counted(len(changed), 'note')} mended"]
     elif changed:
         yield ["changed ", *_listed(changed, names)]

@@ -146,11 +146,15 @@ class SessionLog:
         elif kind in ("title", "forget"):
             self._tell(record)
         elif kind == "remember":
-            told, self._told = [*self._told, record], []
-            self.messages = [self._whole.get(each.id, each) for each in self.messages]
-            for each, line in zip(settled(told), told, strict=True):
-                self._tell(each)
-                self._told[-1] = line
+            self._remember(record)
+
+    def _remember(self, record: Mapping[str, Any]) -> None:
+        """Tell all that was told before once more, without what is remembered again."""
+        told, self._told = [*self._told, record], []
+        self.messages = [self._whole.get(each.id, each) for each in self.messages]
+        for each, line in zip(settled(told), told, strict=True):
+            self._tell(each)
+            self._told[-1] = line
 
     def _tell(self, record: Mapping[str, Any]) -> None:
         """Take in a title, or what is to be forgotten."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
@@ -235,12 +235,26 @@ def pair_renames(
     added: Mapping[str, str], deleted: Mapping[str, str], read: Callable[[str], bytes]
 ) -> dict[str, str]:
     """The same of files whose blob ids are known; pictures and papers aren't read for it."""
-    pairs: dict[str, str] = {}
-    if not added or not deleted:
+    pairs = _of_same_blob(added, deleted)
+    taken = set(pairs.values())
+    left, gone = _readable(added, pairs), _readable(deleted, taken)
+    if not left or not gone or len(left) * len(gone) > _RENAME_PAIRS:
         return pairs
+    new, old = {p: read(added[p]) for p in left}, {p: read(deleted[p]) for p in gone}
+    scores = sorted((-_alike(old[o], new[n]), n, o) for n in left for o in gone)
+    for score, path, was in scores:
+        if -score >= _RENAME_ALIKE and path not in pairs and was not in taken:
+            pairs[path] = was
+            taken.add(was)
+    return pairs
+
+
+def _of_same_blob(added: Mapping[str, str], deleted: Mapping[str, str]) -> dict[str, str]:
+    """Pair what holds the same byte for byte, of the same name first."""
     by_blob: dict[str, list[str]] = {}
     for path in sorted(deleted):
         by_blob.setdefault(deleted[path], []).append(path)
+    pairs: dict[str, str] = {}
     for path in sorted(added):
         same = by_blob.get(added[path])
         if same and added[path] != _EMPTY:
@@ -248,22 +262,13 @@ def pair_renames(
             best = next((old for old in same if old.rsplit("/", 1)[-1] == name), same[0])
             same.remove(best)
             pairs[path] = best
-    taken = set(pairs.values())
-    left, gone = (
-        [p for p, blob in each.items() if p not in known and blob != _EMPTY and not has_no_lines(p)]
-        for each, known in ((added, pairs), (deleted, taken))
-    )
-    if not left or not gone or len(left) * len(gone) > _RENAME_PAIRS:
-        return pairs
-    new, old = (
-        {p: read(each[p]) for p in paths} for each, paths in ((added, left), (deleted, gone))
-    )
-    scores = sorted((-_alike(old[o], new[n]), n, o) for n in left for o in gone)
-    for score, path, was in scores:
-        if -score >= _RENAME_ALIKE and path not in pairs and was not in taken:
-            pairs[path] = was
-            taken.add(was)
     return pairs
+
+
+def _readable(blobs: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """The files with lines to compare that aren't known yet."""
+    left = (path for path, blob in blobs.items() if path not in known and blob != _EMPTY)
+    return [path for path in left if not has_no_lines(path)]
 
 
 def _alike(old: bytes, new: bytes) -> float:
@@ -522,17 +527,15 @@ def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
 def moves_of(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tuple[Moved, ...]:
     """Which lines went from one file to another; nothing in what follows from other files."""
     written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
-    losing = {path.path for path in written if path.removed}
-    gaining = {path.path for path in written if path.added}
-    if not losing or not gaining or len(losing | gaining) == 1 or len(written) > MOST_FILES:
+    changed = [path for path in written if path.removed or path.added]
+    if len(changed) < 2 or len(written) > MOST_FILES:  # from one to another
         return ()
-    changed = [path for path in written if path.path in losing | gaining]
-    return find_moves_between(
-        Rewritten(
-            path.path,
-            path.old_path or path.path,
-            files.text_of(before.get(path.old_path or path.path)),
-            files.text_of(after[path.path]),
-        )
-        for path in changed
-    )
+    if not any(path.removed for path in changed) or not any(path.added for path in changed):
+        return ()
+    return find_moves_between(_rewritten(path, before, after) for path in changed)
+
+
+def _rewritten(change: PathChange, before: Edits, after: Edits) -> Rewritten:
+    old = change.old_path or change.path
+    texts = files.text_of(before.get(old)), files.text_of(after[change.path])
+    return Rewritten(change.path, old, *texts)

@@ -219,13 +219,7 @@ class HistoryReader:
     def _compare(
         self, old: Mapping[str, str], new: Mapping[str, str], paths: list[str]
     ) -> tuple[FileDiff, ...]:
-        below = tuple(f"{path}/" for path in paths)
-        differing = sorted(
-            path
-            for path in old.keys() | new.keys()
-            if old.get(path) != new.get(path)
-            and (not paths or path in paths or path.startswith(below))
-        )
+        differing = [path for path in _differing(old, new) if not paths or _is_in(path, paths)]
         before = {path: self._content(path, old[path]) for path in differing if path in old}
         after = {path: self._content(path, new[path]) for path in differing if path in new}
         renames = find_renames(
@@ -365,3 +359,12 @@ def _check_kind(folder: Path) -> None:
                 "Clone it with `git clone --bare --ref-format=files` from a repository with SHA-1"
                 " ids, and open that.",
             )
+
+
+def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
+def _is_in(path: str, places: Sequence[str]) -> bool:
+    """True if a file is one of some files and folders, or lies below one."""
+    return path in places or path.startswith(tuple(f"{each}/" for each in places))

@@ -58,27 +58,29 @@ def _by_words(wanted: str, names: Sequence[tuple[int, str]]) -> dict[int, float]
     count = len({number for number, _ in names})
     best: list[tuple[float, dict[str, float]]] = []
     for word in list(dict.fromkeys(_WORD.findall(wanted)))[:_MOST_WORDS]:
-        alike = {
-            each: score / 100 * _SPELLED
-            for each, score, _ in process.extract(
-                word, every_word, scorer=fuzz.ratio, limit=None, score_cutoff=75
-            )
-        }
-        alike |= {each: _BEGUN for each in every_word if _begin_alike(word, each)}
-        if word in entries_with:
-            alike[word] = 1.0
+        alike = _words_alike(word, every_word)
         having = {number for each in alike for number in entries_with[each]}
         best.append((log1p(count / (1 + len(having))) if having else _UNKNOWN, alike))
     every = sum(weight for weight, _ in best) or 1.0
     found: dict[int, float] = {}
     for number, words in words_of:
         got = sum(
-            weight * max((alike.get(each, 0.0) for each in words), default=0.0)
+            weight * max((alike[each] for each in words & alike.keys()), default=0.0)
             for weight, alike in best
         )
         spare = _SPARE * max(0, len(words) - len(best))
         found[number] = max(found.get(number, 0.0), got / every - spare)
     return found
+
+
+def _words_alike(wanted: str, words: Sequence[str]) -> dict[str, float]:
+    """The words that may be meant by one, and how surely."""
+    near = process.extract(wanted, words, scorer=fuzz.ratio, limit=None, score_cutoff=75)
+    alike = {each: score / 100 * _SPELLED for each, score, _ in near}
+    alike |= {each: _BEGUN for each in words if _begin_alike(wanted, each)}
+    if wanted in words:
+        alike[wanted] = 1.0
+    return alike
 
 
 def _begin_alike(one: str, other: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.recall.mentions import sentences
 from kbtui.memory.records.archive import ArchiveEntry, is_record
+from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.memory.services import Services
 from kbtui.text import shorten
 from kbtui.workspace import files
@@ -47,21 +48,27 @@ def left_out(services: Services, pending: Pending) -> Iterator[LeftOutMessage]:
             conversation = pending.conversation(session)
         except KbtuiError:
             continue
-        for message in conversation.messages:
-            holding = [each for each in entries[session] if _holds(each, message.id)]
-            if message.role != "user" or not holding:
-                continue
-            reason = conversation.reasons.get(message.id)
-            if reason is not None:
-                text = shorten(message.content, _WIDTH)
-                yield LeftOutMessage(session, message.id, text, reason)
-                continue
-            told = {word for each in holding for word in normalise(each.content).split()}
-            for text in sentences(conversation.spoken(message)):
-                words = set(normalise(text).split())
-                if words and not text.endswith("?") and not lines.hold(words, told):
-                    shown = shorten(text, _WIDTH)
-                    yield LeftOutMessage(session, message.id, shown, NOT_SUMMED_UP)
+        yield from _left_out_of(conversation, entries[session], lines)
+
+
+def _left_out_of(
+    conversation: SessionTranscript, entries: Sequence[ArchiveEntry], lines: _Lines
+) -> Iterator[LeftOutMessage]:
+    for message in conversation.messages:
+        holding = [each for each in entries if _holds(each, message.id)]
+        if message.role != "user" or not holding:
+            continue
+        reason = conversation.reasons.get(message.id)
+        if reason is not None:
+            text = shorten(message.content, _WIDTH)
+            yield LeftOutMessage(conversation.id, message.id, text, reason)
+            continue
+        told = {word for each in holding for word in normalise(each.content).split()}
+        for text in sentences(conversation.spoken(message)):
+            words = set(normalise(text).split())
+            if words and not text.endswith("?") and not lines.hold(words, told):
+                shown = shorten(text, _WIDTH)
+                yield LeftOutMessage(conversation.id, message.id, shown, NOT_SUMMED_UP)
 
 
 def _holds(entry: ArchiveEntry, message: int) -> bool:

@@ -164,14 +164,7 @@ class Tombstones:
             return
         for path in [path for path in change.edits if is_record(path)]:
             change.replace(path, files.read_if_there(self.workspace, path))
-        removed: dict[str, str] = {}
-        added: dict[str, str] = {}
-        for path, data in list(change.edits.items()):
-            if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
-                before = change.before(path)
-                gone, come = restated(files.text_of(before), files.text_of(data))
-                removed |= gone
-                added |= come
+        removed, added = _restated(change)
         sources = self._sources(change.origin.undoes)
         lost = [fact for key, fact in removed.items() if key not in added]
         back = [fact for key, fact in added.items() if key not in removed]
@@ -407,3 +400,16 @@ def _sources(values: list[Any]) -> Iterable[FactSource]:
             messages = read_range(value.get("messages"), TITLE)
             if messages is not None:
                 yield FactSource(value["session"], messages)
+
+
+def _restated(change: Change) -> tuple[dict[str, str], dict[str, str]]:
+    """The facts that a change takes out of memory, and those that it brings, by their keys."""
+    removed: dict[str, str] = {}
+    added: dict[str, str] = {}
+    for path, data in list(change.edits.items()):
+        if _REMEMBERED.fullmatch(path) and not path.endswith(_GENERATED):
+            before = change.before(path)
+            gone, come = restated(files.text_of(before), files.text_of(data))
+            removed |= gone
+            added |= come
+    return removed, added

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -105,12 +105,7 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
     title = ""
     last = 0
     messages: list[SpokenMessage] = []
-    records = _records(text)
-    if '"remember"' in text:  # something that was forgotten is read again
-        lines = list(records)
-        rest = settled([each for _, each in lines])
-        records = ((line, each) for (line, _), each in zip(lines, rest, strict=True))
-    for line, record in records:
+    for line, record in _settled_records(text):
         kind = record.get("kind") or record.get("_type")
         if kind in {None, "message"} and isinstance(record.get("role"), str):
             number = record.get("id")
@@ -126,6 +121,15 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
         else:
             title = _text(record.get("title")) or title
     return " ".join(title.replace(FORGOTTEN_MARK, " ").split()), messages
+
+
+def _settled_records(text: str) -> Iterable[tuple[int, dict[str, Any]]]:
+    """The records of a log with their lines; what was forgotten and is remembered is read again."""
+    if '"remember"' not in text:
+        return _records(text)
+    lines = list(_records(text))
+    rest = settled([each for _, each in lines])
+    return ((line, each) for (line, _), each in zip(lines, rest, strict=True))
 
 
 def _masked(messages: list[SpokenMessage], record: dict[str, Any]) -> Iterator[SpokenMessage]:

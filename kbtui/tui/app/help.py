@@ -106,29 +106,38 @@ def help_table(
     """
     wanted = fold(word).strip()
     whole = contexts is CONTEXTS and not wanted
-    lines = [Content(INTRODUCTION), Content()] if whole else []
-    for context in (each for each in CONTEXTS if each in contexts):
-        rows = [
-            row
-            for action in ACTIONS
-            if action.context == context
-            for row in _rows(action, wanted, keymap, width)
-        ]
-        if rows:
-            lines += [Content.styled(CONTEXT_TITLES[context], "bold $primary"), *rows, Content()]
-    queries = [
-        row
-        for form, meaning in QUERY_LANGUAGE
-        if all(part in fold(f"search query {form} {meaning}") for part in wanted.split())
-        for row in _row(form, "", meaning, width)
+    parts = [
+        (CONTEXT_TITLES[context], _actions_of(context, wanted, keymap, width))
+        for context in CONTEXTS
+        if context in contexts
     ]
-    if queries and contexts is CONTEXTS:
-        lines += [Content.styled("In a search", "bold $primary"), *queries, Content()]
+    if contexts is CONTEXTS:
+        parts.append(("In a search", _queries(wanted, width)))
+    lines = [Content(INTRODUCTION), Content()] if whole else []
+    for title, rows in parts:
+        if rows:
+            lines += [Content.styled(title, "bold $primary"), *rows, Content()]
     if not lines:
         lines = [Content.styled("Nothing fits that.", "$text-muted")]
     if whole:
         lines += [Content.styled(KEYS_NOTE, "$text-muted")]
     return Content("\n").join(lines)
+
+
+def _actions_of(context: str, wanted: str, keymap: Mapping[str, str], width: int) -> list[Content]:
+    actions = (action for action in ACTIONS if action.context == context)
+    return [row for action in actions for row in _rows(action, wanted, keymap, width)]
+
+
+def _queries(wanted: str, width: int) -> list[Content]:
+    """What a search may hold, as far as a word fits it."""
+    parts = wanted.split()
+    return [
+        row
+        for form, meaning in QUERY_LANGUAGE
+        if all(part in fold(f"search query {form} {meaning}") for part in parts)
+        for row in _row(form, "", meaning, width)
+    ]
 
 
 KEYS_NOTE = """\

@@ -385,31 +385,21 @@ class KnowledgeBase:
 
     def _bury(self, change: Change) -> None:
         """See to it that what an undo takes out of memory isn't written again."""
-        if change.origin.undoes is not None and not self._is_import(change.origin.undoes):
+        if change.origin.undoes is not None:
             from kbtui.memory.records.archive import Tombstones
 
-            Tombstones(self.workspace, self.history).companion(change)
-            self._undoes = True
-
-    def _is_import(self, commits: str) -> bool:
-        """True if commits are all of an import: it may come again as if it never had."""
-        known = commits.split()
-        batch = self.history.commit(known[0]).origin.batch
-        if batch is None or not batch.startswith("import-"):
-            return False
-        return {each.id for each in self.history.log(batch=batch)} <= set(known)
+            self._undoes = Tombstones(self.workspace, self.history).companion(change)
 
     def _brought_back(self, changed: Changed) -> None:
         """See to it that conversations are read again where an undo takes back a forgetting."""
         if not self._undoes:
             return
         self._undoes = False
-        from kbtui.memory.background.service import restore_sessions
         from kbtui.memory.records.archive import Tombstones
 
         tombstones = Tombstones(self.workspace, self.history)
         commit = self.history.commit(changed.commit)
-        for session in restore_sessions(commit, tombstones, self.history, self.sessions):
+        for session in tombstones.restore_sessions(commit, self.sessions):
             self.search.refresh([f"sessions/{session}.jsonl"])
 
     def _problem(self, problem: KbtuiError) -> None:

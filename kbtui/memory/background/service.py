@@ -40,7 +40,6 @@ from kbtui.memory.inbox.showing import PlaceDraft as PlaceDraft, plan_diff as pl
 from kbtui.memory.recall.forget import (
     ForgetPlan as ForgetPlan,
     Forgetting,
-    restore_sessions as restore_sessions,
 )
 from kbtui.memory.recall.left_out import LeftOutMessage, left_out
 from kbtui.memory.recall.remember import Remembering

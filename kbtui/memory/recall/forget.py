@@ -7,15 +7,13 @@ is buried, so that no machine writes it again. The log of changes keeps old vers
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.history.change import Actor, Change, Commit, Origin
-from kbtui.history.history import History
+from kbtui.history.change import Actor, Change, Origin
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import statements
 from kbtui.memory.inbox.inbox import Inbox
@@ -35,7 +33,6 @@ from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.memory.services import Services
 from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask
-from kbtui.sessions.store import SessionStore
 from kbtui.text import counted
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
@@ -269,25 +266,6 @@ class Forgetting:
                 proposed = "\n".join(place.theirs)
                 if any(says(proposed, fact) for fact in facts):
                     yield plan.proposal.id, place.key
-
-
-def restore_sessions(
-    commit: Commit, tombstones: Tombstones, history: History, sessions: SessionStore
-) -> list[str]:
-    """Have sessions read again where a commit undoes a forgetting, or undoes that; gives them."""
-    changed: dict[str, None] = {}
-    for each in (commit.origin.undoes or "").split():
-        try:
-            undone = history.commit(each)
-        except KbtuiError:
-            continue
-        if undone.origin.undoes:
-            changed |= dict.fromkeys(restore_sessions(undone, tombstones, history, sessions))
-        for session in tombstones.sessions_of(each) if not undone.origin.undoes else ():
-            with contextlib.suppress(KbtuiError):
-                sessions.unmask(session, each)
-                changed[session] = None
-    return list(changed)
 
 
 def _unwrapped(text: str) -> str:

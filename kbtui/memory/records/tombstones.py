@@ -12,13 +12,14 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.change import Change
+from kbtui.history.change import Change, Commit
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated
 from kbtui.memory.records.archive_lines import is_record
@@ -26,6 +27,7 @@ from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
 from kbtui.offline.language import language_of
 from kbtui.sessions.log_records import TITLE
+from kbtui.sessions.store import SessionStore
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import BadLine, add_record, parse_records
@@ -158,10 +160,13 @@ class Tombstones:
             if source.session == session
         ]
 
-    def companion(self, change: Change) -> None:
-        """Bury what an undo takes out of memory, and lift what it brings back."""
-        if change.origin.undoes is None or change.adopted:
-            return
+    def companion(self, change: Change) -> bool:
+        """Bury what an undo takes out of memory, and lift what it brings back; tells if it did.
+
+        What an import brought may come again as if it never had, where all of it is undone.
+        """
+        if change.origin.undoes is None or change.adopted or self._is_import(change.origin.undoes):
+            return False
         for path in [path for path in change.edits if is_record(path)]:
             change.replace(path, files.read_if_there(self.workspace, path))
         removed, added = _restated(change)
@@ -175,6 +180,31 @@ class Tombstones:
             stone.digest for each in change.origin.undoes.split() for stone in self.buried_by(each)
         ]
         self._put(change, [each for each in again if each not in buried], (), lifted=True)
+        return True
+
+    def _is_import(self, commits: str) -> bool:
+        """True if commits are all of an import."""
+        known = commits.split()
+        batch = self.history.commit(known[0]).origin.batch
+        if batch is None or not batch.startswith("import-"):
+            return False
+        return {each.id for each in self.history.log(batch=batch)} <= set(known)
+
+    def restore_sessions(self, commit: Commit, sessions: SessionStore) -> list[str]:
+        """Have sessions read again where a commit undoes a forgetting, or undoes that; which."""
+        changed: dict[str, None] = {}
+        for each in (commit.origin.undoes or "").split():
+            try:
+                undone = self.history.commit(each)
+            except KbtuiError:
+                continue
+            if undone.origin.undoes:
+                changed |= dict.fromkeys(self.restore_sessions(undone, sessions))
+            for session in self.sessions_of(each) if not undone.origin.undoes else ():
+                with suppress(KbtuiError):
+                    sessions.unmask(session, each)
+                    changed[session] = None
+        return list(changed)
 
     def sessions_of(self, commit: str) -> list[str]:
         """The sessions in which had been said what a commit buried."""

@@ -263,14 +263,15 @@ def _too_long(
     if overflow is None and "ContextWindowExceededError" not in names:
         return None
     window = overflow.window if overflow else None
-    holds = f"the {counted(window, 'token')} that it holds" if window else "it holds"
+    model = f"{endpoint.model} at {endpoint.place}"
+    holds = f"the {counted(window, 'token')} that {model} holds" if window else f"{model} can hold"
     size = f" of {counted(overflow.prompt, 'token')}" if overflow and overflow.prompt else ""
     how = (
         "Load it with a larger context there, or start over with /new."
         if window
         else "Say what it holds: `kbtui config set models.chat.context_window 8192`."
     )
-    message = f"The prompt{size} is longer for {endpoint.model} at {endpoint.place} than {holds}."
+    message = f"The prompt{size} is longer than {holds}."
     return ModelWindowError(message, how, window, overflow.prompt if overflow else None)
 
 

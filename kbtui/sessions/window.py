@@ -1,8 +1,9 @@
 """The part of a session that a prompt holds, made sound for any provider.
 
-It is filled before anything leaves it: first what tools said a while ago is cut to a line, then so
-many of the oldest turns leave at once that there is room for long. So prompts begin with the same
-words for many turns, and what a provider or a local server has cached of them holds.
+It is filled before anything leaves it, but for long results of tools, which are cut to a line after
+two turns: then what tools said a while ago is cut to a line, then so many of the oldest turns leave
+at once that there is room for long. So prompts begin with the same words for many turns, and what a
+provider or a local server has cached of them holds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ SUMMARY_SHARE = 10
 
 _WHOLE_TURNS = 2  # of which results of tools stay whole
 _RESULT_WIDTH = 160
+_HEAVY = 0.125  # of the room; results that take more of it don't wait until it is full
 _FREED = 0.25  # of the room; where short results free less, turns leave
 _KEPT = 0.55  # of the room, when turns leave
 
@@ -49,27 +51,38 @@ def session_window(
     """
     turns = [_Turn.of(each) for each in _turns(messages)]
     most = math.inf if most_messages is None else most_messages
-    first = short = tokens = number = 0
+    first = tokens = number = 0
+    short: set[int] = set()
+
+    def cut(place: int, least: float) -> int:
+        """Cut results of a turn, where that frees so many tokens; how many it freed."""
+        freed = turns[place].tokens - turns[place].short_tokens
+        if place in short or freed <= least:
+            return 0
+        short.add(place)
+        return freed
+
     for end, turn in enumerate(turns, 1):
         tokens += turn.tokens
         number += len(turn.whole)
+        older = max(first, end - _WHOLE_TURNS)
+        if older > first:
+            tokens -= cut(older - 1, most_tokens * _HEAVY)
         room = most_tokens - most_tokens // SUMMARY_SHARE if first else most_tokens
         if tokens <= room and number <= most:
             continue
-        older = max(short, end - _WHOLE_TURNS)
-        tokens -= sum(each.tokens - each.short_tokens for each in turns[max(first, short) : older])
-        short = older
+        tokens -= sum(cut(place, 0) for place in range(first, older))
         if tokens <= room * (1 - _FREED) and number <= most:
             continue
         room = most_tokens - most_tokens // SUMMARY_SHARE
         while first < end - 1 and (tokens > room * _KEPT or number > most * _KEPT):
-            tokens -= turns[first].short_tokens if first < short else turns[first].tokens
+            tokens -= turns[first].short_tokens if first in short else turns[first].tokens
             number -= len(turns[first].whole)
             first += 1
     kept = [
         message
         for place, turn in enumerate(turns[first:], first)
-        for message in (turn.short if place < short else turn.whole)
+        for message in (turn.short if place in short else turn.whole)
     ]
     gone = [message for turn in turns[:first] for message in turn.stored]
     return SessionWindow(tuple(kept), tuple(gone))

@@ -253,6 +253,21 @@ def test_a_full_prompt_frees_so_much_that_its_beginning_stays_the_same_for_long(
     assert 4 <= len(set(beginnings)) <= 8
 
 
+def test_a_long_result_is_cut_to_a_line_after_two_turns_though_there_is_room(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    session.append("user", "read the log")
+    session.append("assistant", "", tool_calls=(ToolCall("c", "read", "{}"),))
+    session.append("tool", "app.log\n" + "a line\n" * 900, tool_call_id="c", name="read")
+    session.append("assistant", "It is a log.")
+    shown = []
+    for number in range(3):
+        say(session, number, number)
+        told = prompt_of(kb, session, session_tokens=4_000).messages
+        shown += [each.content.count("a line") for each in told if each.role == "tool"]
+    assert shown == [900, 0, 0]
+
+
 def test_what_tools_said_a_while_ago_is_cut_to_a_line_before_any_turn_leaves(
     kb: KnowledgeBase, session: Session
 ) -> None:

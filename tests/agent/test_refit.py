@@ -94,7 +94,7 @@ async def test_what_tools_said_in_the_turn_stays_behind_the_shorter_prompt(
     ("script", "asked", "words"),
     [
         (narrow(300), 2, "300 tokens"),
-        (narrow(300, told=False), 1, "than it holds"),
+        (narrow(300, told=False), 1, "can hold"),
     ],
 )
 async def test_what_never_fits_is_said_after_one_more_try_at_most(

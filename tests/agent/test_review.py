@@ -44,7 +44,7 @@ async def test_what_a_tool_would_write_becomes_a_proposal_and_the_model_is_told(
     assert answer.startswith("Proposed, not written: the user reviews every change.")
     assert proposal.id in answer
     assert (told.tools[0].ok, told.tools[0].proposal) == (True, proposal.id)
-    assert told.tools[0].summary == "proposed: people/alice created"
+    assert told.tools[0].summary == "waits for you: people/alice new"
     assert (proposal.actor, proposal.paths) == (Actor.AGENT, (ALICE,))
     assert proposal.origin.messages == (told.events[0].message, told.events[0].message)
     assert kb.history.head() == head

@@ -11,7 +11,7 @@ from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.edits.tool_edits import write_entry
 from kbtui.memory.edits.working_copy import Author
-from tests.memory.dream_room import add, archive, dream_room, dreams, machine, told
+from tests.memory.dream_room import add, archive, dream_room, dreams, machine, person, told
 from tests.memory.memory_room import Room, call_save, call_slice, entry, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
 
@@ -145,6 +145,21 @@ async def test_a_small_model_that_dreams_writes_the_users_own_sentences(
     room.close()
 
 
+async def test_a_small_model_that_dreams_puts_no_line_where_it_has_nothing_to_do_with(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, role={"context_window": 8_192})
+    machine(room, people__lena=person("Lena"))
+    said = ["Maria moved to Porto last week", "Lena turns 7 in March"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    archive(room, " ".join(said), session=talk.id, messages=(1, 2))
+    await dreams(room, server, *(add("people/lena", each) for each in said))
+    text = room.read("knowledge/people/lena.md")
+    assert said[1] in text
+    assert said[0] not in text
+    room.close()
+
+
 async def test_dream_writes_nothing_from_an_entry_that_it_was_not_shown(
     tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -200,11 +215,12 @@ async def test_what_is_passed_over_twice_is_a_note_in_the_users_words(
 ) -> None:
     room = open_room(tmp_path / "small", **scripted(server, **SMALL))
     said = ["The oven is broken again", "Yusuf wants to leave for Halle in spring, I think"]
+    said.append("no, it's on Friday")
     talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
     for _ in range(2):
         server.enqueue(Reply(tool_calls=[call_slice(notes=[said[0]])]))
     await room.pipeline.consolidator.run(talk.id, everything=True)
-    assert f"- {said[1]}\n" in room.read(DAY)
+    assert f"- {said[1]}\n- {said[2]}\n" in room.read(DAY)
     room.close()
 
 

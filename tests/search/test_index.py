@@ -135,6 +135,11 @@ def test_a_misspelt_word_is_pointed_out(notes: Desk) -> None:
     assert notes.index().search("database tokens").suggestion is None
 
 
+def test_no_other_word_is_offered_for_one_that_asks(desk: Desk) -> None:
+    desk.write("knowledge/topics/hosts.md", "# Hosts\n\nThe three hosts.\n")
+    assert desk.index().search("where do we host and why").suggestion is None
+
+
 def test_the_first_hits_do_not_depend_on_the_limit(desk: Desk) -> None:
     for i in range(60):
         desk.write(f"knowledge/topics/n{i}.md", f"# Note {i}\n\n{'apple ' * (i % 7)} pear\n")

@@ -28,6 +28,7 @@ from kbtui.memory.edits.editor import (
     rename_entry,
     write_entry,
 )
+from kbtui.memory.edits.working_copy import NOTES
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
@@ -35,7 +36,7 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 _REVIEWED = "the user reviews every change"
-_VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "created"}
+_VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "new"}
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 
 
@@ -139,10 +140,14 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         " Don't do it again; say that it waits."
     )
     said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
-    summary = "; ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
+    summary = ", ".join(f"{_called(path)} {_VERBS[verb]}" for verb, path in done)
     output = "\n".join([told, *said])
     about = tuple(path for _, path in done)
-    return ToolResult(output, f"proposed: {summary}", proposal=proposal.id, about=about)
+    return ToolResult(output, f"waits for you: {summary}", proposal=proposal.id, about=about)
+
+
+def _called(path: str) -> str:
+    return path.rpartition("/")[2] if path in NOTES else short_name(path)
 
 
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:

@@ -19,11 +19,12 @@ from kbtui.memory.edits import operations
 from kbtui.memory.edits.growing import LOOSE, find_statement, is_said, stated, with_value
 from kbtui.memory.edits.sentences import Told
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
-from kbtui.memory.edits.working_copy import Operation, WorkingCopy
+from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.usable_answers import clean_answer, is_placeholder, why_unusable
 from kbtui.models.port import Message, ToolSpec
 from kbtui.models.schema import ArgumentError, check_arguments
+from kbtui.offline.language import telling_terms
 from kbtui.text import clean_line, json_object, shorten
 
 log = logging.getLogger(__name__)
@@ -217,7 +218,7 @@ class Editing:
         self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
             "add_line": lambda e: [
                 operations.add_line(e["path"], line, _heading(e), day)
-                for line in self._whole(self._line(e["new"]))
+                for line in self._about(e["path"], self._whole(self._line(e["new"])))
             ],
             "edit_file": self._passage,
             "supersede": self._superseding,
@@ -327,6 +328,22 @@ class Editing:
         if self._told is None or is_said(line, [each for text in shown for each in stated(text)]):
             return [line]
         return [text for text, _ in self._told.whole(line)]
+
+    def _about(self, ref: str, lines: list[str]) -> list[str]:
+        """Lines of a small model's that have to do with the entry that it puts them into.
+
+        Raises:
+            UsageError: none has.
+        """
+        path = self._copy.file(ref)
+        if self._told is None or path in NOTES:
+            return lines
+        entry = self._copy.files.parsed(path)
+        about = {*telling_terms(" ".join((entry.title, *entry.aliases, *stated(entry.text))))}
+        found = [line for line in lines if not about.isdisjoint(telling_terms(line))]
+        if not found:
+            raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")
+        return found
 
     def _line(self, text: str) -> str:
         plain = _cleaned(text).strip()

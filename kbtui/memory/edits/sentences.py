@@ -9,6 +9,7 @@ from datetime import date
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline.language import (
     begins,
@@ -134,13 +135,16 @@ class Told:
         ]
 
     def passed_over(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
-        """What is told in at least so many words and no line says half of, with its numbers."""
+        """What is told and no line says half of, with its numbers.
+
+        It has at least so many words, or a number or a day.
+        """
         known = [Sentence.of(line) for line in lines]
         return [
             (number, clean_line(sentence.text))
             for sentence, _, number in self._told
             if number is not None
-            and len(sentence.stems) >= least
+            and (len(sentence.stems) >= least or any(figures_and_dates(sentence.text)))
             and not any(line.tells(sentence) for line in known)
         ]
 

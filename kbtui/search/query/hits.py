@@ -332,6 +332,7 @@ def _heading_at(row: ChunkRow, line: int) -> str:
 
 
 _SHORTEST_TYPO = 4
+_SHORT = 5  # of a word of so many letters one may be wrong, of longer ones two
 _LOOK_ALIKES = 20
 _WRITTEN = ("title", "body")
 
@@ -352,6 +353,8 @@ def suggest(corpus: Corpus, asked: Query, words: Callable[[], Sequence[str]]) ->
 
 
 def _is_unknown(corpus: Corpus, folded: str) -> bool:
+    if analyser.is_stop_word(folded):
+        return False  # no text is asked for it
     term = analyser.terms(folded)[0]
     return not corpus.knows(term) and not corpus.expand(term, _WRITTEN, most=1)
 
@@ -365,7 +368,7 @@ def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None
         folded,
         words,
         scorer=DamerauLevenshtein.distance,
-        score_cutoff=1 if len(folded) <= _SHORTEST_TYPO else 2,
+        score_cutoff=1 if len(folded) <= _SHORT else 2,
         limit=_LOOK_ALIKES,
     )
     frequency = {

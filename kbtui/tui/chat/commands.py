@@ -192,16 +192,18 @@ async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     spent, budget = host.conversation.spent, kb.memory.budget
     talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
     today = f"Today, in all workspaces: {usd(talked)} for talking, {usd(behind)} in the background."
+    if not talked and not behind:
+        today = "Today nothing with a known price was spent, in all workspaces."
     if not spent.calls:
         host.tell(NoticeItem(title="No model was asked in this conversation yet", text=today))
         return
-    price = usd(spent.cost_usd)
+    price = usd(spent.cost_usd) if spent.cost_usd else "free, on this machine"
     if spent.unpriced == spent.calls:
-        price = "no price (a model on this machine, or one whose price is unknown)"
+        price = "no price known"
     elif spent.unpriced:
-        price += f" and {spent.unpriced} calls without a known price"
+        price += f", and {counted(spent.unpriced, 'call')} without a known price"
     text = (
-        f"{spent.calls} calls · {spent.prompt_tokens:,} tokens read · "
+        f"{counted(spent.calls, 'call')} · {spent.prompt_tokens:,} tokens read · "
         f"{spent.completion_tokens:,} written · {price}\n{today}"
     )
     host.tell(NoticeItem(title="This conversation since it was opened", text=text))

@@ -21,7 +21,7 @@ from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
 from kbtui.presentation.notes import Named, Names
 from kbtui.settings import OFFLINE
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell, with_errors_told
 from kbtui.tui.terminal.background import run_latest
@@ -110,8 +110,8 @@ def _price(kb: KnowledgeBase, tokens: int) -> str:
         model = kb.models.chat()
     except ModelError:
         return ""
-    usd = None if model.is_local or model.name == OFFLINE else price_of(model.name, tokens, 0)
-    return f"${usd:.4f} a message before the answer" if usd else ""
+    price = None if model.is_local or model.name == OFFLINE else price_of(model.name, tokens, 0)
+    return f"{usd(price)} a message before the answer" if price else ""
 
 
 def _dreams(kb: KnowledgeBase) -> str:

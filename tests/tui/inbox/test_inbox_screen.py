@@ -242,7 +242,7 @@ async def test_the_slash_command_and_the_palette_lead_there(tmp_path: Path) -> N
 
 
 async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
-    done = ToolFinished("1", "write_entry", True, "proposed: people/alice created", "", ())
+    done = ToolFinished("1", "write_entry", True, "waits for you: people/alice new", "", ())
     async with running(tmp_path / "notes") as shell:
         write(shell, OLD)
         propose(shell, reason="another")
@@ -256,7 +256,7 @@ async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
             TurnFinished("It waits.", "", ""),
         ]
         await shell.say("Note Alice")
-        assert "◇ proposed: people/alice created · F6" in shell.text
+        assert "◇ waits for you: people/alice new · F6" in shell.text
         await shell.press("escape")
         shell.transcript.focus()
         await shell.press("k", "k", "o")

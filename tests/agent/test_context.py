@@ -282,7 +282,7 @@ def test_what_tools_said_a_while_ago_is_cut_to_a_line_before_any_turn_leaves(
     told = prompt_of(kb, session, session_tokens=1_500).messages
     assert len(told) == len(room), "no turn left"
     results = [message.content for message in told if message.role == "tool"]
-    assert [result.count("a line") for result in results] == [0, 0, 0, 60, 60, 60]
+    assert [result.count("a line") for result in results] == [0, 0, 0, 0, 60, 60]
     assert results[0] == "Found 1.\n[the rest is left out]"
 
 

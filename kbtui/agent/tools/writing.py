@@ -15,6 +15,7 @@ from typing import Any
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
 from kbtui.agent.tools.citing import cited_for
 from kbtui.history.change import Change, describe, is_derived
+from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import (
@@ -28,7 +29,6 @@ from kbtui.memory.edits.editor import (
     rename_entry,
     write_entry,
 )
-from kbtui.memory.edits.working_copy import NOTES
 from kbtui.offline.language import stems_of, telling_terms, tokens
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
@@ -147,7 +147,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
 
 
 def _called(path: str) -> str:
-    return path.rpartition("/")[2] if path in NOTES else short_name(path)
+    return short_name(path) if is_entry(path) else path.rpartition("/")[2]
 
 
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from typing import Any
 from kbtui.agent.tools.base import RefusedError, ToolContext, ToolResult, spec, text, texts
 from kbtui.agent.tools.citing import cited_for
 from kbtui.history.change import Change, describe, is_derived
-from kbtui.knowledge.catalog.entry_index import is_entry
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, section_names
 from kbtui.knowledge.library.library import Content
 from kbtui.memory.edits.editor import (
@@ -147,7 +146,7 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
 
 
 def _called(path: str) -> str:
-    return short_name(path) if is_entry(path) else path.rpartition("/")[2]
+    return short_name(path) if path.startswith("knowledge/") else path.rpartition("/")[2]
 
 
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:

@@ -6,11 +6,14 @@ other slow libraries may only be loaded where they are used.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -169,3 +172,26 @@ def test_a_command_loads_nothing_that_it_does_not_need(
     status, loaded = loaded_by[command]
     assert status in {0, 1}  # 1: there is nothing
     assert not loaded & NEVER_NEEDED[command]
+
+
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
+FACES = {
+    contract["protected_modules"][0]: sorted(
+        allowed.partition(" -> ")[2] for allowed in contract["ignore_imports"]
+    )
+    for contract in CONTRACTS
+    if contract["type"] == "protected"
+}
+
+
+@pytest.mark.parametrize("room", FACES)
+def test_the_docstring_of_a_room_names_the_face_that_its_contract_lets_others_import(
+    room: str,
+) -> None:
+    told = importlib.import_module(room).__doc__ or ""
+    listed = re.search(r"all that other rooms may import:\n\n((?:.+\n)+)", told)
+    assert listed is not None
+    named = [line.split()[0] for line in listed[1].splitlines() if not line.startswith(" ")]
+    assert sorted(f"{room}.{name}" for name in named) == FACES[room]

@@ -53,7 +53,6 @@ BARS: Mapping[str, tuple[str, str, float]] = {
 }
 MOST_BELOW_A_PART = 0.005
 LEAST_ROUGH = 0.95  # of the hybrid's nDCG
-MOST_APART = 0.01  # the gains over plain BM25 of the two halves
 
 
 def score(found: Sequence[str], wanted: Mapping[str, float]) -> Figures:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -32,6 +32,51 @@ _STAYS = (
 )
 _BETWEEN = "\n---\n\n"
 _FORMATS = {".md": "md", ".markdown": "md", ".zip": "zip", ".json": "json"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Where to, in what form, and whether what is there may be written over."""
+
+    file: Path
+    form: str
+    overwrite: bool
+
+    @property
+    def to_output(self) -> bool:
+        return str(self.file) == "-"
+
+    def check(self, ref: str | None, since: str | None) -> None:
+        """Refuse what can't be exported so."""
+        is_tree = self.form in ("folder", "zip")
+        if self.to_output and is_tree:
+            raise UsageError(f"A {self.form} needs a place.", "Try: kbtui export -o notes.zip")
+        if ref and is_tree:
+            raise UsageError("A conversation is exported as md or json.")
+        if ref and since:
+            raise UsageError("A conversation is exported whole.", "Say --session or --since.")
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """The output, or the file, which comes into being whole."""
+        from kbtui.maintenance.export import new_file
+
+        if self.to_output:
+            yield _Output()  # type: ignore[misc]
+            sys.stdout.flush()
+            return
+        with new_file(self.file, overwrite=self.overwrite) as stream:
+            yield stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Exported:
+    """What was written, in words and as a number, and how much that is private wasn't."""
+
+    told: str
+    count: int
+    kept_back: int
+    is_partial: bool = False
 
 
 @click.command()
@@ -77,47 +122,46 @@ def export(
     and what --json says of an export:
       {"target", "format", "count", "private_kept_back"}
     """  # noqa: D301  # a sign of click's
-    to_output = target in (None, "-")
     form = form or _FORMATS.get(Path(target or "").suffix.lower()) or _usual(ref, target)
-    if to_output and form in ("folder", "zip"):
-        raise UsageError(f"A {form} needs a place.", "Try: kbtui export -o notes.zip")
-    if ref and form in ("folder", "zip"):
-        raise UsageError("A conversation is exported as md or json.")
-    if ref and since:
-        raise UsageError("A conversation is exported whole.", "Say --session or --since.")
+    wanted = _Wanted(Path(target or "-").expanduser(), form, overwrite=overwrite)
+    wanted.check(ref, since)
     begin = _moment(since) if since else None
-    file = Path(target or "-").expanduser()
-    is_partial = False
     with place.opened() as kb:
         from kbtui.views.view import Audience
 
         view = kb.seen_by(Audience.OWN_MODEL if private else Audience.OTHER_AGENT)
-        if ref:
-            count, kept = _session(kb, view, ref, file, form, overwrite=overwrite)
-            told = counted(count, "message")
-        else:
-            from kbtui.maintenance.export import changed_since, tree_of
-
-            tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
-            tree = changed_since(tree, kb.history, begin) if begin else tree
-            paths = [path for path in tree.paths if form != "md" or _is_text(path)]
-            _tree(kb, replace(tree, paths=tuple(paths)), file, form, overwrite=overwrite)
-            count, kept = sum(path not in tree.left_out for path in paths), tree.kept_back
-            told = counted(count, "file")
-            if others := len(tree.paths) - len(paths):
-                what = counted(others, "other file")
-                note(f"kbtui: {what} can't be in one text; a folder, a zip or JSON takes all.")
-            is_partial = bool(tree.left_out)
-            _tell_left_out(tree)
-            if not to_output:
-                note(f"kbtui: {_STAYS}")
-    if kept:
+        done = _session(kb, view, ref, wanted) if ref else _notes(kb, view, begin, wanted)
+    if kept := done.kept_back:
         note(f"kbtui: {counted(kept, 'private one')} stayed here; --private takes them along.")
-    if not to_output:
-        shape = {"target": str(file), "format": form, "count": count, "private_kept_back": kept}
-        say_json(shape) if as_json else say(f"{told} written to {file}")
-    if is_partial:
+    if not wanted.to_output:
+        shape = {
+            "target": str(wanted.file),
+            "format": form,
+            "count": done.count,
+            "private_kept_back": kept,
+        }
+        say_json(shape) if as_json else say(f"{done.told} written to {wanted.file}")
+    if done.is_partial:
         click.get_current_context().exit(1)
+
+
+def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Wanted) -> _Exported:
+    """Write all files, or those that changed since a time."""
+    from kbtui.maintenance.export import changed_since, tree_of
+
+    tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
+    tree = changed_since(tree, kb.history, begin) if begin else tree
+    paths = [path for path in tree.paths if wanted.form != "md" or _is_text(path)]
+    _tree(kb, replace(tree, paths=tuple(paths)), wanted)
+    count = sum(path not in tree.left_out for path in paths)
+    if others := len(tree.paths) - len(paths):
+        what = counted(others, "other file")
+        note(f"kbtui: {what} can't be in one text; a folder, a zip or JSON takes all.")
+    _tell_left_out(tree)
+    if not wanted.to_output:
+        note(f"kbtui: {_STAYS}")
+    told = counted(count, "file")
+    return _Exported(told, count, tree.kept_back, is_partial=bool(tree.left_out))
 
 
 def _moment(text: str) -> datetime:
@@ -153,14 +197,34 @@ def _usual(ref: str | None, target: str | None) -> str:
     return "folder"
 
 
-def _session(
-    kb: KnowledgeBase, view: View, ref: str, file: Path, form: str, *, overwrite: bool
-) -> tuple[int, int]:
-    """Write a conversation; how many messages, and how many stayed here."""
+def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Exported:
+    """Write a conversation."""
     from kbtui.maintenance.export import session_markdown
 
-    name = ref.strip().removesuffix(".jsonl")
-    infos = kb.sessions.list()
+    info = _found(kb, ref)
+    session = info.id if info else ref.strip().removesuffix(".jsonl")
+    log = kb.sessions.read_log(session)
+    title = session if view.sessions.hides_any(session) else log.shown_title
+    said = [each for each in log.messages if each.role in ("user", "assistant")]
+    said = [each for each in said if each.content.strip()]
+    shown = [each for each in said if not view.sessions.withholds(each)]
+    with wanted.opened() as stream:
+        if wanted.form == "md" or info is None:
+            stream.write("\n".join(session_markdown(session, title, shown)).encode())
+        else:
+            named = _conversation_shape(replace(info, title=title), shown)
+            shape = {"format": _FORMAT, **named}
+            stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
+    return _Exported(counted(len(shown), "message"), len(shown), len(said) - len(shown))
+
+
+def _found(kb: KnowledgeBase, ref: str) -> SessionInfo | None:
+    """The conversation of an id, a title or the beginning of an id; None: there is none.
+
+    Raises:
+        UsageError: There are several.
+    """
+    name, infos = ref.strip().removesuffix(".jsonl"), kb.sessions.list()
     found = (
         [info for info in infos if info.id == name]
         or [info for info in infos if info.title.casefold() == name.casefold()]
@@ -169,25 +233,10 @@ def _session(
     if len(found) > 1:
         ids = ", ".join(info.id for info in found[:_SHOWN])
         raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
-    session = found[0].id if found else name
-    log = kb.sessions.read_log(session)
-    title = session if view.sessions.hides_any(session) else log.shown_title
-    said = [each for each in log.messages if each.role in ("user", "assistant")]
-    said = [each for each in said if each.content.strip()]
-    shown = [each for each in said if not view.sessions.withholds(each)]
-    with _opened(file, overwrite=overwrite) as stream:
-        if form == "md":
-            stream.write("\n".join(session_markdown(session, title, shown)).encode())
-        else:
-            shape = {
-                "format": _FORMAT,
-                **_conversation_shape(replace(found[0], title=title), shown),
-            }
-            stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
-    return len(shown), len(said) - len(shown)
+    return found[0] if found else None
 
 
-def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bool) -> None:
+def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:
     from kbtui.maintenance.export import (
         CONVERSATIONS,
         markdown_of,
@@ -196,13 +245,13 @@ def _tree(kb: KnowledgeBase, tree: Tree, file: Path, form: str, *, overwrite: bo
         write_zip,
     )
 
-    if form == "folder":
-        write_folder(tree, file, overwrite=overwrite)
+    if wanted.form == "folder":
+        write_folder(tree, wanted.file, overwrite=wanted.overwrite)
         return
-    with _opened(file, overwrite=overwrite) as stream:
-        if form == "zip":
+    with wanted.opened() as stream:
+        if wanted.form == "zip":
             write_zip(tree, stream)
-        elif form == "json":
+        elif wanted.form == "json":
             for piece in _json(kb, tree):
                 stream.write(piece.encode("utf-8", "replace"))
         else:
@@ -265,18 +314,6 @@ def _json(kb: KnowledgeBase, tree: Tree) -> Iterator[str]:
         yield comma + json.dumps(shape, ensure_ascii=False, default=str)
         comma = ",\n"
     yield "]}\n"
-
-
-@contextmanager
-def _opened(file: Path, *, overwrite: bool) -> Iterator[IO[bytes]]:
-    from kbtui.maintenance.export import new_file
-
-    if str(file) == "-":
-        yield _Output()  # type: ignore[misc]
-        sys.stdout.flush()
-        return
-    with new_file(file, overwrite=overwrite) as stream:
-        yield stream
 
 
 class _Output:

@@ -86,11 +86,7 @@ _BY_WORDS = 0.7
 def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
     """The lines that answer a question."""
     asked = _Asked(question, candidates)
-    told = [each for each in candidates if not asks(each.text)]
-    scored = sorted(((asked.score(each), each) for each in told), key=lambda pair: -pair[0])
-    near = [each for score, each in scored if score >= _NEAR_BEST * scored[0][0]]
-    if any(map(asked.held, near)):  # beside what says something of it, what is no more than there
-        near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
+    near = _near(asked, [each for each in candidates if not asks(each.text)])
     if not near:
         return QuotedAnswer("none")
     shown = _distinct(near, asked)
@@ -104,6 +100,15 @@ def choose(question: str, candidates: Sequence[Candidate]) -> QuotedAnswer:
     if max(answered, held) >= _NEAR or nearest >= _NEAR_BY_MEANING:
         return QuotedAnswer("near", tuple(shown))
     return QuotedAnswer("none")
+
+
+def _near(asked: _Asked, told: Sequence[Candidate]) -> list[Candidate]:
+    """The lines that say about as much of what was asked as the best one, the best first."""
+    scored = sorted(((asked.score(each), each) for each in told), key=lambda pair: -pair[0])
+    near = [each for score, each in scored if score >= _NEAR_BEST * scored[0][0]]
+    if any(map(asked.held, near)):  # beside what says something of it, what is no more than there
+        near = [each for each in near if asked.held(each) or each.cosine >= _BESIDE]
+    return near
 
 
 class _Asked:

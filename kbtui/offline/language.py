@@ -164,23 +164,24 @@ def _read(code: str, text: str) -> Language:
     }
     words["calendar"] |= words["weekdays"] | words["months"]
     silent = (words["small"] | words["question"]) - words["calendar"]
-    places = {name: _places(lists[name]) for name in ("numbers", "weekdays", "months")}
-    for name in ("weekdays", "months"):
-        for word in (each for each in words["calendar"] if len(each) >= _SHORT):
-            ends = (n for each, n in places[name].items() if each.startswith(word))
-            if (place := next(ends, None)) is not None:
-                places[name].setdefault(word, place)
+    short = [word for word in words["calendar"] if len(word) >= _SHORT]
+    places = {name: _places(lists[name], short) for name in ("weekdays", "months")}
+    places["numbers"] = _places(lists["numbers"])
     return Language(code, lists, words, frozenset().union(*words.values()), silent, places)
 
 
-def _places(said: Iterable[str]) -> dict[str, int]:
-    """Where each word stands, and what is many of it: Sundays."""
+def _places(said: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:
+    """Where each word stands, what is many of it (Sundays), and what is `short` for it."""
     words = [fold(each) for each in said]
     found: dict[str, int] = {}
     for number, word in enumerate(words):
         found.setdefault(word, number)
     for number, word in enumerate(words):
         found.setdefault(f"{word}s", number)
+    for each in short:
+        meant = (number for number, word in enumerate(words) if word.startswith(each))
+        if (place := next(meant, None)) is not None:
+            found.setdefault(each, place)
     return found
 
 

@@ -100,9 +100,8 @@ def lines_of(
     With `headings` those say something as well, as they do on slides; with `past`, so does what is
     struck out, with its marks.
     """
-    for pattern in (
-        (_FRONT, _COMMENT, _BLOCK_ID) if past else (_FRONT, _COMMENT, _STRUCK, _BLOCK_ID)
-    ):
+    struck = () if past else (_STRUCK,)
+    for pattern in (_FRONT, _COMMENT, *struck, _BLOCK_ID):
         text = _without(pattern, text)  # all else stays in its place
     text = _BULLET.sub(r"\1-", text.translate(_ODD))
     heading = ""
@@ -111,22 +110,39 @@ def lines_of(
             heading = text[block.start : block.end]
             if not headings:
                 continue
-        whole = block.kind != "paragraph"
-        clock = _CLOCK.match(text, block.start) if block.kind == "item" else None
-        for start, stop in (
-            [(block.start, block.end)] if whole else _pieces(text, block.start, block.end)
-        ):
-            raw = text[start:stop].rstrip()
-            said = clean_line(text[clock.end() : stop]) if clock else _plain(raw)
-            said = f"~~{said}" if clock and clock["struck"] else said
-            is_empty = _SAYS_NOTHING.match(said) or (_FIELD.match(said) and not block.leads)
-            if any(map(str.isalnum, said)) and (clock or not is_empty):
-                line = first + block.line + text.count("\n", block.start, start)
-                last, end = line + raw.count("\n"), start + len(raw)
-                time = clock["time"] if clock else ""
-                item = block.kind == "item"
-                own = start if _ROW.match(raw) else block.start
-                yield TextLine(said, line, last, start, end, heading, time, item, own)
+        whole = (block.start, block.end)
+        for span in _pieces(text, *whole) if block.kind == "paragraph" else (whole,):
+            if (line := _line(text, block, span, heading, first)) is not None:
+                yield line
+
+
+def _line(
+    text: str, block: _Block, span: tuple[int, int], heading: str, first: int
+) -> TextLine | None:
+    """What a piece of a block says, in a text with this first line; None: nothing."""
+    start, stop = span
+    raw = text[start:stop].rstrip()
+    clock = _CLOCK.match(text, block.start) if block.kind == "item" else None
+    if clock:
+        said = f"{'~~' if clock['struck'] else ''}{clean_line(text[clock.end() : stop])}"
+    else:
+        said = _plain(raw)
+        if _SAYS_NOTHING.match(said) or (_FIELD.match(said) and not block.leads):
+            return None
+    if not any(map(str.isalnum, said)):
+        return None
+    line = first + block.line + text.count("\n", block.start, start)
+    return TextLine(
+        said,
+        line,
+        line + raw.count("\n"),
+        start,
+        start + len(raw),
+        heading,
+        time=clock["time"] if clock else "",
+        item=block.kind == "item",
+        block=start if _ROW.match(raw) else block.start,
+    )
 
 
 class _Block(NamedTuple):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from kbtui.models.port import Message, prompt_tokens
 from kbtui.sessions import KEEP
@@ -49,43 +50,10 @@ def session_window(
     Turns are there or left out whole, so that no call is parted from its result; the newest always
     is there. With one turn more the beginning is the same, until the room is full.
     """
-    turns = [_Turn.of(each) for each in _turns(messages)]
-    most = math.inf if most_messages is None else most_messages
-    first = tokens = number = 0
-    short: set[int] = set()
-
-    def cut(place: int, least: float) -> int:
-        """Cut results of a turn, where that frees so many tokens; how many it freed."""
-        freed = turns[place].tokens - turns[place].short_tokens
-        if place in short or freed <= least:
-            return 0
-        short.add(place)
-        return freed
-
-    for end, turn in enumerate(turns, 1):
-        tokens += turn.tokens
-        number += len(turn.whole)
-        older = max(first, end - _WHOLE_TURNS)
-        if older > first:
-            tokens -= cut(older - 1, most_tokens * _HEAVY)
-        room = most_tokens - most_tokens // SUMMARY_SHARE if first else most_tokens
-        if tokens <= room and number <= most:
-            continue
-        tokens -= sum(cut(place, 0) for place in range(first, older))
-        if tokens <= room * (1 - _FREED) and number <= most:
-            continue
-        room = most_tokens - most_tokens // SUMMARY_SHARE
-        while first < end - 1 and (tokens > room * _KEPT or number > most * _KEPT):
-            tokens -= turns[first].short_tokens if first in short else turns[first].tokens
-            number -= len(turns[first].whole)
-            first += 1
-    kept = [
-        message
-        for place, turn in enumerate(turns[first:], first)
-        for message in (turn.short if place in short else turn.whole)
-    ]
-    gone = [message for turn in turns[:first] for message in turn.stored]
-    return SessionWindow(tuple(kept), tuple(gone))
+    filling = _Filling(most_tokens, math.inf if most_messages is None else most_messages)
+    for turn in _turns(messages):
+        filling.take(_Turn.of(turn))
+    return filling.window
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +71,76 @@ class _Turn:
         whole = tuple(_sound(stored))
         short = tuple(_in_short(each) if each.role == "tool" else each for each in whole)
         return cls(tuple(stored), whole, short, prompt_tokens(whole), prompt_tokens(short))
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A window that turns are put into.
+
+    Attributes:
+        most_tokens: Its room.
+        most: Its room in messages.
+        turns: What was put into it.
+        first: The turns before this one have left.
+        short: In these results of tools are cut to a line.
+        tokens: What it holds.
+        number: The same in messages.
+    """
+
+    most_tokens: int
+    most: float
+    turns: list[_Turn] = field(default_factory=list)
+    first: int = 0
+    short: set[int] = field(default_factory=set)
+    tokens: int = 0
+    number: int = 0
+
+    def take(self, turn: _Turn) -> None:
+        """Put the next turn into it; what there is no room for gets shorter, or leaves."""
+        self.turns.append(turn)
+        self.tokens += turn.tokens
+        self.number += len(turn.whole)
+        older = max(self.first, len(self.turns) - _WHOLE_TURNS)
+        if older > self.first:
+            self._cut(older - 1, self.most_tokens * _HEAVY)
+        room = self._room if self.first else self.most_tokens
+        if self.tokens <= room and self.number <= self.most:
+            return
+        for place in range(self.first, older):
+            self._cut(place, 0)
+        if self.tokens > room * (1 - _FREED) or self.number > self.most:
+            self._let_go()
+
+    @property
+    def _room(self) -> int:
+        """The tokens beside the summary of what left."""
+        return self.most_tokens - self.most_tokens // SUMMARY_SHARE
+
+    def _cut(self, place: int, least: float) -> None:
+        """Cut results of a turn, where that frees more tokens than so many."""
+        freed = self.turns[place].tokens - self.turns[place].short_tokens
+        if place not in self.short and freed > least:
+            self.short.add(place)
+            self.tokens -= freed
+
+    def _let_go(self) -> None:
+        room = self._room * _KEPT
+        for turn in self.turns[self.first : -1]:
+            if self.tokens <= room and self.number <= self.most * _KEPT:
+                break
+            self.tokens -= turn.short_tokens if self.first in self.short else turn.tokens
+            self.number -= len(turn.whole)
+            self.first += 1
+
+    @property
+    def window(self) -> SessionWindow:
+        """What it holds."""
+        shown = (
+            turn.short if place in self.short else turn.whole
+            for place, turn in enumerate(self.turns[self.first :], self.first)
+        )
+        gone = (turn.stored for turn in self.turns[: self.first])
+        return SessionWindow(tuple(chain(*shown)), tuple(chain(*gone)))
 
 
 def _turns(messages: Sequence[SessionMessage]) -> list[list[SessionMessage]]:

@@ -338,37 +338,40 @@ class Scanner:
         *,
         conflicts: bool,
     ) -> Iterator[tuple[str, os.stat_result]]:
-        known = self._known or {}
-        layout = self._workspace
-        notes_only = layout.in_place and f"{folder}/".startswith(ENTRIES)
+        notes_only = self._workspace.in_place and f"{folder}/".startswith(ENTRIES)
         waiting = [folder]
         while waiting:
-            folder = waiting.pop()
-            tell = partial(self._leave_out_below, folder)
-            here = layout.place(folder)
-            stray = partial(self._strays.add, here)
-            names = wanted if notes_only else None
-            for name, entry in _entries(here, wanted=names, tell=tell, stray=stray):
-                path = layout.listed(folder, name)
-                trouble = "" if path in known else files.name_trouble(path)
-                if trouble and not self._keeps(path):
-                    tell(name, f"its name can't be used on every machine: {trouble}")
-                    continue
-                is_folder = _is(entry.is_dir)
-                file = layout.file(path)
-                if ignored is not None and ignored.match_file(f"{file}/" if is_folder else file):
-                    continue
-                if is_folder:
+            for path, entry in self._listed(waiting.pop(), ignored, wanted if notes_only else None):
+                if _is(entry.is_dir):
                     waiting.append(path)
                 elif not _is(entry.is_file):
-                    tell(name, "it is a link" if entry.is_symlink() else "it is no ordinary file")
-                elif conflicts or not is_conflict_copy(name):
+                    kind = "a link" if entry.is_symlink() else "no ordinary file"
+                    self._leave_out(path, f"it is {kind}")
+                elif conflicts or not is_conflict_copy(entry.name):
                     try:
                         yield path, entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         pass  # gone meanwhile
                     except OSError as error:
-                        tell(name, f"it can't be looked at ({(error.strerror or '').lower()})")
+                        why = (error.strerror or "").lower()
+                        self._leave_out(path, f"it can't be looked at ({why})")
+
+    def _listed(
+        self, folder: str, ignored: GitIgnoreSpec | None, wanted: Callable[[str], bool] | None
+    ) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """What a folder holds that may have the name it has, and isn't to be ignored, by path."""
+        known, layout = self._known or {}, self._workspace
+        here = layout.place(folder)
+        tell, stray = partial(self._leave_out_below, folder), partial(self._strays.add, here)
+        for name, entry in _entries(here, wanted=wanted, tell=tell, stray=stray):
+            path = layout.listed(folder, name)
+            trouble = "" if path in known else files.name_trouble(path)
+            if trouble and not self._keeps(path):
+                tell(name, f"its name can't be used on every machine: {trouble}")
+                continue
+            file = layout.file(path)
+            if ignored is None or not ignored.match_file(f"{file}/" if _is(entry.is_dir) else file):
+                yield path, entry
 
     def _keeps(self, path: str) -> bool:
         """True if the history has a file, or something in a folder, already."""

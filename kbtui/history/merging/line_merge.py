@@ -165,7 +165,11 @@ class LineMerge:
                     self._remove(i)
             for j in sorted(set(rest) - set(pairs.values())):
                 self._bring_back(j, back.get(j))
-        for index, texts in self._settled.items():  # several lines may have become this one
+        self._put_settled()
+
+    def _put_settled(self) -> None:
+        """Put in what was decided on; several lines may have become one."""
+        for index, texts in self._settled.items():
             kept = list(dict.fromkeys(filter(None, texts)))
             if not kept:
                 self._removed.add(index)

@@ -203,23 +203,18 @@ class Ledger:
         lost: list[int] = []
         dropped: dict[int, str] = {}
         forgotten = self.tombstones.dropped(session_id) if self.tombstones is not None else []
+        reasons = _reasons(log, forgotten)
         archived: dict[int, list[int]] = {}
-        seen: set[str] = set()
         for number in range(1, log.last_id + 1):
-            message = log.messages.get(number)
-            taken_back = number in log.taken_back
-            reason = drop_reason(message, seen) if message and not taken_back else None
             holding = next((each for each in holdings if each.holds(number)), None)
-            if holding is not None and number not in holding.dropped:
-                archived.setdefault(holding.cursor, []).append(number)
+            why = (holding.dropped if holding is not None else reasons).get(number)
+            if why is not None:
+                dropped[number] = why
             elif holding is not None:
-                dropped[number] = holding.dropped[number]
-            elif taken_back or (message is not None and holds(forgotten, number)):
-                dropped[number] = FORGOTTEN
-            elif reason is not None:
-                dropped[number] = reason
+                archived.setdefault(holding.cursor, []).append(number)
             else:
-                (lost if message is None or number < newest else pending).append(number)
+                is_lost = number not in log.messages or number < newest
+                (lost if is_lost else pending).append(number)
         gaps = log.last_id - len(log.messages)
         return SessionAccount(
             session_id,
@@ -276,3 +271,18 @@ class _WholeLog:
                 for torn in sorted(file.parent.glob(f"{glob.escape(file.name)}.torn-*"))
             ),
         )
+
+
+def _reasons(log: _WholeLog, forgotten: list[Range]) -> dict[int, str]:
+    """Why messages are left out by themselves, by their numbers."""
+    seen: set[str] = set()
+    found = dict.fromkeys(log.taken_back, FORGOTTEN)
+    for number, message in sorted(log.messages.items()):
+        if number in found:
+            continue
+        reason = drop_reason(message, seen)
+        if holds(forgotten, number):
+            found[number] = FORGOTTEN
+        elif reason is not None:
+            found[number] = reason
+    return found

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import subprocess
+import sys
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +18,7 @@ import pytest
 
 from kbtui.history.history import MassDeletionError
 from kbtui.knowledge_base import KnowledgeBase
+from tests.e2e.program import ROOT
 from tests.history.test_sync_network import web
 
 if TYPE_CHECKING:
@@ -211,6 +214,21 @@ def _kinds() -> Iterator[Kind]:
         {"../../memory/2026-11-20.md": "- THERE\n"},
         {"../../memory/2026-11-20.md": "- ZOE\n"},
     )
+    facts = "# Memory\n\n- The boiler is from 1990.\n- Abel has the key.\n"
+    yield Kind(
+        "MEMORY.md: all add",
+        {"../../memory/MEMORY.md": facts},
+        {"../../memory/MEMORY.md": f"{facts}- HERE\n"},
+        {"../../memory/MEMORY.md": f"{facts}- THERE\n"},
+        {"../../memory/MEMORY.md": f"{facts}- ZOE\n"},
+    )
+    yield Kind(
+        "MEMORY.md: one corrects, one takes out, one adds",
+        {"../../memory/MEMORY.md": facts},
+        {"../../memory/MEMORY.md": facts.replace("1990", "1990 HERE")},
+        {"../../memory/MEMORY.md": facts.replace("- Abel has the key.\n", "")},
+        {"../../memory/MEMORY.md": facts.replace("Abel", "ZOE")},
+    )
 
 
 KINDS = list(_kinds())
@@ -255,6 +273,15 @@ class _Machine:
         with contextlib.suppress(MassDeletionError):
             self.kb.syncing.run(self._address)
 
+    def sync_and_be_killed(self, chance: random.Random) -> None:
+        """Begin a sync in a process of its own, which is killed at some moment, or gets through."""
+        command = [sys.executable, "-m", "kbtui", "-w", str(self.root), "sync", self._address]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                command, env=env, capture_output=True, check=False, timeout=0.3 + chance.random()
+            )
+
     def said(self) -> bytes:
         """All that is here: files, versions kept beside them, and what waits for a person."""
         waiting = [
@@ -266,8 +293,12 @@ class _Machine:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kills", [False, True], ids=["", "killed in between"])
 @pytest.mark.parametrize("way", ["bare repository", "folder", "forge"])
-def test_all_end_alike_nothing_is_lost_and_nothing_stands_still(tmp_path: Path, way: str) -> None:
+def test_all_end_alike_nothing_is_lost_and_nothing_stands_still(
+    tmp_path: Path, way: str, *, kills: bool
+) -> None:
+    chance = random.Random(7) if kills else None
     remote = tmp_path / "remote"
     with contextlib.ExitStack() as until:
         address = str(remote)
@@ -284,13 +315,20 @@ def test_all_end_alike_nothing_is_lost_and_nothing_stands_still(tmp_path: Path, 
         clone = tmp_path / "clone"
         _git(tmp_path, "clone", "-q", "-b", "main", address, clone)
         for number, kind in enumerate(KINDS):
-            _conflict(kind, f"knowledge/c{number}", here, there, clone)
+            _conflict(kind, f"knowledge/c{number}", here, there, clone, chance)
         for machine in (here, there):
             assert machine.kb.history.check().problems == ()
         _git(remote, "fsck", "--full", "--strict")
 
 
-def _conflict(kind: Kind, place: str, here: _Machine, there: _Machine, clone: Path) -> None:
+def _conflict(
+    kind: Kind,
+    place: str,
+    here: _Machine,
+    there: _Machine,
+    clone: Path,
+    chance: random.Random | None,
+) -> None:
     _change(here.root / place, kind.base)
     here.sync()
     there.sync()
@@ -302,6 +340,9 @@ def _conflict(kind: Kind, place: str, here: _Machine, there: _Machine, clone: Pa
         _git(clone, "push", "-q")
     _change(here.root / place, kind.here)
     _change(there.root / place, kind.there)
+    for machine in (here, there):
+        if chance:
+            machine.sync_and_be_killed(chance)
     for machine in (here, there, here, there, here):
         machine.sync()
     _git(clone, "pull", "-q", "--ff-only")

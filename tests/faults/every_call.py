@@ -52,7 +52,7 @@ class Case(Place):
         """Every file of a person's in the workspace."""
         return {
             str(file.relative_to(self.notes)): file.read_bytes()
-            for area in ("knowledge", "memory", "skills", "sessions")
+            for area in ("knowledge", "memory", "skills", "docs", "sessions")
             for file in sorted((self.notes / area).rglob("*"))
             if file.is_file() and not file.name.startswith(".kbtui-")
         }

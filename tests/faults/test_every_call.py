@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -15,7 +15,7 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync import transport
-from kbtui.history.sync.sync import parse_address
+from kbtui.history.sync.sync import Companions, SyncRules, parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import OpenedExport
 from kbtui.knowledge.library.library import Library
@@ -195,6 +195,37 @@ def _sync_joining(at: Case) -> None:
         _sync(at)
 
 
+def _sync_all(at: Case, root: Path | None = None) -> None:
+    along = Companions(("docs", "sessions"), lambda _: nullcontext())
+    at.history(root).sync(parse_address(str(at.remote)), rules=SyncRules(companions=along))
+
+
+def _apart_with_documents(at: Case) -> None:
+    """Both machines have other documents and have gone on with conversations."""
+    make_world(at.notes)
+    create_workspace(at.other)
+    names = (
+        "docs/a.txt",
+        "docs/b.txt",
+        "docs/gone.txt",
+        "sessions/one.jsonl",
+        "sessions/two.jsonl",
+    )
+    for name in names:
+        (at.notes / name).write_text(f"{name}\n")
+    _sync_all(at)
+    _sync_all(at, at.other)
+    for root, side in ((at.other, "theirs"), (at.notes, "ours")):
+        (root / f"docs/{side}.txt").write_text(f"{side}\n")
+        (root / "docs/a.txt").write_text(f"a of {side}\n")
+        with (root / "sessions/one.jsonl").open("a") as log:
+            log.write(f"{side}\n")
+    with (at.other / "sessions/two.jsonl").open("a") as log:
+        log.write("more\n")
+    (at.other / "docs/gone.txt").unlink()
+    _sync_all(at, at.other)
+
+
 def _secret(at: Case) -> None:
     make_world(at.notes)
     history = at.history()
@@ -313,6 +344,7 @@ KINDS = {
     "a sync that follows": Kind(_behind, _sync),
     "a sync, then the other's": Kind(_apart, _sync_after_the_other),
     "a sync that joins packs": Kind(_apart, _sync_joining),
+    "a sync with documents": Kind(_apart_with_documents, _sync_all, partly=True),
     "a purge": Kind(_secret, _purge, purges=True, partly=True),
     "packing": Kind(_many, _tidy),
     "a change of sixty files": Kind(_large, _rewrite),

@@ -125,6 +125,7 @@ class Beside:
             theirs = dict(walk_files(tree, there.read_tree)) if tree else {}
             is_purged = tip is not None and seen.purged
             plan = _Plan(self._layout, self._scanner, companions, theirs, seen.blobs)
+            self._scanner.sweep()
             plan.make(there.read_blob, is_purged=is_purged, force=force)
             came = self._take(plan, there, companions)
             if not plan.going and not is_purged:

@@ -17,14 +17,7 @@ from kbtui.history.adoption import (
     MassDeletionError as MassDeletionError,
     OutsideEdits as OutsideEdits,
 )
-from kbtui.history.change import (
-    Actor,
-    Change,
-    Commit,
-    Origin,
-    Sink,
-    Watch,
-)
+from kbtui.history.change import Actor, Change, Commit, Origin, Sink, Watch
 from kbtui.history.door import Door
 from kbtui.history.looking.blame import Blame, LineOrigin as LineOrigin
 from kbtui.history.looking.diff import FileDiff, diff_file

@@ -17,13 +17,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal
 
-from kbtui.errors import (
-    ConflictError,
-    KbtuiError,
-    NotFoundError,
-    UnreadableError,
-    UsageError,
-)
+from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import common_ends, keys_of, opcodes
 from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side

@@ -20,14 +20,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from kbtui.models.providers import (
-    OLLAMA,
-    PROVIDERS,
-    host_of,
-    is_loopback,
-    ollama_base,
-    openai_base,
-)
+from kbtui.models.providers import OLLAMA, PROVIDERS, host_of, is_loopback, ollama_base, openai_base
 from kbtui.text import counted
 
 T = TypeVar("T")

@@ -300,11 +300,7 @@ class Transport:
             self._watcher.tell(text)
 
     def _client(self) -> tuple[GitClient, str]:
-        from dulwich.client import (
-            SSHGitClient,
-            default_urllib3_manager,
-            get_transport_and_path,
-        )
+        from dulwich.client import SSHGitClient, default_urllib3_manager, get_transport_and_path
 
         text = self._address.text
         if self._address.folder is not None:

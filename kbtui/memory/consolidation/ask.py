@@ -25,12 +25,7 @@ from kbtui.errors import (
     ModelWindowError,
 )
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
-from kbtui.memory.consolidation.completing import (
-    in_whole_sentences,
-    is_small,
-    passed_over,
-    told_in,
-)
+from kbtui.memory.consolidation.completing import in_whole_sentences, is_small, passed_over, told_in
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.keeping import Written

@@ -18,14 +18,7 @@ from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_a
 from kbtui.memory.edits.sentences import Sentence, sentences_in
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
-from kbtui.offline.language import (
-    begins,
-    language_of,
-    of_all,
-    stems_of,
-    telling_terms,
-    tokens,
-)
+from kbtui.offline.language import begins, language_of, of_all, stems_of, telling_terms, tokens
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 

@@ -12,14 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
-from kbtui.setting_values import (
-    HIDDEN,
-    Setting,
-    all_settings,
-    as_toml,
-    checked,
-    write_setting,
-)
+from kbtui.setting_values import HIDDEN, Setting, all_settings, as_toml, checked, write_setting
 from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of

@@ -21,11 +21,7 @@ from kbtui.presentation.proposals import files_said, paths_of, reason_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.inbox.proposals import (
-    PlaceEditor,
-    PlaceView,
-    ProposalList,
-)
+from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList
 from kbtui.tui.messages import (
     InboxChanged,
     KnowledgeChanged,

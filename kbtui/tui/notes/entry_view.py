@@ -190,12 +190,7 @@ class EntryView(Pane):
         run_latest(self, "look" if after else "load", self._loaded, place, after)
 
     async def _loaded(self, place: _Place, after: float) -> None:
-        from kbtui.tui.notes.documents import (
-            load_document,
-            load_links,
-            load_mentions,
-            message_line,
-        )
+        from kbtui.tui.notes.documents import load_document, load_links, load_mentions, message_line
 
         path, line, top = place
         if after:

@@ -23,16 +23,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told, with_errors_told
-from kbtui.tui.notes.map_layout import (
-    MOST_STEPS,
-    Around,
-    Drawing,
-    Group,
-    Mark,
-    Spot,
-    lay_out,
-    step,
-)
+from kbtui.tui.notes.map_layout import MOST_STEPS, Around, Drawing, Group, Mark, Spot, lay_out, step
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints

@@ -17,13 +17,7 @@ from kbtui.presentation.notes import Names, names_of
 from kbtui.search.query.parser import split_conditions
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.search.filters import (
-    QueryInput,
-    chips_drawn,
-    offered,
-    offers_drawn,
-    values_of,
-)
+from kbtui.tui.search.filters import QueryInput, chips_drawn, offered, offers_drawn, values_of
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.search.hits import HitList, paths_in
 from kbtui.tui.terminal.background import run_latest

@@ -70,9 +70,11 @@ def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:
         return [call for calls in found for call in calls] if all(found) else []
     if not isinstance(value, dict):
         return []
-    for wrapping in _WRAPPINGS:
-        if isinstance(value.get(wrapping), dict | list):
-            return calls_in(value[wrapping], tools)
+    wrapped = next((w for w in map(value.get, _WRAPPINGS) if isinstance(w, dict | list)), None)
+    return _call(value, tools) if wrapped is None else calls_in(wrapped, tools)
+
+
+def _call(value: dict[str, Any], tools: Collection[str]) -> list[tuple[str, Any]]:
     named = next((key for key in _NAMES if _is_one_of(value.get(key), tools)), None)
     if named is None:
         return []

@@ -79,12 +79,14 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
         verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
         before = [" before kbtui came"] if commit.is_found else []
         yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
-    told = {path for each in commit.moves for path in (each.target, each.source)} if moved else {}
-    changed = [each for each in by_kind["modified"] if each.path not in told]
-    if changed and (by_kind["renamed"] or by_kind["deleted"]):
-        yield [f"{counted(len(changed), 'note')} mended"]
-    elif changed:
-        yield ["changed ", *_listed(changed, names)]
+    changed = by_kind["modified"]
+    if moved:
+        told = {path for each in commit.moves for path in (each.target, each.source)}
+        changed = [each for each in changed if each.path not in told]
+    if changed:
+        follows = by_kind["renamed"] or by_kind["deleted"]
+        mended = f"{counted(len(changed), 'note')} mended"
+        yield [mended] if follows else ["changed ", *_listed(changed, names)]
 
 
 def _rename(change: PathChange, names: Names) -> str:

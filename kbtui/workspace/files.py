@@ -25,6 +25,7 @@ from kbtui.workspace.layout import Layout, located
 READ_LIMIT = 50 * 1024 * 1024
 # What needs no closer look: the great majority of names.
 _PLAIN = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
+_UNSEEN = frozenset("\\\t\n")
 _MAX_NAME = 255
 _MAX_PATH = 1024
 MAX_DEPTH = 40
@@ -67,15 +68,15 @@ def checked_path(path: str) -> str:
     parts = [part for part in normal.split("/") if part not in {"", "."}]
     if normal.startswith("/") or not parts:
         raise _unsafe(path, "it is not a path inside the workspace")
-    if "\\" in normal or "\t" in normal or "\n" in normal or clean(normal) != normal:
+    if not _UNSEEN.isdisjoint(normal) or clean(normal) != normal:
         raise _unsafe(path, "it holds a backslash or characters that can't be seen")
     if any(part.translate(_IGNORABLE).startswith(".") for part in parts):
         raise _unsafe(path, "hidden files and `..` are not for notes")
     try:
-        too_long = any(len(part.encode()) > _MAX_NAME for part in parts)
+        longest = max(len(part.encode()) for part in parts)
     except UnicodeEncodeError as error:
         raise _unsafe(path, "it is not valid Unicode") from error
-    if too_long or len(normal.encode()) > _MAX_PATH:
+    if longest > _MAX_NAME or len(normal.encode()) > _MAX_PATH:
         raise _unsafe(path, "it is too long for a file name")
     return "/".join(parts)
 

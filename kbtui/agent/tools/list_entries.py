@@ -35,15 +35,9 @@ class ListEntries:
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
         """List them; of those that aren't shown only the number."""
         since, _, until = days(arguments).partition("..")
-        first, last = _padded(since), f"{_padded(until)}~" if until else "~"
-        infos = context.view.library.infos()
-        found = [
-            info
-            for info in infos
-            if _fits(info, arguments)
-            and (not (since or until) or first <= (info.updated or info.created or "") <= last)
-        ]
-        found.sort(key=lambda info: (info.updated or info.created or "", info.path), reverse=True)
+        infos = [info for info in context.view.library.infos() if _fits(info, arguments)]
+        found = [info for info in infos if _is_between(_changed(info), since, until)]
+        found.sort(key=lambda info: (_changed(info), info.path), reverse=True)
         start = max(0, arguments.get("offset", 0))
         shown = found[start : start + max(1, min(arguments.get("limit", _LIMIT), 4 * _LIMIT))]
         lines = [entry_line(info, info.name) for info in shown]
@@ -81,3 +75,14 @@ def _fits(info: EntryInfo, arguments: Mapping[str, Any]) -> bool:
             return False
     wanted = fold(str(arguments.get("tag", "")).lstrip("#"))
     return not wanted or any(fold(tag) == wanted for tag in info.tags)
+
+
+def _changed(info: EntryInfo) -> str:
+    return info.updated or info.created or ""
+
+
+def _is_between(day: str, since: str, until: str) -> bool:
+    """True if a date lies between two, the parts of dates included; both empty: always."""
+    if not (since or until):
+        return True
+    return _padded(since) <= day <= (f"{_padded(until)}~" if until else "~")

@@ -63,9 +63,8 @@ def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Me
     """
     decoded = [files.decode(data) for data in (ours, theirs, base or b"")]
     encoding = decoded[0].encoding
-    if not all(each.exact and each.encoding.startswith("utf-8") for each in decoded):
-        return None
-    if b"\0" in ours or b"\0" in theirs:
+    is_text = all(each.exact and each.encoding.startswith("utf-8") for each in decoded)
+    if not is_text or any(b"\0" in each for each in (ours, theirs)):
         return None
     one, other = _agree_on_dates(decoded[0].text, decoded[1].text)
     start = _common(one, other) if base is None else decoded[2].text

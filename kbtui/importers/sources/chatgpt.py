@@ -194,20 +194,24 @@ def _conversation(name: str, element: dict[str, Any], rest: _Rest) -> Iterator[I
     yield from rest.take(files)
 
 
-def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
-    """The nodes from the root to the current leaf, else the newest; how many others there are.
-
-    A leaf that says nothing is none.
-    """
+def _parents(nodes: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The parent of each node, as it says itself, or else as that says; empty: it has none."""
     parents = dict.fromkeys(nodes, "")
     for key, node in nodes.items():
         children = node.get("children")
         for child in children if isinstance(children, list) else ():
             if isinstance(child, str) and not parents.get(child, key):
                 parents[child] = key
-    for key, node in nodes.items():
-        if text_of(node.get("parent")) in nodes:
-            parents[key] = text_of(node.get("parent"))
+    told = {key: text_of(node.get("parent")) for key, node in nodes.items()}
+    return parents | {key: parent for key, parent in told.items() if parent in nodes}
+
+
+def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
+    """The nodes from the root to the current leaf, else the newest; how many others there are.
+
+    A leaf that says nothing is none.
+    """
+    parents = _parents(nodes)
     inner = {*parents.values(), current}
     told = {key for key in nodes if key in inner or mapping(nodes[key].get("message"))} or nodes
     line, others = branch_of(

@@ -283,24 +283,31 @@ class Habits:
         if not self.in_place:
             return None
         daily = self._obsidian_daily()
-        name = f"{day:%Y-%m-%d}"
-        dated = Counter(i.category for i in self._own() if _DAY.fullmatch(i.slug))
-        folder, count = dated.most_common(1)[0] if dated else ("", 0)
-        if daily:
-            folder = str(daily.get("folder") or "").strip("/")
-            name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
-        elif self.is_logseq:
-            folder, name = self._logseq_daily(day)
-        elif self._dendron is not None and self._dendron.top is not None:
-            start, pattern = self._dendron.daily
-            folder, name = next(iter(self._dendron.folders), ""), start + luxon(day, pattern)
-        elif of_other := self._foam_daily(day) or self._zk_daily(day):
-            folder, name = of_other
-        elif count < _FEW:
+        place = self._told_daily(day, daily) or self._usual_daily(day)
+        if place is None:
             return None
         template = str(daily.get("template") or "").strip("/").removesuffix(".md")
+        folder, name = place
         below = f"{folder}/{name}" if folder else name
         return checked_path(f"{_ROOT}{below}.md"), f"{_ROOT}{template}.md" if template else None
+
+    def _told_daily(self, day: date, daily: dict[str, Any]) -> tuple[str, str] | None:
+        """Folder and name of the note of a day as a program's settings say it."""
+        if daily:
+            name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
+            return str(daily.get("folder") or "").strip("/"), name
+        if self.is_logseq:
+            return self._logseq_daily(day)
+        if self._dendron is not None and self._dendron.top is not None:
+            start, pattern = self._dendron.daily
+            return next(iter(self._dendron.folders), ""), start + luxon(day, pattern)
+        return self._foam_daily(day) or self._zk_daily(day)
+
+    def _usual_daily(self, day: date) -> tuple[str, str] | None:
+        """The same where enough notes are called after days."""
+        dated = Counter(i.category for i in self._own() if _DAY.fullmatch(i.slug))
+        folder, count = dated.most_common(1)[0] if dated else ("", 0)
+        return (folder, f"{day:%Y-%m-%d}") if count >= _FEW else None
 
     def _obsidian_daily(self) -> dict[str, object]:
         """Obsidian's settings of daily notes; where they were never changed, there may be none."""

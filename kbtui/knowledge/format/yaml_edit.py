@@ -101,26 +101,33 @@ def _described(error: yaml.MarkedYAMLError) -> str:
     return f"{where}{error.problem or error.context or 'not valid YAML'}"
 
 
+def _node(event: Any) -> Node | None:
+    """The node that an event begins; None: it begins none."""
+    match event:
+        case yaml.ScalarEvent():
+            return Node("scalar", *_span(event), event.style or "", event.value)
+        case yaml.MappingStartEvent():
+            return Node("mapping", *_span(event), "flow" if event.flow_style else "block")
+        case yaml.SequenceStartEvent():
+            return Node("list", *_span(event), "flow" if event.flow_style else "block")
+        case yaml.AliasEvent():
+            raise FrontmatterError(f"{_line(event)}: YAML aliases (`*name`) aren't read")
+        case _:
+            return None
+
+
 def _build(text: str) -> Node | None:
     root: Node | None = None
     open_nodes: list[Node] = []
     events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
     event: Any
     for event in events:
-        of = type(event)
-        if of is yaml.ScalarEvent:
-            node = Node("scalar", *_span(event), event.style or "", event.value)
-        elif of is yaml.MappingStartEvent or of is yaml.SequenceStartEvent:
-            kind: Literal["list", "mapping"] = "mapping" if of is yaml.MappingStartEvent else "list"
-            node = Node(kind, *_span(event), "flow" if event.flow_style else "block")
-        elif of is yaml.MappingEndEvent or of is yaml.SequenceEndEvent:
+        if isinstance(event, yaml.CollectionEndEvent):
             _close(open_nodes.pop(), _span(event)[1])
-            continue
-        elif of is yaml.AliasEvent:
-            raise FrontmatterError(f"{_line(event)}: YAML aliases (`*name`) aren't read")
-        elif of is yaml.DocumentStartEvent and root is not None:
+        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
             raise FrontmatterError(f"{_line(event)}: it holds a second YAML document")
-        else:
+        node = _node(event)
+        if node is None:
             continue
         _refuse_marks(event)
         if open_nodes:

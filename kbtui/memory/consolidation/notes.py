@@ -133,17 +133,18 @@ class SessionMemoryWriter:
         if not spoken:
             return 0
         since = spoken[0].time - timedelta(seconds=2)
-        of_session = (
-            commit
-            for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since)
+        commits = self.history.log(actor=Actor.SESSION_MEMORY, since=since)
+        written = (
+            (commit, commit.origin.messages)
+            for commit in commits
             if commit.origin.session == conversation.id and commit.origin.messages
         )
-        commit = next(of_session, None)
-        if commit is None or commit.origin.messages is None:
+        newest = next(written, None)
+        if newest is None:
             return 0
-        first, last = commit.origin.messages
-        before = next((each for each in of_session if each.origin.messages != (first, last)), None)
-        since_message = before.origin.messages[1] + 1 if before and before.origin.messages else 1
+        commit, (first, last) = newest
+        before = next((each for _, each in written if each != (first, last)), (0, 0))
+        since_message = before[1] + 1
         path = commit.paths[0].path
         data = files.read_if_there(self.workspace, path)
         is_raw = data is not None and _NO_SUMMARY.encode() in data

@@ -319,13 +319,20 @@ def _head_changes(
             changes[key] = [*known, *fresh]
     summary = values.get("summary")
     if correct and isinstance(summary, str):
-        for item in _items(fact.text):
-            if _line_of(summary, item.text) is not None:
-                key, before = _key_and_value(summary.strip())
-                value = _new_value(before, _key_and_value(item.text)[1])
-                if value != before:
-                    changes["summary"] = f"{key}: {value}"
+        changes |= _corrected(summary, fact)
     return changes
+
+
+def _corrected(summary: str, fact: Fact) -> dict[str, str]:
+    """A summary with the new value of what a fact corrects in it."""
+    found = {}
+    for item in _items(fact.text):
+        if _line_of(summary, item.text) is not None:
+            key, before = _key_and_value(summary.strip())
+            value = _new_value(before, _key_and_value(item.text)[1])
+            if value != before:
+                found["summary"] = f"{key}: {value}"
+    return found
 
 
 def _with_head(text: str, changes: Mapping[str, Any]) -> str:

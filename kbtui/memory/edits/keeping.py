@@ -245,18 +245,20 @@ class FactKeeper:
     def _stands_in(self, fact: Fact, path: str | None) -> str | None:
         """The file, beside its own entry, where a fact stands in other words; None: none."""
         told = statements(fact.text)
-        for file in self.written:
+        for file in self.written if told else ():
             there = [each for each in file.statements if each not in file.removed]
-            if told and all(is_said(each, there, _likeness(each)) for each in told):
+            if all(is_said(each, there, _likeness(each)) for each in told):
                 return file.path
-        if len(told) != 1 or fact.summary:
-            return None
-        is_telling = len(telling(told[0])) >= _TELLING and fact.kind != "person"
-        whole = told[0] if is_telling else with_subject(told[0], fact.subject)
+        return None if len(told) != 1 or fact.summary else self._told_in(fact, told[0], path)
+
+    def _told_in(self, fact: Fact, told: str, path: str | None) -> str | None:
+        """The statement of another file that says the one that a fact makes; None: none."""
+        is_telling = len(telling(told)) >= _TELLING and fact.kind != "person"
+        whole = told if is_telling else with_subject(told, fact.subject)
         # The same of somebody else is news.
         others = (
             other
-            for other in self._others(told[0], path)
+            for other in self._others(told, path)
             if fact.place != "memory" or not other.startswith(_FIRST[0])
         )
         return next((other for other in others if self._says(other, whole)), None)

@@ -188,21 +188,10 @@ class Provenance:
             return None
         diffs = self._history.changes_of(commit.id)
         diff = next((each for each in diffs if each.path == origin.path), None)
-        gone = [line for line in _replaced(diff, origin.line) if line.old] if diff else []
-        if diff is None or not gone:
+        line = _likest(diff, origin.line) if diff is not None else None
+        if diff is None or line is None:
             return None
-        text = next(
-            line.text for hunk in diff.hunks for line in hunk.lines if line.new == origin.line
-        )
-        alike = process.extractOne(
-            line_key(text),
-            [line_key(line.text) for line in gone],
-            scorer=fuzz.token_sort_ratio,
-            score_cutoff=55.0,
-        )
-        if alike is None:
-            return None
-        line, path = gone[alike[2]], diff.old_path or diff.path
+        path = diff.old_path or diff.path
         known = self._history.blame(path, commit.parent)
         number = line.old or 0
         return Why(path, number, line.text, known[number - 1]) if number <= len(known) else None
@@ -330,3 +319,16 @@ def _share(actor: Actor, author: str | None, origins: Sequence[LineOrigin]) -> A
     commits = {origin.commit for origin in theirs if origin.commit is not None}
     first, last = min(times, default=None), max(times, default=None)
     return AuthorShare(actor, len(theirs), len(commits), first, last, author)
+
+
+def _likest(diff: FileDiff, number: int) -> DiffLine | None:
+    """Of the lines that made room for one, by its number, the one that is most like it."""
+    gone = [line for line in _replaced(diff, number) if line.old]
+    if not gone:
+        return None
+    text = next(line.text for hunk in diff.hunks for line in hunk.lines if line.new == number)
+    keys = [line_key(line.text) for line in gone]
+    alike = process.extractOne(
+        line_key(text), keys, scorer=fuzz.token_sort_ratio, score_cutoff=55.0
+    )
+    return None if alike is None else gone[alike[2]]

@@ -108,18 +108,16 @@ class Journal:
             said = list(lines_of(note))
             same = [each for each in said if each.text == text]
             found = next((each for each in same if each.first == first), None)
-            if found is None and len(same) == 1:
-                (found,) = same
+            found = found or (same[0] if len(same) == 1 else None)
             if found is None:
                 raise ConflictError("That line was changed meanwhile.", _BY_HAND)
             raw = note[found.start : found.end]
             changed = f"{note[: found.start]}{_struck(raw)}{pointer}{note[found.end :]}"
             left = [each.text for each in said if each is not found]
-            if (
-                not path.endswith(".md")
-                or any(each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n"))
-                or [each.text for each in lines_of(changed)] != left
-            ):
+            is_text = path.endswith(".md") and not any(
+                each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n")
+            )
+            if not is_text or [each.text for each in lines_of(changed)] != left:
                 raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
             change.put(path, changed.encode("utf-8", "surrogateescape"), over=before)
 

@@ -90,11 +90,10 @@ def best_hits(
         of_file[row.path] += 1
         said = _Said(number, row, ranking.terms)
         taken += 1
-        for group in groups if taken <= _COMPARED else ():
-            may_join = all(_may_join(row, other.row, withheld) for other in group)
-            if may_join and _same(group[0].statement[0], said.statement[0]):
-                group.append(said)
-                break
+        compared = groups if taken <= _COMPARED else ()
+        same = (group for group in compared if _says_the_same(said, group, withheld))
+        if (group := next(same, None)) is not None:
+            group.append(said)
         else:
             groups.append([said])
     return tuple(_joined(group, asked, ranking) for group in groups[:limit])
@@ -144,6 +143,11 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     ]
     score = round(float(ranking.fused.scores[group[0].number]), 6)
     return replace(hit, score=score, also=tuple(also))
+
+
+def _says_the_same(said: _Said, group: Sequence[_Said], withheld: Withheld) -> bool:
+    may_join = all(_may_join(said.row, other.row, withheld) for other in group)
+    return may_join and _same(group[0].statement[0], said.statement[0])
 
 
 def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld) -> bool:

@@ -121,16 +121,23 @@ class InlineBuilder:
             self._one(node)
         return self
 
+    def _add_whole(self, text: str, *, linked: bool) -> bool:
+        """Append a text that is one link, if it is `linked` or names something with a title."""
+        target, _, heading = text.partition("#")
+        ref = LinkRef("wiki", target, heading)
+        named = self._links.leads_to(ref) if target else None
+        if not linked and (named is None or not named.title):
+            return False
+        if named is not None and named.kind is not None:
+            self.add(f"{mark(named.kind)} ", f"{KIND_STYLE}{named.kind.name}")
+        self.add(self._links.shown(ref, text), *self._links.style(ref))
+        return True
+
     def value(self, text: str, *, linked: bool = False) -> InlineBuilder:
         """Append the value of a property, with the links in it; `linked`: it is one as a whole."""
         text, at = clean_line(text), 0
-        target, _, heading = text.partition("#")
-        ref = LinkRef("wiki", target, heading)
-        named = self._links.leads_to(ref) if target and "[[" not in text else None
-        if "[[" not in text and (linked or (named is not None and named.title)):
-            if named is not None and named.kind is not None:
-                self.add(f"{mark(named.kind)} ", f"{KIND_STYLE}{named.kind.name}")
-            return self.add(self._links.shown(ref, text), *self._links.style(ref))
+        if "[[" not in text and self._add_whole(text, linked=linked):
+            return self
         for match in _LINKED.finditer(text):
             _, target, heading, alias, web = match.groups()
             heading = (heading or "")[1:].strip()

@@ -294,7 +294,7 @@ class SessionWork:
 
         `by_model` as in `Consolidator.run`.
         """
-        tell(WorkerEvent("started", CONDENSING, session, f"Condensing {session}"))
+        tell(WorkerEvent("started", CONDENSING, session, "Condensing a conversation"))
         outcome = await self._consolidator.run(
             session,
             everything=everything or trigger in (Trigger.CLOSED, Trigger.IDLE),
@@ -306,7 +306,7 @@ class SessionWork:
         return outcome
 
     async def _write_notes(self, session: str, outcome: CondensingOutcome, tell: Tell) -> None:
-        tell(WorkerEvent("started", NOTING, session, f"Writing the notes of {session}"))
+        tell(WorkerEvent("started", NOTING, session, "Writing the notes of a conversation"))
         await self._notes.write_session_memory(session, outcome.title)
         tell(WorkerEvent("finished", NOTING, session))
 
@@ -315,7 +315,7 @@ def progress_teller(tell: Tell) -> Callable[[Progress], None]:
     """Make events of the progress of condensing."""
 
     def told(progress: Progress) -> None:
-        text = f"Condensing {progress.session}, {progress.page} of {progress.pages}"
+        text = f"Condensing a conversation, {progress.page} of {progress.pages}"
         pages = (progress.page, progress.pages)
         tell(WorkerEvent("progress", CONDENSING, progress.session, text, *pages))
 

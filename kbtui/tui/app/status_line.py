@@ -13,10 +13,11 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from kbtui.errors import KbtuiError
-from kbtui.text import clean_line
+from kbtui.text import clean_line, shorten
 from kbtui.tui.messages import InboxChanged, Notify
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.progress import bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +37,6 @@ INDEXING = {
 }
 """The names of what the search index does, where it says no more itself."""
 _SHORT = 28
-_BAR_CELLS = 8
-
-
-def bar(share: float) -> str:
-    """How far something is, from 0 to 1, as a bar of eight cells."""
-    done = round(_BAR_CELLS * min(1.0, max(0.0, share)))
-    return "▰" * done + "▱" * (_BAR_CELLS - done)
 
 
 class StatusLine(Hints):
@@ -134,17 +128,24 @@ class BackgroundWatch:
     def __init__(self, widget: Widget, kb: KnowledgeBase, show: Callable[[str], None]) -> None:
         self._widget = widget
         self._worker = kb.memory.worker
+        self._sessions = kb.sessions
+        self._titles: dict[str, str] = {}
         self._show = show
         self.stop = self._worker.subscribe(self._happened)
 
     def _happened(self, event: WorkerEvent) -> None:
         """Called in the worker's thread, perhaps while the app is closing."""
+        if event.kind == "started" and event.session is not None:
+            self._titles = {each.id: each.title for each in self._sessions.list()}
         with contextlib.suppress(RuntimeError):
             self._widget.call_later(self._take, event)
 
     def _take(self, event: WorkerEvent) -> None:
         if event.kind in ("started", "progress"):
-            self._show(clean_line(event.text))
+            title = self._titles.get(event.session or "")
+            text = f"{event.text}: {shorten(title, _SHORT)}" if title else event.text
+            how_far = bar(event.page / event.pages) if event.pages > 1 else ""
+            self._show(f"{how_far} {clean_line(text)}".lstrip())
         elif event.kind == "finished":
             self._show("")
         elif event.kind == "notice":

@@ -14,6 +14,7 @@ from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
+from kbtui.tui.widgets.progress import Pace
 
 if TYPE_CHECKING:
     from kbtui.importers.engine import ImportPreview, Report
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from kbtui.memory.background.service import Estimate
 
 _UNDO = "undo"
-_BAR_CELLS = 20
 _SHOWN = 8
 _LONGEST_PATH = 4096
 _TITLE_WIDTH = 40
@@ -209,17 +209,16 @@ def _links(report: Report) -> Iterator[LinkItem]:
 def _watching(
     tell: Callable[[str], None], stopped: Callable[[], bool]
 ) -> Callable[[int, int, str], None]:
-    """Tells how far it is, with a bar; a person may stop it."""
+    """Tells how far it is, with a bar and the time left; a person may stop it."""
+    pace = Pace()
 
-    def watch(done: int, total: int, what: str) -> None:
+    def watch(done: int, total: int, _what: str) -> None:
         if stopped():
             raise StoppedError(
                 "The import was stopped; what came so far stays.",
                 f"/import with the same path goes on, /import {_UNDO} takes it back.",
             )
-        full = _BAR_CELLS * done // total if total else 0
-        share = f"{done / total:4.0%}" if total else ""
-        tell(f"{'█' * full}{'░' * (_BAR_CELLS - full)} {share}  {what}")
+        tell(f"importing {pace.said(done, total)}")
 
     return watch
 

@@ -110,7 +110,7 @@ async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.say(f"/import {export}", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, ConfirmScreen))
         await shell.press("y")
-        await shell.until(lambda: " 70%" in shell.chat.importing.text)
+        await shell.until(lambda: "importing ▰▰▰▰▰▰▱▱" in shell.chat.importing.text)
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
         tasks = shell.app.screen.tasks

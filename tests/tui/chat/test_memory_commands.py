@@ -237,10 +237,14 @@ async def test_what_the_worker_is_at_is_in_the_status_line(tmp_path: Path) -> No
     async with running(tmp_path / "notes") as shell:
         worker = shell.app.kb.memory.worker
         status = shell.app.main.query_one(StatusLine)
-        worker._tell(WorkerEvent("started", "consolidate", "s", "Condensing s"))
-        await shell.until(lambda: "Condensing s" in status.render().plain)
+        session = shell.app.kb.sessions.create("tui")
+        session.rename("The boiler")
+        worker._tell(WorkerEvent("started", "consolidate", session.id, "Condensing"))
+        await shell.until(lambda: "Condensing: The boiler" in status.render().plain)
+        worker._tell(WorkerEvent("progress", "consolidate", session.id, "Condensing", 1, 2))
+        await shell.until(lambda: "▰▰▰▰▱▱▱▱ Condensing: The boiler" in status.render().plain)
         worker._tell(WorkerEvent("finished", "consolidate", "s"))
-        await shell.until(lambda: "Condensing s" not in status.render().plain)
+        await shell.until(lambda: "Condensing" not in status.render().plain)
         worker._tell(WorkerEvent("notice", "consolidate", "s", "Two messages are kept whole."))
         await shell.notified("Two messages are kept whole.")
 

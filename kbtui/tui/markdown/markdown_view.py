@@ -106,7 +106,7 @@ class MarkdownView(MarkdownLines):
         if self._laid_out_for and self.text_width != self._laid_out_for:
             self._top = None
             self._lay_out()
-        elif not self._laid_out_for and self._source.text:
+        elif not self._laid_out_for and (self._source.text or self._source.below):
             self._lay_out()
 
     def _lay_out(self) -> None:

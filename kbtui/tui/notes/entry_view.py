@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual import on
+from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -15,6 +16,7 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.body import TaskLine, task_at
 from kbtui.tui.markdown.markdown_view import MarkdownView
+from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.pane import Pane
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _RECORDED = frozenset({"entry", "text"})
 _BACK_PLACES = 100
 """Places that Back remembers."""
+_LINKS_BESIDE_COLUMNS = 100
+"""Columns from which on what links to a note stands beside it."""
 _PASSING_SECONDS = 0.05
 """Seconds that the tree's cursor stays on an entry until it is read: it may only run over it."""
 
@@ -41,6 +45,12 @@ class _Place(NamedTuple):
     top: int | None = 0
 
 
+class LinksHere(MarkdownView):
+    """What links to a note, beside it; a click follows one, and so does the list of all links."""
+
+    can_focus = False
+
+
 class EntryView(Pane):
     """Shows one document at a time and remembers the ones before, like a browser."""
 
@@ -48,7 +58,13 @@ class EntryView(Pane):
     EntryView {
         height: 1fr;
         #entry-header { height: auto; max-height: 7; padding: 0 1 1 0; }
-        #entry-body { height: 1fr; }
+        #entry-sides { height: 1fr; layout: horizontal; }
+        #entry-body { width: 1fr; height: 100%; }
+        #entry-links {
+            display: none; width: 36; height: 100%; margin-left: 1;
+            border-left: solid $border-blurred; padding-left: 1;
+        }
+        &.-links-beside #entry-links { display: block; }
         #entry-body:focus { background-tint: $foreground 2%; }
     }
     """
@@ -83,6 +99,7 @@ class EntryView(Pane):
         self._coming: _Place | None = None
         self._arrived = asyncio.Event()
         self._in_passing = False
+        self._has_room = False
         self._ticking = InTurn(self, "tick")
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
@@ -97,7 +114,26 @@ class EntryView(Pane):
     def compose(self) -> ComposeResult:
         """Header and text."""
         yield Static(id="entry-header")
-        yield MarkdownView(id="entry-body")
+        with Container(id="entry-sides"):
+            yield MarkdownView(id="entry-body")
+            yield LinksHere(id="entry-links")
+
+    def on_resize(self) -> None:
+        """Put what links here beside the text where there is room for both."""
+        has_room = self.size.width >= _LINKS_BESIDE_COLUMNS
+        if has_room != self._has_room:
+            self._has_room = has_room
+            if self.document is not None:
+                self._show_source(self.document.source(self.links), top=None)
+
+    def _show_source(self, source: SourceText, **how: Any) -> None:
+        is_coming = self.links is None and self.has_class("-links-beside")
+        beside = self._has_room and (is_coming or bool(source.below))
+        self.set_class(beside, "-links-beside")
+        if beside:
+            self.query_one(LinksHere).show(SourceText("", below=source.below))
+            source = source._replace(below=())
+        self.body.show(source, **how)
 
     @property
     def body(self) -> MarkdownView:
@@ -209,11 +245,11 @@ class EntryView(Pane):
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
         self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
-        self.body.show(document.source(links), top=None)
+        self._show_source(document.source(links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
         if mentions:
             self.links = replace(links, mentions=mentions)
-            self.body.show(document.source(self.links), top=None)
+            self._show_source(document.source(self.links), top=None)
 
     # Showing
 
@@ -223,7 +259,7 @@ class EntryView(Pane):
         self.query_one("#entry-header").display = bool(header)
         reveal = (line, None) if line is not None else None
         more = document.entry is not None
-        self.body.show(document.source(), reveal=reveal, top=top, more=more)
+        self._show_source(document.source(), reveal=reveal, top=top, more=more)
 
     def _header(self, document: Document) -> Content:
         from kbtui.tui.notes.documents import stated_summary

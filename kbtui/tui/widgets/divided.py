@@ -69,6 +69,7 @@ class Divided(Container):
         size = None if share is None else f"{share:.2%}"
         styles = parts[0].styles
         styles.width, styles.height = (size, None) if self.is_beside else (None, size)
+        styles.max_width = None if size is None else "100%"
 
     # Moving
 

@@ -118,7 +118,7 @@ async def test_a_binary_file_and_a_missing_one_say_so(tmp_path):
         notes = await opened(pilot, "knowledge/topics/x.md")
         await until(pilot, lambda: "not text" in text_of(notes.view.body))
         notes.open_entry("knowledge/topics/none.md")
-        await until(pilot, lambda: "isn't there" in text_of(notes.view.body))
+        await until(pilot, lambda: "is gone" in text_of(notes.view.body))
         notes.open_entry("../outside.md")
         await until(pilot, lambda: "can't be used" in text_of(notes.view.body))
 

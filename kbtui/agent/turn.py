@@ -262,7 +262,8 @@ class Turn:
                         self._emit(ReasoningDelta(text))
                     case ReplyRetry(error, attempt, attempts, pause):
                         when = f"in {pause:.0f} s" if pause >= 1 else "at once"
-                        tells = f"{error} Trying again {when} ({attempt} of {attempts})."
+                        why = error if error.endswith(".") else f"{error}."
+                        tells = f"{why} Trying again {when} ({attempt} of {attempts})."
                         self._emit(RetryStarted(tells))
                     case ReplyNotice(text):
                         self._emit(NoticeGiven(text))

@@ -37,7 +37,7 @@ def test_a_change_is_one_commit_of_all_its_edits(notes: Notes) -> None:
     assert change.result is not None
     assert notes.text(A) == "new\n"
     assert notes.git("log", "--format=%s%n%n%b", "-1").strip() == (
-        "topics/a: +1 -1 lines; memory/MEMORY created\n\nasked to\n\nActor: agent"
+        "topics/a: +1 -1 lines; MEMORY.md created\n\nasked to\n\nActor: agent"
     )
     assert notes.git("show", f"HEAD:{A}") == "new\n"
     notes.check()

@@ -93,6 +93,9 @@ class ToolOutcome:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+_UNFIT = "the model asked for it in a form that no tool takes"
+
+
 class Toolbox:
     """Tools by name."""
 
@@ -120,6 +123,8 @@ class Toolbox:
             known = len(context.sources.added)
             result = tool.run(context, _arguments(call, tool.spec))
             cited = context.sources.added[known:]
+        except ArgumentError as error:
+            return ToolOutcome(False, error_text(error), _UNFIT)
         except KbtuiError as error:
             return ToolOutcome(False, error_text(error), shorten(error.message, 120))
         return ToolOutcome(

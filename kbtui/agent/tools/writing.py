@@ -139,14 +139,10 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         " Don't do it again; say that it waits."
     )
     said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
-    summary = ", ".join(f"{_called(path)} {_VERBS[verb]}" for verb, path in done)
+    summary = ", ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
     output = "\n".join([told, *said])
     about = tuple(path for _, path in done)
     return ToolResult(output, f"waits for you: {summary}", proposal=proposal.id, about=about)
-
-
-def _called(path: str) -> str:
-    return short_name(path) if path.startswith("knowledge/") else path.rpartition("/")[2]
 
 
 def _done(context: ToolContext, path: str, text: str | None) -> tuple[str, str]:

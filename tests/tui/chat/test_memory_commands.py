@@ -70,7 +70,7 @@ async def test_forget_asks_first_and_takes_out_what_it_showed(tmp_path: Path) ->
         await shell.press("enter")
         assert isinstance(shell.app.screen, ConfirmScreen), "a hasty Enter agrees to nothing"
         await shell.press("y")
-        await shell.until(lambda: "1 line taken out of memory/MEMORY" in shell.text)
+        await shell.until(lambda: "1 line taken out of MEMORY.md" in shell.text)
         assert "tea" not in (tmp_path / "notes" / MEMORY).read_text()
         assert kb.memory.tombstones.buried("The user prefers tea")
 

@@ -214,7 +214,7 @@ class FilePlan:
             dropped: The places that are put away.
             own: The text that shall stand in a place instead of what is proposed.
         """
-        kept = [place for place in self.places if place not in made and place not in dropped]
+        kept = [place for place in self.places if place not in (*made, *dropped)]
         if not kept:
             return []
         if kept[0].whole:
@@ -223,13 +223,9 @@ class FilePlan:
         wanted = (place for place in self.places if place not in dropped)
         conflicts = {place: place.becoming(place.was) for place in kept if place.why}
         base = {place: place for place in made} | conflicts
-        return [
-            ProposedEdit(
-                self.path,
-                self.with_(base[each] for each in self.places if each in base and each not in own),
-                self.with_(reworded.get(each, each) for each in wanted),
-            )
-        ]
+        before = (base[each] for each in self.places if each in base.keys() - own.keys())
+        after = (reworded.get(each, each) for each in wanted)
+        return [ProposedEdit(self.path, self.with_(before), self.with_(after))]
 
     def _under_its_name(self) -> ProposedEdit:
         """What is proposed for the file, under the name that it has now."""

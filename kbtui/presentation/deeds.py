@@ -62,6 +62,11 @@ def _lead(commit: Commit) -> str:
     return "brought back: " if commit.brings_back else ""
 
 
+def _ends(commit: Commit) -> set[str]:
+    """The files that lines went from or to."""
+    return {path for each in commit.moves for path in (each.target, each.source)}
+
+
 def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Iterator[list[Piece]]:
     by_kind: defaultdict[str, list[PathChange]] = defaultdict(list)
     for change in changes:
@@ -79,11 +84,8 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
         verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
         before = [" before kbtui came"] if commit.is_found else []
         yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
-    changed = by_kind["modified"]
-    if moved:
-        told = {path for each in commit.moves for path in (each.target, each.source)}
-        changed = [each for each in changed if each.path not in told]
-    if changed:
+    told = _ends(commit) if moved else ()
+    if changed := [each for each in by_kind["modified"] if each.path not in told]:
         follows = by_kind["renamed"] or by_kind["deleted"]
         mended = f"{counted(len(changed), 'note')} mended"
         yield [mended] if follows else ["changed ", *_listed(changed, names)]

@@ -129,9 +129,7 @@ class SessionLog:
         kind = record.get("kind") or record.get("_type")
         self._block -= 1
         if kind == "import":
-            self._block = record["lines"] if isinstance(record.get("lines"), int) else 0
-            self.url = str(record.get("url") or self.url)
-            self.untouched = True
+            self._begin_import(record)
         elif record.get("role") in _ROLES and kind in (None, "message"):
             message = message_from(record, self.last_id + 1)
             self.last_id = max(self.last_id, message.id)
@@ -147,6 +145,11 @@ class SessionLog:
             self._tell(record)
         elif kind == "remember":
             self._remember(record)
+
+    def _begin_import(self, record: Mapping[str, Any]) -> None:
+        self._block = record["lines"] if isinstance(record.get("lines"), int) else 0
+        self.url = str(record.get("url") or self.url)
+        self.untouched = True
 
     def _remember(self, record: Mapping[str, Any]) -> None:
         """Tell all that was told before once more, without what is remembered again."""

@@ -155,13 +155,12 @@ class LineMerge:
         self._inserts = {j: self._take_along(i) for i, j in moves.items()}
         for left, right in blocks:
             rest = [j for j in right if j not in self._inserts]
-            pairs = _one_to_one(
-                pair_lines(self._base, self._target, [i for i in left if i not in moves], rest)
-            )
-            for i in left:
+            gone = [i for i in left if i not in moves]
+            pairs = _one_to_one(pair_lines(self._base, self._target, gone, rest))
+            for i in gone:
                 if i in pairs:
                     self._change(i, pairs[i])
-                elif i not in moves:
+                else:
                     self._remove(i)
             for j in sorted(set(rest) - set(pairs.values())):
                 self._bring_back(j, back.get(j))

@@ -49,6 +49,10 @@ class Merged:
     places: tuple[str, ...] = ()
 
 
+def _is_text(read: files.Decoded) -> bool:
+    return read.exact and read.encoding.startswith("utf-8")
+
+
 def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged | None:
     """Bring two versions of a file together; None where they aren't texts in one encoding.
 
@@ -63,8 +67,7 @@ def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Me
     """
     decoded = [files.decode(data) for data in (ours, theirs, base or b"")]
     encoding = decoded[0].encoding
-    is_text = all(each.exact and each.encoding.startswith("utf-8") for each in decoded)
-    if not is_text or any(b"\0" in each for each in (ours, theirs)):
+    if not all(map(_is_text, decoded)) or any(b"\0" in each for each in (ours, theirs)):
         return None
     one, other = _agree_on_dates(decoded[0].text, decoded[1].text)
     start = _common(one, other) if base is None else decoded[2].text

@@ -276,27 +276,36 @@ class _Plan:
         for path, why in scanner.left_out(recorded=False).items():
             if path in companions:
                 self.leave(path, why)
-        for one, other in ((self.ours, self.theirs), (self.theirs, self.ours)):
-            folders = {folder for path in other for folder in _above(path)}
-            for path in {*one} & folders:
-                self.leave(path, "it is a folder on the other side")
-                for each in [each for each in other if each.startswith(f"{path}/")]:
-                    self.leave(each, f"{layout.file(path)} is a file on the other side")
+        self._leave_folders(self.ours, self.theirs)
+        self._leave_folders(self.theirs, self.ours)
         for path in self.theirs.keys() | self.ours.keys():
             if why := files.name_trouble(path):
                 self.leave(path, f"its name can't be used on every machine: {why}")
 
-    def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
-        """Decide about every file; `read` reads what they have."""
-        ours, theirs = self.ours, self.theirs
+    def _leave_folders(self, one: Mapping[str, str], other: Mapping[str, str]) -> None:
+        """Leave the files of one side that are folders on the other, and what is in these."""
+        folders = {folder for path in other for folder in _above(path)}
+        for path in {*one} & folders:
+            self.leave(path, "it is a folder on the other side")
+            for each in [each for each in other if each.startswith(f"{path}/")]:
+                self.leave(each, f"{self._layout.file(path)} is a file on the other side")
+
+    def _base(self) -> dict[str, str]:
+        """What both sides had, without files that went here in a mass, which come back."""
         base = {path: blob for path, blob in self._seen.items() if path in self._companions}
-        for path in [path for path in base if path not in ours and path not in self._left]:
+        missing = base.keys() - self.ours.keys() - self._left.keys()
+        for path in sorted(missing):
             if not self._is_gone(path):
                 self.leave(path, "it can't be looked at")
-        gone = [path for path in base if path not in ours and path not in self._left]
+        gone = [path for path in base if path in missing - self._left.keys()]
         if len(gone) >= _FEW and len(gone) > _MASS * len(base):
-            self._back = [path for path in gone if path in theirs]
-            base = {path: blob for path, blob in base.items() if path in ours}
+            self._back = [path for path in gone if path in self.theirs]
+            return {path: blob for path, blob in base.items() if path in self.ours}
+        return base
+
+    def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
+        """Decide about every file; `read` reads what they have."""
+        ours, theirs, base = self.ours, self.theirs, self._base()
         for path in sorted({*ours, *theirs} - {*self._left}):
             here, there, was = ours.get(path), theirs.get(path), base.get(path)
             if here == there:

@@ -101,20 +101,22 @@ def _line(
     *,
     saved: bool,
 ) -> ChatLine:
-    found = [*_files_of(message, folder)]
-    there = {place: shown for place, shown, _ in found if place in names}
-    files |= there
     named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
-    named += [kind for place, _, kind in found if place not in names]
-    said = line_of(message.get("file_name"))
-    attached = [shown if place in names else said or kind for place, shown, kind in found]
+    attached: list[str] = []
+    for place, shown, kind in _files_of(message, folder):
+        if place in names:
+            files[place] = shown
+            attached.append(shown)
+        else:
+            named.append(kind)
+            attached.append(line_of(message.get("file_name")) or kind)
     text = _text(message.get("text"))
     source = line_of(message.get("forwarded_from"))
     if source and text:
         text = f"(forwarded from {source}) {text}"
     if message.get("type") == "service":
         text, attached, named = "", [], ["notice of the program"]
-    sender = line_of(message.get("from_id"))
+    is_mine = saved or (owner and line_of(message.get("from_id")) == owner)
     return ChatLine(
         line_of(message.get("from")) or "Somebody",
         text,
@@ -123,7 +125,7 @@ def _line(
         tuple(attached),
         tuple(named),
         # What was forwarded is somebody else's.
-        mine=not source and (saved or bool(owner and sender == owner)),
+        mine=bool(is_mine) and not source,
     )
 
 

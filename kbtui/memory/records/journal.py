@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
@@ -106,17 +106,13 @@ class Journal:
             before = change.read(path)
             note = files.text_of(before)
             said = list(lines_of(note))
-            same = [each for each in said if each.text == text]
-            found = next((each for each in same if each.first == first), None)
-            found = found or (same[0] if len(same) == 1 else None)
+            found = _meant(said, text, first)
             if found is None:
                 raise ConflictError("That line was changed meanwhile.", _BY_HAND)
             raw = note[found.start : found.end]
             changed = f"{note[: found.start]}{_struck(raw)}{pointer}{note[found.end :]}"
             left = [each.text for each in said if each is not found]
-            is_text = path.endswith(".md") and not any(
-                each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n")
-            )
+            is_text = path.endswith(".md") and not _holds_no_text(raw)
             if not is_text or [each.text for each in lines_of(changed)] != left:
                 raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
             change.put(path, changed.encode("utf-8", "surrogateescape"), over=before)
@@ -283,3 +279,15 @@ def todays_note(workspace: Workspace, history: History, library: Library, day: d
         with history.change(Actor.YOU, "Begun with /today.") as change:
             change.write(path, text, expecting=None)
     return path
+
+
+def _meant(said: Sequence[TextLine], text: str, first: int) -> TextLine | None:
+    """The line of a text that stands where it was seen, or else the only one that says it."""
+    same = [each for each in said if each.text == text]
+    there = next((each for each in same if each.first == first), None)
+    return there or (same[0] if len(same) == 1 else None)
+
+
+def _holds_no_text(raw: str) -> bool:
+    """True if something begins in it that isn't read as text."""
+    return any(each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n"))

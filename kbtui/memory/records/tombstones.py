@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +177,8 @@ class Tombstones:
         self.bury(change, _untimed(lost), sources, undone=True)
         self.lift(change, _untimed(back))
         buried = {self._digest(fact) for fact in removed.values()}
-        again = [
-            stone.digest for each in change.origin.undoes.split() for stone in self.buried_by(each)
-        ]
+        commits = change.origin.undoes.split()
+        again = [stone.digest for stone in chain(*map(self.buried_by, commits))]
         self._put(change, [each for each in again if each not in buried], (), lifted=True)
         return True
 

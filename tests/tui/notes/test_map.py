@@ -30,7 +30,7 @@ def drawn(around: Around, width: int = 100, **more: Any) -> str:
             if isinstance(each, Mark):
                 line += each.text
             else:
-                sign = (each.item.kind or OTHER).sign
+                sign = (each.item.kind or OTHER).shape
                 line += f" {sign} {each.title} " if each.column == 0 else f"{sign} {each.title}"
         assert cell_len(line) <= width
         rows.append(line)

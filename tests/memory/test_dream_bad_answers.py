@@ -216,6 +216,7 @@ async def test_the_worker_tells_once_and_tries_again_later(
     room = _room(tmp_path, server)
     server.enqueue(Reply("bad key", status=401))
     worker = room.pipeline.worker
+    job = worker._jobs["dream"]
     notices: list[str] = []
     loop, finished = asyncio.get_running_loop(), asyncio.Event()
     worker.subscribe(lambda event: notices.append(event.text) if event.kind == "notice" else None)
@@ -231,12 +232,12 @@ async def test_the_worker_tells_once_and_tries_again_later(
             await finished.wait()  # it was due at the start
             assert len(server.prompts) == 1
             for _ in range(2):
-                report = await asyncio.wrap_future(worker.run_job("dream"))
+                report = await asyncio.wrap_future(worker.submit("dream", job.run))
                 assert report.error is not None
             assert len(notices) <= 1
             server.replies[:] = [does(GOOD)]
             server._given = 0
-            report = await asyncio.wrap_future(worker.run_job("dream"))
+            report = await asyncio.wrap_future(worker.submit("dream", job.run))
     finally:
         await asyncio.to_thread(worker.close)
     assert report.error is None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.errors import ModelUnreachableError, NotFoundError, UsageError, WorkspaceBusyError
+from kbtui.errors import ModelUnreachableError, UsageError, WorkspaceBusyError
 from kbtui.memory.background import worker
 from kbtui.memory.background.jobs import JobReport, SessionQueue, WorkerEvent
 from kbtui.models.port import OfflineModel, Reply, ToolCall, Usage
@@ -425,12 +425,10 @@ def test_a_job_runs_when_it_is_due_and_when_it_is_asked_for(kept: Kept) -> None:
     kept.worker.start()
     until(lambda: kept.told("notice", "nightly"))
     assert (job.runs, kept.told("notice", "nightly")) == (1, ["Two facts were merged."])
-    assert kept.worker.run_job("nightly").result(DEADLINE).changed
+    assert kept.worker.submit("nightly", job.run).result(DEADLINE).changed
     assert job.runs == 2
     kept.room.clock.pass_(hours=2)
     until(lambda: job.runs == 3)
-    with pytest.raises(NotFoundError):
-        kept.worker.run_job("weekly")
 
 
 @pytest.mark.parametrize("error", [UsageError("It can't."), ValueError("a bug")])
@@ -469,7 +467,7 @@ def test_the_queue_puts_off_and_prefers_what_is_closing() -> None:
     assert again is not None
     assert (again.session, again.closing, again.tries) == ("b", True, 1)
     queue.put_off(again, WorkspaceBusyError("x"), START)
-    assert queue.put_off_until() == START + timedelta(seconds=15)
+    assert queue._wanted["b"].not_before == START + timedelta(seconds=15)
     queue.forget_pauses()
     assert queue.take(START) is not None
 
@@ -483,7 +481,7 @@ def test_pauses_grow_up_to_half_an_hour() -> None:
         wanted = queue.take(now)
         assert wanted is not None
         queue.put_off(wanted, ModelUnreachableError("x"), now)
-        later = queue.put_off_until()
+        later = queue._wanted["a"].not_before
         assert later is not None
         pauses.append((later - now).total_seconds() / 60)
         now = later

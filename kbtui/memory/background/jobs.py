@@ -207,12 +207,6 @@ class SessionQueue:
             for session, wanted in self._wanted.items():
                 self._wanted[session] = replace(wanted, not_before=None)
 
-    def put_off_until(self) -> datetime | None:
-        """When the first session that was put off may be tried again."""
-        with self._lock:
-            times = [each.not_before for each in self._wanted.values() if each.not_before]
-            return min(times, default=None)
-
     @property
     def waiting(self) -> tuple[str, ...]:
         """The sessions that are put off."""

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from kbtui.errors import KbtuiError, NotFoundError, WorkspaceBusyError
+from kbtui.errors import KbtuiError, WorkspaceBusyError
 from kbtui.listeners import Listeners
 from kbtui.memory.background.budget import Budget, ConsentNeededError
 from kbtui.memory.background.jobs import (
@@ -151,17 +151,6 @@ class BackgroundWorker:
         with self._lock:
             self._jobs[job.name] = job
         self._nudge()
-
-    def run_job(self, name: str) -> Future[JobReport]:
-        """Run a job now, due or not.
-
-        Raises:
-            NotFoundError: there is no such job.
-        """
-        job = self._jobs.get(name)
-        if job is None:
-            raise NotFoundError(f"There is no job {name!r}.")
-        return self.submit(name, job.run)
 
     def agree(self, model: str, *, yes: bool) -> None:
         """Remember whether a paid model may be used in the background, and go on.

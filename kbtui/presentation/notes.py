@@ -131,6 +131,15 @@ def _by_path(path: str) -> Named:
     return Named(path, slug or clean_line(path), kind if is_entry else None)
 
 
+def day_of_note(path: str) -> date | None:
+    """The day that a note of the memory's is of; None for any other file."""
+    day = _DAY.fullmatch(path)
+    try:
+        return date.fromisoformat(day[1]) if day is not None else None
+    except ValueError:
+        return None
+
+
 def _day_title(day: str) -> str:
     try:
         return f"the journal of {day_said(date.fromisoformat(day))}"

@@ -126,7 +126,7 @@ async def _deletion(workspace: Path) -> dict[str, Any]:
         asked = time.perf_counter() - started
         used, began = time.process_time(), time.perf_counter()
         pressed = asyncio.create_task(pilot.press("y"))
-        await _polled(lambda: app.kb.library.info(_HUB) is None)
+        await _polled(lambda: any("Deleted" in told.message for told in app._notifications))
         done, processor = time.perf_counter() - began, time.process_time() - used
         await pressed
         return {

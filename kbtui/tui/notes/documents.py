@@ -18,13 +18,15 @@ from kbtui.knowledge.entries.entry import IN_VAULT, Link, target_first
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
 from kbtui.presentation import notes
-from kbtui.presentation.moments import written_said
+from kbtui.presentation.moments import day_heading, written_said
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import without_markup
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.library.library import Backlink, ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
@@ -46,6 +48,7 @@ _MOST_NAMES = 4
 _MOST_MENTIONS = 100
 _BOXES = {"true": "☑", "false": "☐"}
 _MOST_PROPERTIES = 40
+_EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
 _MOST_VALUES = 20
 _LONGEST_VALUE = 200
 
@@ -126,10 +129,13 @@ def _names_by_path(kb: KnowledgeBase, head: str, body: str) -> Names:
 
 def _without_title(body: str, title: str) -> tuple[str, int]:
     """A text without the heading that only repeats its title, and the lines that are left out."""
-    text = body.lstrip()
-    first, _, rest = text.partition("\n")
-    repeats = first.startswith("# ") and clean_line(first[2:]) == clean_line(title)
-    if not repeats or not rest.strip():
+    rest, above = _without_heading(body, title)
+    return (rest, above) if rest.strip() else (body, 0)
+
+
+def _without_heading(body: str, title: str) -> tuple[str, int]:
+    first, _, rest = body.lstrip().partition("\n")
+    if not first.startswith("# ") or clean_line(first[2:]) != clean_line(title):
         return body, 0
     return rest, body.count("\n", 0, len(body) - len(rest))
 
@@ -286,6 +292,9 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         return replace(whole, kind="text", title=clean_line(path.rpartition("/")[2]))
     if entry.problem:
         return replace(whole, reason=clean_line(entry.problem))
+    day = notes.day_of_note(path)
+    if day is not None:
+        return _day(whole, entry, day)
     return replace(
         whole,
         raw=False,
@@ -294,6 +303,20 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         first_line=entry.body_line,
         properties=properties_of(entry),
         names=_names_by_path(kb, entry.text[: len(entry.text) - len(entry.body)], entry.body),
+    )
+
+
+def _day(document: Document, entry: Entry, day: date) -> Document:
+    """A note of a day under its name, without the heading that says the date."""
+    body, above = _without_heading(entry.body, day.isoformat())
+    return replace(
+        document,
+        kind="entry",
+        raw=False,
+        title=day_heading(day),
+        body=body if body.strip() else "",
+        reason="" if body.strip() else _EMPTY_DAY,
+        first_line=entry.body_line + above,
     )
 
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from PIL import Image
 from textual.geometry import Offset
 from textual.selection import Selection
 
 from kbtui.history.change import Actor
+from kbtui.presentation.moments import day_heading
 from kbtui.tui.markdown import layout
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.notes import documents
+from kbtui.tui.notes.documents import load_document
 from kbtui.tui.widgets.dialogs import PickDialog
 from tests.tui.at_rest import Door, rest
 from tests.tui.notes_support import (
@@ -508,3 +512,22 @@ async def test_with_few_colours_a_picture_is_its_name_and_size(tmp_path):
         notes = await opened(pilot, "knowledge/topics/x.md")
         await until(pilot, lambda: "▣ p.png · 30 x 20" in text_of(notes.view.body))
         assert "▀" not in text_of(notes.view.body)
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "reason"),
+    [
+        ("# 2026-11-24\n\n- 10:00 Tea.\n", "- 10:00 Tea.", ""),
+        ("# 2026-11-24\n", "", "Nothing is written here yet. What you tell kbtui comes here."),
+    ],
+)
+def test_a_day_is_called_by_its_name_and_an_empty_one_says_what_comes_there(
+    tmp_path, text, body, reason
+) -> None:
+    kb = make_kb(tmp_path)
+    file = kb.workspace.root / "memory" / "2026-11-24.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    document = load_document(kb, "memory/2026-11-24.md")
+    assert document.title == day_heading(date(2026, 11, 24))
+    assert (document.body.strip(), document.reason) == (body, reason)

@@ -102,9 +102,11 @@ def reported(report: Report) -> str:
     parts = [
         counted(len(report.sessions), "conversation"),
         counted(report.messages, "message"),
-        counted(len(report.entries), "note"),
-        f"{report.known:,} were here already",
     ]
+    if report.entries:
+        parts.append(counted(len(report.entries), "note"))
+    if report.known:
+        parts.append(f"{report.known:,} were here already")
     if report.named:
         parts.append(named(report.named))
     return f"{report.source}: {'; '.join(parts)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -37,6 +37,7 @@ OTHER = Kind("other", "○", "O")
 """The kind of a note that has none of them, as most of somebody's vault."""
 MEMORY = "memory/MEMORY.md"
 """The file of what is remembered."""
+_SESSIONS = "sessions/"
 _STEP = " > "  # between headings, as the search index says them
 _INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
@@ -75,11 +76,16 @@ class Named:
 class Names:
     """Names files by the titles of the entries that there are; others by what their path says."""
 
-    def __init__(self, infos: Iterable[EntryInfo] = ()) -> None:
+    def __init__(
+        self, infos: Iterable[EntryInfo] = (), sessions: Iterable[_Conversation] = ()
+    ) -> None:
         self._infos = {info.path: info for info in infos}
+        self._titles = {f"{_SESSIONS}{each.id}.jsonl": clean_line(each.title) for each in sessions}
 
     def __getitem__(self, path: str) -> Named:
         """The name of any path of a workspace, gone ones included."""
+        if path.startswith(_SESSIONS):
+            return Named(path, self._titles.get(path) or "a conversation")
         info = None if (own := _own(path)) else self._infos.get(path)
         if info is not None:
             return Named(path, title_of(info), kind_of(info.type))
@@ -91,13 +97,29 @@ class Names:
         return f"{title}{_INTO}{section}" if section and section != title else title
 
 
+class _Conversation(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
 class _Library(Protocol):
     def info(self, path: str) -> EntryInfo | None: ...
 
 
-def names_of(library: _Library, paths: Iterable[str]) -> Names:
-    """How some files are called; may have to look at the disk."""
-    return Names(info for path in paths if (info := library.info(path)) is not None)
+class _Sessions(Protocol):
+    def list(self) -> Sequence[_Conversation]: ...
+
+
+def names_of(library: _Library, paths: Iterable[str], sessions: _Sessions | None = None) -> Names:
+    """How some files are called, with `sessions` conversations as well; may look at the disk."""
+    known = [*paths]
+    talks = any(path.startswith(_SESSIONS) for path in known)
+    return Names(
+        (info for path in known if (info := library.info(path)) is not None),
+        sessions.list() if sessions is not None and talks else (),
+    )
 
 
 def name_of(path: str) -> str:

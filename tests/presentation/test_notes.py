@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kbtui.knowledge.entries.entry import unread
-from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, title_of
+from kbtui.presentation.notes import KINDS, OTHER, Names, kind_of, names_of, title_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,12 @@ def test_a_section_is_said_once() -> None:
     names = Names()
     assert names.section("knowledge/auth.md", "Auth > Decision").endswith("Decision")
     assert names.section("knowledge/auth.md", "Auth") == "Auth"
+
+
+def test_a_conversation_is_called_by_its_title_and_never_by_its_file() -> None:
+    path = "sessions/claude_20251224-100000-c341a84342.jsonl"
+    talk = SimpleNamespace(id="claude_20251224-100000-c341a84342", title="The boiler")
+    sessions = SimpleNamespace(list=lambda: [talk])
+    library = SimpleNamespace(info=lambda _path: None)
+    assert names_of(library, [path], sessions)[path].title == "The boiler"
+    assert Names()[path].title == "a conversation"

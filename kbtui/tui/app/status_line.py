@@ -97,6 +97,7 @@ class StatusLine(Hints):
             self.index = f"{INDEXING[status.state]} {bar(done)} {left}".rstrip()
         elif self.working:
             said = clean_line(status.message)
+            said = said[:1].lower() + said[1:]
             self.index = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
         else:
             self.index = "finds words only" if status.state == "lexical-only" else ""

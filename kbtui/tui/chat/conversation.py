@@ -266,7 +266,9 @@ class Conversation:
             async with aclosing(kb.agent.turn(session, item.text)) as events:
                 async for event in events:
                     if paths := _paths_of(event):
-                        view.names = await asyncio.to_thread(names_of, kb.library, paths)
+                        view.names = await asyncio.to_thread(
+                            names_of, kb.library, paths, kb.sessions
+                        )
                     if isinstance(event, ToolFinished):
                         view.written = await asyncio.to_thread(
                             read_written, kb.history, event.changes
@@ -324,7 +326,8 @@ def _paths_of(event: Event) -> tuple[str, ...]:
 def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: int) -> list[Item]:
     """The items of messages, laid out ahead so that showing them costs nothing; for threads."""
     before = {each.id: found for each in messages if kb and (found := _before(kb, each))}
-    items = replay(messages, Names(kb.library.infos() if kb is not None else ()), before)
+    names = Names(kb.library.infos(), kb.sessions.list()) if kb is not None else Names()
+    items = replay(messages, names, before)
     if kb is not None:
         _read_cards(kb, [item for item in items if isinstance(item, ToolItem) and item.changes])
     for item in items:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
+from kbtui.presentation.notes import Named
 from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
@@ -201,7 +202,8 @@ def _links(report: Report) -> Iterator[LinkItem]:
     """Where the first things that came are."""
     for came in report.sessions[:_SHOWN]:
         place = Target(f"sessions/{came.session}.jsonl")
-        yield LinkItem(label=shorten(came.title, _TITLE_WIDTH), to=place, note=came.kind)
+        named = Named(place.path, shorten(came.title, _TITLE_WIDTH))
+        yield LinkItem(label="→", to=place, named=named, note=came.kind)
     for path in report.entries[:_SHOWN]:
         yield LinkItem(label="note", to=Target(path))
 

@@ -83,7 +83,7 @@ class HitList(RowList):
     def named(self, hit: Hit) -> Named:
         """What a hit is in."""
         if hit.session is not None:
-            return Named(hit.path, clean_line(hit.heading or hit.title))
+            return Named(hit.path, clean_line(hit.title or hit.heading))
         return self._names[hit.path]
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
@@ -102,7 +102,10 @@ class HitList(RowList):
         """The note, once for all its hits, and the section."""
         hit, named = self.hits[index], self.named(self.hits[index])
         before = self.hits[index - 1] if index else None
-        heading = "" if hit.session is not None else clean_line(hit.heading)
+        heading = clean_line(hit.heading)
+        if hit.session is not None:
+            who = "you" if hit.speaker == "user" else "kbtui"
+            heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
         section = without_markup(heading.rpartition(" > ")[2])
         section = "" if section == named.title else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""

@@ -147,6 +147,4 @@ async def test_a_folder_with_parts_of_an_export_brings_each_part_once(tmp_path: 
         await shell.until(lambda: "/sessions shows" in shell.text)
         titles = [item.title for item in shell.transcript.items if isinstance(item, NoticeItem)]
         reports = [title for title in titles if title.startswith("Claude.ai: ")]
-        assert (
-            reports == ["Claude.ai: 1 conversation; 2 messages; 0 notes; 0 were here already."] * 2
-        )
+        assert reports == ["Claude.ai: 1 conversation; 2 messages."] * 2

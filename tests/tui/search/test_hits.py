@@ -64,3 +64,18 @@ async def test_where_all_hits_are_by_meaning_none_is_folded() -> None:
     alike = [replace(hit(A, line, "other"), relevance=0.4) for line in range(4)]
     rows.show_hits(alike, Names())
     assert rows.row_count == 4
+
+
+def test_a_hit_in_a_conversation_is_under_its_title_and_says_who_and_when() -> None:
+    rows = HitList()
+    found = replace(
+        hit("sessions/s.jsonl", 1, "tea", heading="user, 24 December 2025"),
+        title="The boiler",
+        session="s",
+        messages=(1, 1),
+        speaker="user",
+    )
+    rows.show_hits([found], Names())
+    assert shown(rows)[0].startswith(
+        "The boiler \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} you, 24 December"
+    )

@@ -85,9 +85,7 @@ class OfflineTurn(Turn):
             case "statement" | "task" | "decision" | "remember":
                 if self.keeping is None:
                     return ["Nothing can be kept here."]
-                asked = _open_question(before) if reading.kind == "statement" else ""
-                if asked and _is_short_answer(reading.text):
-                    reading = Reading("statement", f"{asked} {reading.text}")
+                reading = _with_question(reading, before)
                 answered = await self._answer(reading.question) if reading.question else []
                 keep = partial(self._keep, self.keeping, reading)
                 return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
@@ -192,3 +190,11 @@ def _said_on(line: Candidate, today: date) -> str:
     names = {0: "today", 1: "yesterday"}
     said = names.get((today - day).days, f"{day.day} {day:%B}{year}")
     return f"{said} {line.time}".strip()
+
+
+def _with_question(reading: Reading, before: Sequence[SessionMessage]) -> Reading:
+    """A short answer with the question that it answers, as it says nothing by itself."""
+    asked = _open_question(before) if reading.kind == "statement" else ""
+    if asked and _is_short_answer(reading.text):
+        return Reading("statement", f"{asked} {reading.text}")
+    return reading

@@ -58,13 +58,7 @@ def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool
             f"{counted(count, 'entry', 'entries')}. Start the app with:"
             f" kbtui -w {shlex.quote(str(root))}"
         )
-        if texts := list(kb.library.texts()):
-            names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_FEW])
-            more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
-            note(
-                f"Only files that end in .md are notes: {names}{more} can be read, and aren't"
-                " searched."
-            )
+        _tell_of_texts(kb)
         if kb.apart.prepare().state == "preparing":
             note("Search by meaning is being prepared in the background, once.")
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
@@ -76,6 +70,16 @@ def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool
         note(
             f"There are notes in {', '.join(elsewhere)} as well. To search them too, put into"
             f" {root / 'kbtui.toml'}:\n  [search]\n  roots = [{names}]"
+        )
+
+
+def _tell_of_texts(kb: KnowledgeBase) -> None:
+    """Say which files beside the notes are texts, and none of them."""
+    if texts := list(kb.library.texts()):
+        names = ", ".join(clean_line(kb.workspace.file(path)) for path in texts[:_FEW])
+        more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+        note(
+            f"Only files that end in .md are notes: {names}{more} can be read, and aren't searched."
         )
 
 

@@ -79,14 +79,13 @@ def move_in_place(workspace: Workspace) -> Workspace:
             new = moved.place(old.name)
             if old.is_dir() and (not new.exists() or not any(new.iterdir())):
                 old.rename(new)
+        for file in workspace.knowledge.rglob("INDEX.md"):
+            file.unlink()
         for name in ("knowledge", "docs"):
-            for file in [] if name == "docs" else workspace.knowledge.rglob("INDEX.md"):
-                file.unlink()
-            for folder in sorted((workspace.root / name).rglob("*/"), reverse=True):
+            top = workspace.root / name
+            for folder in (*sorted(top.rglob("*/"), reverse=True), top):
                 with contextlib.suppress(OSError):  # not empty
                     folder.rmdir()
-            with contextlib.suppress(OSError):
-                (workspace.root / name).rmdir()
         files.write_machine_file(workspace.root, f"{MACHINE}/.gitignore", b"*\n")
         files.write_machine_file(workspace.root, f"{MACHINE}/format", f"{IN_PLACE}\n".encode())
     return moved

@@ -153,8 +153,13 @@ def _distinct(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
             kept[same[0]] = max(kept[same[0]], line, key=_age)
         else:
             kept.append(line)
+    return _newest_first(kept[:MOST_SHOWN], asked)
+
+
+def _newest_first(lines: Sequence[Candidate], asked: _Asked) -> list[Candidate]:
+    """Put what is newer before the older ones about the same."""
     ordered: list[Candidate] = []
-    for line in kept[:MOST_SHOWN]:
+    for line in lines:
         older = (n for n, each in enumerate(ordered) if _age(line) > _age(each))
         alike = (
             n

@@ -188,11 +188,9 @@ class Scanner:
         """
         wanted = areas or AREAS
         with self._lock:
-            for path in _below(wanted, self._left_out):
-                del self._left_out[path]
-            if attachments:
-                for path in _below(wanted, self._too_large):
-                    del self._too_large[path]
+            for told in (self._left_out, *([self._too_large] if attachments else ())):
+                for path in _below(wanted, told):
+                    del told[path]
             known, found = self._load(), dict[str, FileState]()
             unread: dict[str, os.stat_result] = {}  # an area may lie in another
             new: dict[str, os.stat_result] = {}
@@ -539,14 +537,8 @@ def _entries(
         return
     if any(entry.name.startswith(TEMPORARY) for entry in found):
         stray()
-    if wanted is not None:
-        found = [
-            entry
-            for entry in found
-            if (_may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name))
-        ]
     seen: set[str] = set()
-    for entry in found:
+    for entry in found if wanted is None else _those(found, wanted):
         if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
             continue
         name = entry.name
@@ -557,6 +549,15 @@ def _entries(
                 continue
             seen.add(name)
         yield name, entry
+
+
+def _those(
+    entries: Iterable[os.DirEntry[str]], wanted: Callable[[str], bool]
+) -> Iterator[os.DirEntry[str]]:
+    """In somebody's own folder: the files that are wanted, and the folders that may hold such."""
+    for entry in entries:
+        if _may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name):
+            yield entry
 
 
 def _is_note(name: str) -> bool:

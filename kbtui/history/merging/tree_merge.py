@@ -288,14 +288,16 @@ class TreeMerge:
         elif there is not None and here is None:
             self._take_rename(old, there, was)
         elif here is not None and there is not None:
-            if here != there and (here in self._theirs.changes or there in self._ours.changes):
-                return  # one of the names is something else's on the other side: keep both
-            self._handled |= {old, here, there}
-            self._put(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
-            if here != there:
-                self._tell(
-                    f"{short_name(here)} keeps its name; {short_name(there)} was their name."
-                )
+            self._bring_together(old, here, there, was)
+
+    def _bring_together(self, old: str, here: str, there: str, was: str | None) -> None:
+        """Merge what both sides renamed; the name that it has here stays."""
+        if here != there and (here in self._theirs.changes or there in self._ours.changes):
+            return  # one of the names is something else's on the other side: keep both
+        self._handled |= {old, here, there}
+        self._put(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
+        if here != there:
+            self._tell(f"{short_name(here)} keeps its name; {short_name(there)} was their name.")
 
     def _take_rename(self, old: str, new: str, was: str | None) -> None:
         here = self._ours.blob(old, was)

@@ -518,16 +518,15 @@ def _git_folder(place: Path | None) -> Path | None:
         return None
 
 
+def _is_dead(mark: Path) -> bool:
+    """True if a process of this machine left a mark, and has ended."""
+    number = mark.name.removeprefix(f"{_MARK}{platform.node()}-")
+    return number != mark.name and number.isdecimal() and not is_alive(int(number))
+
+
 def _clear(folder: Path, own: Path) -> None:
-    begun = f"{_MARK}{platform.node()}-"
     marks = [mark for mark in folder.glob(f"{_MARK}*") if mark != own]
-    dead = [
-        mark
-        for mark in marks
-        if mark.name.startswith(begun)
-        and mark.name.removeprefix(begun).isdecimal()
-        and not is_alive(int(mark.name.removeprefix(begun)))
-    ]
+    dead = [mark for mark in marks if _is_dead(mark)]
     now = own.stat().st_mtime  # by the clock that tells the age of all files there
     left = [path for pattern in _LEFT_BEHIND for path in folder.glob(pattern)]
     packs = folder.glob("objects/pack/*.pack")

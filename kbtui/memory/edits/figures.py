@@ -159,18 +159,17 @@ def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
     language, words = language_of(text), tokens(text)
     for number, token in enumerate(words):
         named = _named(text, language, token)
-        if named is not None and named.month is not None:
+        if named is None:
+            continue
+        if named.month is not None:
             near = _day_beside(words, number)
-            if near is not None:
-                named = named._replace(day=_number(near.word))
-                text = _without(text, near.start, near.end)
-            later = words[number + 1 : number + _NEAR + 2]
-            year = next((each for each in later if _YEAR.fullmatch(each.word)), None)
-            if year is not None:
-                named = named._replace(year=int(year.word))
-                text = _without(text, year.start, year.end)
-        if named is not None:
-            found.append(Dated(text[token.start : token.end], (named,)))
+            year = _year_behind(words, number)
+            named = named._replace(
+                day=_number(near.word) if near else None, year=int(year.word) if year else None
+            )
+            for each in filter(None, (near, year)):
+                text = _without(text, each.start, each.end)
+        found.append(Dated(text[token.start : token.end], (named,)))
     return tuple(found), text
 
 
@@ -207,6 +206,12 @@ def _day_beside(words: list[Token], month: int) -> Token | None:
         if 1 <= _number(words[place].word) <= _LONGEST_MONTH
     ]
     return words[min(near)[1]] if near else None
+
+
+def _year_behind(words: list[Token], month: int) -> Token | None:
+    """The year that stands soon behind a month's name."""
+    later = words[month + 1 : month + _NEAR + 2]
+    return next((each for each in later if _YEAR.fullmatch(each.word)), None)
 
 
 def _number(word: str) -> int:

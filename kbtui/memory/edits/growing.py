@@ -526,6 +526,17 @@ def with_value(line: str, part: str, new: str) -> str | None:
     return None
 
 
+def _place_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]:
+    """Under which heading a statement stands, and in which line; None: only in the Evolution."""
+    heading = ""
+    for number, line in enumerate(lines):
+        if title := _HEADING.match(line.rstrip()):
+            heading = title[2].strip().casefold()
+        elif heading != EVOLUTION.casefold() and statement in plain_fact(line):
+            return heading, number
+    return heading, None
+
+
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     """An entry in which a fact has taken the place of a statement.
 
@@ -536,13 +547,7 @@ def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     body = parts.body.decode("utf-8", "surrogatepass")
     new = clean_line(plain_fact(next(filter(str.strip, fact.text.splitlines()), "")))
     lines = body.splitlines(keepends=True)
-    heading, place = "", None
-    for number, line in enumerate(lines):
-        if title := _HEADING.match(line.rstrip()):
-            heading = title[2].strip().casefold()
-        elif heading != EVOLUTION.casefold() and old in plain_fact(line):
-            place = number
-            break
+    heading, place = _place_of(lines, old)
     if place is None:
         return text
     is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)

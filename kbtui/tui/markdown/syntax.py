@@ -7,7 +7,7 @@ left out. What somebody said in a conversation is shown whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -211,14 +211,19 @@ def _element(state: StateInline, silent: bool) -> bool:
     if anchored is not None and anchored.end() > state.posMax:
         anchored = None
     if not silent:
-        if anchored is not None:
-            state.push("link_open", "a", 1).attrs = {"href": said["href"]}
-            state.push("text", "", 0).content = anchored[1]
-            state.push("link_close", "a", -1)
-        elif name == "img":
-            token = state.push("image", "img", 0)
-            token.attrs, token.content = {"src": said.get("src", "")}, said.get("alt", "")
-        else:
-            state.push("hardbreak" if name == "br" else "nothing", "", 0)
+        _push(state, name, said, anchored[1] if anchored is not None else None)
     state.pos = (anchored or match).end()
     return True
+
+
+def _push(state: StateInline, name: str, said: Mapping[str, str], linked: str | None) -> None:
+    """Add what an element shows: a text that is `linked`, a picture, a new line or nothing."""
+    if linked is not None:
+        state.push("link_open", "a", 1).attrs = {"href": said["href"]}
+        state.push("text", "", 0).content = linked
+        state.push("link_close", "a", -1)
+    elif name == "img":
+        token = state.push("image", "img", 0)
+        token.attrs, token.content = {"src": said.get("src", "")}, said.get("alt", "")
+    else:
+        state.push("hardbreak" if name == "br" else "nothing", "", 0)

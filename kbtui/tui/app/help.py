@@ -74,7 +74,7 @@ class HelpScreen(Dialog[None]):
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
-        self.query_one(Static).update(self.table)
+        self.query_one("VerticalScroll > Static", Static).update(self.table)
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
@@ -86,7 +86,7 @@ class HelpScreen(Dialog[None]):
     @property
     def table(self) -> Content:
         """The actions that the word typed fits."""
-        room = self.query_one(VerticalScroll).scrollable_content_region.width
+        room = self.query_one(VerticalScroll).content_size.width - 1  # a scrollbar
         return help_table(self._word, self._keymap, self._contexts, room)
 
     def action_scroll(self, lines: int) -> None:

@@ -554,7 +554,7 @@ ASKING = {
 # These pass prompts of others on, or have one of their own words alone.
 PASSING_ON = {
     *("agent/refit.py", "importers/remembering.py", "memory/background/budget.py"),
-    *("maintenance/demo.py", "maintenance/setup.py", "models/roles.py"),
+    *("maintenance/demo.py", "maintenance/setup.py", "models/port.py", "models/roles.py"),
 }
 
 

@@ -176,6 +176,7 @@ def test_the_message_that_shares_most_takes_the_place_of_a_wrong_one() -> None:
         ("I can't stand onions", "The user dislikes onions", ""),
         ("I use tabs, not spaces", "The user uses tabs over spaces", ""),
         ("I drink tea, not coffee", "The user drinks coffee", "coffe"),
+        ("no, the meeting is on Friday", "no, the meeting is on Friday", ""),
     ],
 )
 def test_what_was_denied_is_not_said_and_the_reverse(said: str, line: str, lacking: str) -> None:

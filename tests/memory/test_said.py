@@ -210,6 +210,20 @@ async def test_a_message_that_an_answer_passed_over_is_asked_about_once(
     room.close()
 
 
+async def test_a_small_model_that_joins_what_was_said_with_its_correction_leaves_both_in_order(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = open_room(tmp_path / "small", **scripted(server, **SMALL))
+    said = ["the release meeting is on Thursday at 10", "no, the meeting is on Friday"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    joined = _fact("The release meeting is on Friday at 10", "project", "meeting", importance=3)
+    server.enqueue(Reply(tool_calls=[call_slice(facts=[joined])]))
+    await room.pipeline.consolidator.run(talk.id, everything=True)
+    text = room.read("knowledge/projects/meeting.md")
+    assert 0 < text.index(said[0]) < text.index(said[1])
+    room.close()
+
+
 async def test_what_is_passed_over_twice_is_a_note_in_the_users_words(
     tmp_path: Path, server: ScriptedServer
 ) -> None:

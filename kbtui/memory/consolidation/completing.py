@@ -15,6 +15,7 @@ from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.edits.sentences import Told
 from kbtui.memory.records.dates import local
 from kbtui.models.port import ChatModel
+from kbtui.offline.language import telling_terms
 from kbtui.sessions.store import SessionMessage
 
 _SMALL_WINDOW = 8_192
@@ -42,8 +43,10 @@ def in_whole_sentences(answer: Answer, told: Told) -> Answer:
 def _whole(fact: Fact, told: Told) -> Iterator[Fact]:
     """A fact in whole sentences; those behind the first may be about somebody else."""
     whole = [(fact.text, None)] if fact.replaces else told.whole(fact.text)
+    about = set(telling_terms(fact.subject))
     for position, (text, number) in enumerate(whole):
-        subject = "" if position else fact.subject
+        is_about = not position or about & set(telling_terms(text))
+        subject = fact.subject if is_about else ""
         yield replace(fact, text=text, subject=subject, message=number or fact.message)
 
 

@@ -192,7 +192,7 @@ class Ground:
         if not near or told.stems <= known.terms:
             return ""
         turned = [told.turned(each) for each in near]
-        if all(turned):
+        if all(turned) and not is_part:  # without the "no" before its comma a part says otherwise
             return " ".join(sorted(turned[0]))
         if all(each.asks for each in near) and not self._answers(told, is_part=is_part):
             return " ".join(sorted(told.stems & near[0].stems))

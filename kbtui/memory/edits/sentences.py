@@ -137,33 +137,47 @@ class Told:
     def passed_over(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
         """What is told and no line says half of, with its numbers.
 
-        It has at least so many words, or a number or a day.
+        It has at least so many words, or two with a number or a day.
         """
         known = [Sentence.of(line) for line in lines]
         return [
             (number, clean_line(sentence.text))
             for sentence, _, number in self._told
             if number is not None
-            and (len(sentence.stems) >= least or any(figures_and_dates(sentence.text)))
+            and len(sentence.stems) >= (_FEWEST if any(figures_and_dates(sentence.text)) else least)
             and not any(line.tells(sentence) for line in known)
         ]
 
     def whole(self, line: str) -> list[tuple[str, int | None]]:
         """The sentences that a line is made of, with dates for *yesterday*, and their numbers.
 
-        The line itself where none is like it.
+        They are in the order in which they were told, so that a correction follows what it
+        corrects. The line itself where none is like it.
         """
-        short = [each for each in self._told if len(each[0].text) <= _LONGEST]
-        left = set(telling_terms(line))
-        least, found = 1.0, list[tuple[str, int | None]]()
+        told = Sentence.of(line)
+        left = set(told.stems)
+        short = [each for each in enumerate(self._told) if len(each[1][0].text) <= _LONGEST]
+        found: list[int] = []
         while left:
-            most = max((len(left & each.stems) for each, _, _ in short), default=0)
-            if most < max(least, _LIKE * len(left)):
+            near = [
+                (len(left & sentence.stems), -len(sentence.stems), at)
+                for at, (sentence, _, _) in short
+                if left & sentence.stems
+                and at not in found
+                and (_is_like(left, sentence, found) or (found and told.tells(sentence)))
+            ]
+            if not near:
                 break
-            near = [each for each in short if len(left & each[0].stems) == most]
-            sentence, day, number = min(near, key=lambda each: len(each[0].stems))
-            text = clean_line(sentence.text)
-            found.append((absolute_dates(text, day) if day else text, number))
-            left -= sentence.stems
-            least = _FEWEST
-        return found or [(line, None)]
+            found.append(max(near)[2])
+            left -= self._told[found[-1]][0].stems
+        return [self._as_said(at) for at in sorted(found)] or [(line, None)]
+
+    def _as_said(self, at: int) -> tuple[str, int | None]:
+        sentence, day, number = self._told[at]
+        text = clean_line(sentence.text)
+        return (absolute_dates(text, day) if day else text), number
+
+
+def _is_like(left: set[str], sentence: Sentence, found: list[int]) -> bool:
+    """True if a sentence says enough of what is left of a line."""
+    return len(left & sentence.stems) >= max(_FEWEST if found else 1, _LIKE * len(left))

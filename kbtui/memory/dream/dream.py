@@ -30,7 +30,7 @@ from kbtui.memory.consolidation.completing import is_small, told_in
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
-from kbtui.memory.dream.tools import CURATE, Editing, prompt, read_edits
+from kbtui.memory.dream.tools import CURATE, CURATE_BRIEF, Editing, prompt, read_edits
 from kbtui.memory.dream.writing import Writer
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.grounding import Ground, ground_of
@@ -296,7 +296,8 @@ async def _asked(model: ChatModel, prompt: list[Message], deadline: float) -> li
     """
     try:
         async with asyncio.timeout_at(deadline):
-            return await ask_tool(model, prompt, CURATE, read_edits, "dream")
+            tool = CURATE_BRIEF if is_small(model) else CURATE
+            return await ask_tool(model, prompt, tool, read_edits, "dream")
     except TimeoutError:
         raise BudgetError("The time that Dream may take is over.") from None
 

@@ -126,28 +126,31 @@ _PROPERTIES: Mapping[str, Any] = {
         "description": "of what is added: 3 for years, 2 for months, 1 passing, which isn't kept",
     },
 }
-CURATE = ToolSpec(
-    "curate",
-    "Edit the lasting files, one edit after the other; an empty list changes nothing.",
-    {
-        "type": "object",
-        "properties": {
-            "edits": {
-                "type": "array",
-                "items": {"type": "object", "properties": _PROPERTIES, "required": ["do"]},
-                "maxItems": MOST_EDITS,
-            }
+
+
+def curate(most: int = MOST_EDITS) -> ToolSpec:
+    """The tool that takes all edits; a model that runs on is stopped after so many."""
+    items = {"type": "object", "properties": _PROPERTIES, "required": ["do"]}
+    return ToolSpec(
+        "curate",
+        "Edit the lasting files, one edit after the other; an empty list changes nothing.",
+        {
+            "type": "object",
+            "properties": {"edits": {"type": "array", "items": items, "maxItems": most}},
+            "required": ["edits"],
+            "additionalProperties": False,
         },
-        "required": ["edits"],
-        "additionalProperties": False,
-    },
-    # Each edit is checked when it is made: one that is broken must not cost the others.
-    accepted={
-        "type": "object",
-        "properties": {"edits": {"type": "array"}},
-        "required": ["edits"],
-    },
-)
+        # Each edit is checked when it is made: one that is broken must not cost the others.
+        accepted={
+            "type": "object",
+            "properties": {"edits": {"type": "array"}},
+            "required": ["edits"],
+        },
+    )
+
+
+CURATE = curate()
+CURATE_BRIEF = curate(12)
 
 
 def read_edits(arguments: str) -> list[Any]:

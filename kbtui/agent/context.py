@@ -345,7 +345,7 @@ def _standing(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> _Standing:
     known = Known()
     known.add(parts[-1].text, written_at(rooms.workspace, _MEMORY))
     known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)
-    budget = _share(limits.notes_tokens, room, 3)
+    budget = _share(limits.notes_tokens, room, 6)
     notes = tuple(daily_notes(rooms.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
     most = _share(limits.index_tokens, room)

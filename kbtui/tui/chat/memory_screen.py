@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _BESIDE_COLUMNS = 100
 _SHORT_ROWS = 20
 _WEEK = timedelta(days=7)
+_SMALLEST = 0.0001  # US dollars that four digits can say
 _MOST_KEPT = 40
 _PARTS = {
     "identity": "who kbtui is", "tools": "tools", "bootstrap": "your files about you",
@@ -111,7 +112,8 @@ def _price(kb: KnowledgeBase, tokens: int) -> str:
     except ModelError:
         return ""
     price = None if model.is_local or model.name == OFFLINE else price_of(model.name, tokens, 0)
-    return f"{usd(price)} a message before the answer" if price else ""
+    told = f"${price:.4f}" if price and price >= _SMALLEST else usd(price or 0)
+    return f"{told} a message before the answer" if price else ""
 
 
 def _dreams(kb: KnowledgeBase) -> str:

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from kbtui.history.change import Actor
-from kbtui.models import litellm_model
+from kbtui.models import roles
 from kbtui.tui.chat.memory_screen import (
     MemoryScreen,
     Share,
@@ -104,7 +104,7 @@ async def test_it_fits_a_tiny_terminal_and_hostile_lines_are_text(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "is_local", "said"),
     [
-        ("anthropic/claude", False, "$0.0030 a message"),
+        ("anthropic/claude", False, "<$0.01 a message"),
         ("ollama/q", True, ""),
         ("odd/x", False, ""),
     ],
@@ -112,7 +112,7 @@ async def test_it_fits_a_tiny_terminal_and_hostile_lines_are_text(tmp_path: Path
 def test_a_paid_model_has_a_price(tmp_path: Path, monkeypatch, name, is_local, said) -> None:
     known = {"anthropic/claude": 3e-6}
     monkeypatch.setattr(
-        litellm_model, "price_of", lambda name, tokens, _: known.get(name, 0) * tokens or None
+        roles, "price_of", lambda name, tokens, _: known.get(name, 0) * tokens or None
     )
     model = SimpleNamespace(name=name, is_local=is_local)
     kb = SimpleNamespace(models=SimpleNamespace(chat=lambda: model))

@@ -20,6 +20,14 @@ from kbtui.importers.markup import to_markdown
         ("snake_case and 2*3*4&nbsp;m", "snake_case and 2*3*4 m"),
         ("<p>one<br>two</p>", "one\\\ntwo"),
         ("<p>left <b>open", "left **open**"),
+        ("<dl><dt>a</dt><dd>b</dd></dl><div style='display:none'><p>c</div>d", "a\n:   b\n\nd"),
+        ("<div><p style='display:none'>a</div>seen", "seen"),
+        ("<ul><li>a<p>b</p></li></ul><p>c", "- a\n\n  b\n\nc"),
+        ("<ol start=9><li>a</li><li>b<pre>x\n y</pre></li></ol>", "9. a\n10. b\n\n    ```\n    x\n     y\n    ```"),
+        ("<table><tr><td colspan=2>a<br>b</td></tr><tr><td>c<td><img src=d alt=e></tr></table>",
+         "| a b | |\n| --- | --- |\n| c ![e](d) | |"),
+        ("<h2>a <img src=b alt=c> <code>d`e</code></h2>", "## a c `` d`e ``"),
+        ("<input type=checkbox checked>a<hr>b <q>c</q> x<sup>2</sup>", '[x] a\n\n---\n\nb "c" x2'),
         ("<p>kept <![CDATtype:]]>", "kept <![CDATtype:]]>"),
         ("", ""),
     ],
@@ -49,3 +57,5 @@ def test_what_is_hidden_or_active_is_left_out(html: str) -> None:
 def test_depth_costs_the_form_and_not_the_words() -> None:
     assert to_markdown("<div>" * 50 + "fifty" + "</div>" * 50) == "fifty"
     assert to_markdown("<div>" * 5000 + "deep" + "</div>" * 5000) == "deep"
+    assert to_markdown("<li>" * 100_000 + "deep").endswith("- deep")
+    assert to_markdown("<div>" * 5000 + "<p style='display:none'>not seen</p>seen") == "seen"

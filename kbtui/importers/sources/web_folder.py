@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kbtui.importers.markup import line_of, relative_link, to_markdown
@@ -16,9 +15,6 @@ from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.importers.sources.markdown_folder import BESIDE, read_file
 from kbtui.text import counted
-
-if TYPE_CHECKING:
-    from kbtui.importers.markup import Tree
 
 _PAGES = (".html", ".htm")
 _LARGEST_PAGE = 16 << 20
@@ -60,7 +56,7 @@ class _WebPages:
             return
         with opened.open(name) as stream:
             html = stream.read().decode("utf-8-sig", "replace")
-        text = to_markdown(html, lambda tree: self._lead(tree, name))
+        text = to_markdown(html, lead=lambda href: self._led(href, name))
         title = line_of(path.stem)
         first, _, rest = text.partition("\n")
         if line_of(first.lstrip("# ")).casefold() == title.casefold():
@@ -73,12 +69,11 @@ class _WebPages:
         else:
             yield Skipped(line_of(name), "It is empty.")
 
-    def _lead(self, tree: Tree, name: str) -> None:
-        """Lead links between pages to the notes that they become."""
-        for tag in tree.find_all("a", href=True):
-            address, mark, part = str(tag["href"]).partition("#")
-            plain = unquote(address)
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), plain))
-            if target in self._names and target.lower().endswith(_PAGES):
-                note = relative_link(str(PurePosixPath(plain).with_suffix(".md")))
-                tag["href"] = f"{note}{mark}{part}"
+    def _led(self, href: str, name: str) -> str:
+        """The note that a page becomes, where a link of a page leads to one; else the same."""
+        address, mark, part = href.partition("#")
+        plain = unquote(address)
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), plain))
+        if target not in self._names or not target.lower().endswith(_PAGES):
+            return href
+        return f"{relative_link(str(PurePosixPath(plain).with_suffix('.md')))}{mark}{part}"

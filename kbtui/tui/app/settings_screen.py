@@ -51,6 +51,7 @@ _UNSET = {"chat": "what is found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
+_BESIDE_COLUMNS = 70
 _LATER = "It holds from the next start on."
 
 
@@ -222,6 +223,9 @@ class SettingsScreen(Screen[None]):
         #settings-body { height: 1fr; layout: horizontal; }
         #settings-groups { width: 24; height: 100%; }
         #settings-fields { width: 1fr; height: 100%; }
+        &.-slim #settings-body { layout: vertical; }
+        &.-slim #settings-groups { width: 100%; height: 5; }
+        &.-slim #settings-fields { width: 100%; height: 1fr; }
         #settings-list { height: 1fr; }
         #settings-filter { height: 1; border: none; padding: 0 1; background: $boost; }
         #settings-about {
@@ -262,6 +266,10 @@ class SettingsScreen(Screen[None]):
     def rows(self) -> FieldList:
         """The fields of the group, or those that fit the filter."""
         return self.query_one(FieldList)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the groups above the fields where there isn't room for both beside each other."""
+        self.set_class(event.size.width < _BESIDE_COLUMNS, "-slim")
 
     def on_mount(self) -> None:
         """Read the settings."""

@@ -19,7 +19,7 @@ from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, 
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.notes import Names
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
@@ -27,7 +27,7 @@ from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell, wit
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
@@ -345,7 +345,6 @@ class MemoryScreen(Screen[None]):
 
 def _kept(commit: Commit, names: Names) -> Content:
     """One deed of the week: when, who, what."""
-    pieces = deed(commit, names).pieces
-    drawn = (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
+    drawn = pieces_drawn(deed(commit, names).pieces)
     when = Content.styled(f"{said(commit.time)}  ", "$text-muted")
     return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)

@@ -40,13 +40,14 @@ _NAMES = (
     "Look around first",
 )
 _NAME_COLUMNS = max(map(len, _NAMES)) + 2
-_LEAST_REMARK = 16
+_LEAST_REMARK, _WHOLE_REMARK = 16, 29
 _ROOMY_ROWS = 20
 _AIRY_ROWS = 30
 _ABOUT = (
-    "What you tell me becomes notes; what you ask is answered",
-    "from them. All of it is yours, in plain files.",
+    "What you tell me becomes notes; what you ask is answered from them. All of it is yours, in "
+    "plain files."
 )
+_ABOUT_COLUMNS = 58
 
 
 CONVERSATIONS = 1
@@ -198,9 +199,11 @@ class StartPanel(Widget):
         of: list[int | None] = []
         if roomy:
             lines += [Content.styled("kbtui", "bold $primary"), *[Content()] * airy]
-            lines += [*map(Content, _ABOUT), *[Content()] * (1 + airy)]
+            columns = max(1, min(_ABOUT_COLUMNS, width - 2 * GREETING_MARGIN))
+            lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + airy)]
             of += [None] * len(lines)
-        beside = width - GREETING_MARGIN * 2 - _NAME_COLUMNS >= _LEAST_REMARK
+        least = _WHOLE_REMARK if airy else _LEAST_REMARK
+        beside = width - GREETING_MARGIN * 2 - _NAME_COLUMNS >= least
         for number, (name, way) in enumerate(zip(_NAMES, self.ways, strict=True)):
             drawn = _drawn(number, name, way, beside=beside, below=roomy and not beside)
             drawn += [Content()] * airy

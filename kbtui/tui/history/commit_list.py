@@ -16,10 +16,10 @@ from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence
 from kbtui.presentation.moments import day_heading
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.notes import Names
 from kbtui.text import shorten
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class CommitList(RowList):
         did = deed(row, self._names, self._path)
         who = shorten(committer(row), _ACTOR_CHARACTERS)
         style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
-        said = Content.assemble(*map(_drawn, did.pieces))
+        said = Content.assemble(*pieces_drawn(did.pieces))
         if row.id in self._undone:
             said = said.stylize(".rows--gone")
         line = Content.assemble(
@@ -229,11 +229,6 @@ def _bar(added: int, removed: int) -> Content:
     good = round(cells * added / lines) if lines else 0
     good = min(max(good, added > 0), cells - (removed > 0)) if cells > 1 else good
     return Content.assemble(("▪" * good, ".rows--good"), ("▪" * (cells - good), ".rows--bad"))
-
-
-def _drawn(piece: str | Named) -> Content:
-    """Words as they are, a note with its sign."""
-    return signed(piece) if isinstance(piece, Named) else Content(piece)
 
 
 def _is(row: Commit | date | None, commit: str | None) -> bool:

@@ -15,7 +15,8 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
-from kbtui.presentation.deeds import sentence
+from kbtui.presentation.actors import committer
+from kbtui.presentation.deeds import deed
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of, names_of
 from kbtui.settings import OFFLINE
@@ -23,6 +24,7 @@ from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 if TYPE_CHECKING:
@@ -180,8 +182,9 @@ def description(commit: Commit, names: Names | None = None) -> Content:
         facts.append("from a conversation")
     if commit.origin.batch:
         facts.append("one of several at once")
+    drawn = pieces_drawn(deed(commit, names or Names()).pieces)
     lines = [
-        Content.styled(sentence(commit, names or Names()), "bold"),
+        Content.assemble(committer(commit), " ", *drawn).stylize("bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
     if commit.body.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual._context import active_app
@@ -56,6 +57,11 @@ def signed(named: Named, style: str = "") -> Content:
     """A note as it is said: its sign in the colour of its kind, then its title."""
     title = Content.styled(clean_line(named.title), style)
     return sign(named.kind) + title if named.kind is not None else title
+
+
+def pieces_drawn(pieces: Iterable[str | Named]) -> Iterator[Content]:
+    """The pieces of a sentence, with the notes as they are said."""
+    return (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
 
 
 def sign(kind: Kind) -> Content:

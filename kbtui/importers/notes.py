@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from hashlib import sha256
 
+from kbtui.errors import WorkspaceBusyError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.port import ImportedNote, Skipped
@@ -24,6 +25,8 @@ from kbtui.workspace.layout import Workspace
 
 _MOST = 300
 _MOST_BYTES = 16 << 20
+_TRIES = 24
+"""Times that a lot waits for whoever writes, 5 seconds each."""
 _HEAD = 8192
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
 _FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
@@ -93,9 +96,15 @@ class Notes:
         if not lot:
             return
         reason = f"Imported {counted(len(lot), 'note')} from {self.name}."
-        with self.history.change(Actor.IMPORT, reason, Origin(batch=self.batch)) as change:
-            for path, (data, before) in lot.items():
-                change.put(path, data, over=before)
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                with self.history.change(Actor.IMPORT, reason, Origin(batch=self.batch)) as change:
+                    for path, (data, before) in lot.items():
+                        change.put(path, data, over=before)
+                break
+            except WorkspaceBusyError:  # somebody else writes much; who waits anyway can wait on
+                if not tries_left:
+                    raise
         self.came += lot
 
     def _put(self, path: str, data: bytes, before: bytes | None) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbtui.errors import StoppedError, StorageError
+from kbtui.history.door import Door
 from kbtui.importers.engine import Report, find_source, preview, run, take_back
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
@@ -17,7 +19,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered, ToolCall, Usage
 from kbtui.sessions.log_records import Mask
 from kbtui.workspace import durable
-from kbtui.workspace.opening import create_workspace
+from kbtui.workspace.opening import WorkspaceLock, create_workspace
 from tests.importers.exports import chatgpt, claude, claude_message, node, written
 from tests.memory.memory_room import call_slice
 from tests.scripted_server import Reply, ScriptedServer
@@ -403,6 +405,28 @@ def test_what_was_forgotten_of_it_is_no_hindrance_to_taking_it_back(
     done = take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
     assert done is not None
     assert [each.outcome for each in done[1]] == ["removed"]
+
+
+def test_notes_wait_for_who_writes_longer_than_a_change_does(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        file = tmp_path / f"x/note {number}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# Note {number}\n")
+    held = ExitStack()
+    held.enter_context(WorkspaceLock(kb.workspace).hold())
+    real, tries = Door.entered, list[float]()
+
+    def entered(door: Door, timeout: float = 5.0) -> Any:
+        tries.append(timeout)
+        if len(tries) == 3:
+            held.close()
+        return real(door, 0.0)
+
+    monkeypatch.setattr(Door, "entered", entered)
+    assert len(bring(kb, tmp_path / "x").entries) == 3
+    assert len(tries) >= 3
 
 
 def test_a_folder_in_place_keeps_its_notes_and_takes_sessions_in(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def _documents(context: ToolContext) -> dict[str, Ground]:
 
 
 def _is_about_user(context: ToolContext, lines: Sequence[str]) -> bool:
-    names = names_of_user(_lines_about_user(context))
+    names = names_of_user(_texts_about_user(context))
     own = {token.word for name in names for token in tokens(name)}
     return any(
         holds(line, of_all("self")) or not own.isdisjoint(token.word for token in tokens(line))
@@ -77,9 +77,9 @@ def _is_about_user(context: ToolContext, lines: Sequence[str]) -> bool:
     )
 
 
-def _lines_about_user(context: ToolContext) -> Iterable[str]:
+def _texts_about_user(context: ToolContext) -> Iterable[str]:
     for path in _NOTES:
         try:
-            yield from statements(context.view.text(path))
+            yield context.view.text(path)
         except KbtuiError:
             continue

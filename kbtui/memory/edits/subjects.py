@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, EntryInfo
-from kbtui.knowledge.format.facts import Fact, normalise
+from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.offline.language import begins, languages, of_all, tokens
 from kbtui.search.search_index import SearchIndex
@@ -140,9 +141,14 @@ class Subjects:
         return alike[0] if alike and alike[0] is hits[0] else None
 
 
-def names_of_user(lines: Iterable[str]) -> tuple[str, ...]:
-    """What some lines say that the user is called: ``Name: Ben Carter``, ``My name is Ben``."""
-    return tuple(name for line in lines if (name := _name_said(line)))
+def names_of_user(texts: Iterable[str]) -> tuple[str, ...]:
+    """What some documents say that the user is called: ``Name: Ben Carter``, ``My name is Ben``."""
+    return tuple(name for text in texts for name in _names_said(text))
+
+
+@lru_cache(maxsize=8)  # each line that is checked asks for those of the same two files
+def _names_said(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(_name_said, statements(text))))
 
 
 def _name_said(line: str) -> str:

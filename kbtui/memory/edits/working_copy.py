@@ -267,8 +267,7 @@ class WorkingCopy:
 
     def user_names(self) -> tuple[str, ...]:
         """What USER.md and MEMORY.md say that the user is called."""
-        texts = [shown_text(self._there(path)) for path in (USER, MEMORY)]
-        return names_of_user(line for text in texts for line in statements(text))
+        return names_of_user(shown_text(self._there(path)) for path in (USER, MEMORY))
 
     def leave_out(self, line: str) -> None:
         """Note a line that isn't written, as nobody has said it."""

@@ -15,6 +15,7 @@ from kbtui.offline.language import (
     begins,
     holds,
     language_of,
+    left_over,
     of_all,
     stems_of,
     telling_terms,
@@ -131,7 +132,7 @@ class Told:
             (sentence, day, number)
             for text, day, number in said
             for sentence in (Sentence.of(each, may_ask=True) for each in sentences_in(text))
-            if sentence.stems and not sentence.asks
+            if sentence.stems and not sentence.asks and _says_something(sentence.text)
         ]
 
     def passed_over(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
@@ -176,6 +177,11 @@ class Told:
         sentence, day, number = self._told[at]
         text = clean_line(sentence.text)
         return (absolute_dates(text, day) if day else text), number
+
+
+def _says_something(text: str) -> bool:
+    """True of what is more than thanks, greetings and the like."""
+    return any(left_over(text, map(of_all, ("talk", "thanks", "greeting"))))
 
 
 def _is_like(left: set[str], sentence: Sentence, found: list[int]) -> bool:

@@ -203,7 +203,7 @@ async def test_progress_is_told_and_the_report_says_it_in_words(
     report = await run(room, on_progress=told_.append)
     assert [each.phase for each in told_] == ["reading", "editing", "editing", "writing"]
     assert (told_[2].step, told_[2].steps) == (2, 2)
-    assert report.text == "Dream has worked in 1 new archive entry and changed memory/MEMORY."
+    assert report.text == "Dream has worked in 1 new archive entry and changed MEMORY.md."
 
 
 # Budgets -----------------------------------------------------------------------------------------

@@ -155,11 +155,6 @@ class DiffView(MarkdownLines):
         """The changed place that the person is at."""
         return self._hunks[self._hunk] if self._hunks else None
 
-    @property
-    def hunk_count(self) -> int:
-        """How many changed places there are."""
-        return len(self._hunks)
-
     def go_to_hunk(self, by: int) -> None:
         """Go to the changed place below (1) or above (-1), and point at it."""
         if not self._hunks:

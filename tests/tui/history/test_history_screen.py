@@ -79,7 +79,7 @@ async def test_n_goes_through_the_changed_places_and_braces_change_the_context(k
     app = NotesApp(kb)
     async with app.run_test(size=(110, 30)) as pilot:
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
-        await until(pilot, lambda: screen.diff.hunk_count == 2)
+        await until(pilot, lambda: len(screen.diff._hunks) == 2)
         await pilot.press("n")
         assert screen.diff.hunk.number == 1
         await until(pilot, lambda: "thirty" in text_of(screen.diff))
@@ -89,7 +89,7 @@ async def test_n_goes_through_the_changed_places_and_braces_change_the_context(k
         await pilot.press("{")
         await until(pilot, lambda: len(screen.diff.lines) < before)
         await pilot.press(*"}}}}}}")
-        await until(pilot, lambda: screen.diff.hunk_count == 1, "both places are one")
+        await until(pilot, lambda: len(screen.diff._hunks) == 1, "both places are one")
         assert len(screen.diff.lines) > before
 
 
@@ -109,7 +109,7 @@ async def test_shift_u_undoes_only_the_place_that_is_shown(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
-        await until(pilot, lambda: screen.diff.hunk_count == 2)
+        await until(pilot, lambda: len(screen.diff._hunks) == 2)
         await pilot.press("n", "U")
         file = kb.workspace.root / PATH
         await until(pilot, lambda: "thirty" not in file.read_text())
@@ -143,7 +143,7 @@ async def test_several_places_shown_as_one_are_not_undone_by_a_guess(kb):
     async with app.run_test(size=(110, 40)) as pilot:
         screen = await history(pilot, kb, PATH, list(kb.history.log(PATH))[1].id)
         await pilot.press(*"}}}}}}")
-        await until(pilot, lambda: screen.diff.hunk_count == 1)
+        await until(pilot, lambda: len(screen.diff._hunks) == 1)
         head = kb.history.head()
         await pilot.press("U")
         await until(pilot, lambda: "Several places" in app.toasts)

@@ -185,7 +185,7 @@ async def test_no_key_of_the_history_fails_in_another_repository(kb):
         run_latest(app.screen, "browse", browse, app.screen, str(kb.workspace.repository))
         await arrived(pilot, HistoryScreen, "#history-diff")
         screen = app.screen
-        await until(pilot, lambda: screen.diff.hunk_count)
+        await until(pilot, lambda: len(screen.diff._hunks))
         for key, text in told.items():
             app.clear_notifications()
             await pilot.press(key)

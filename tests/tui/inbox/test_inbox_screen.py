@@ -66,7 +66,7 @@ async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
             screen.has_class("-empty")
             if not places
             else screen.rows.plan is not None
-            and len(screen.rows.plan.places) == screen.diff.hunk_count == places
+            and len(screen.rows.plan.places) == len(screen.diff._hunks) == places
         )
     )
 

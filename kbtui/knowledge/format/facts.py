@@ -107,8 +107,7 @@ def statements(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)  # each guard compares the same few files
 def _stated(text: str) -> tuple[str, ...]:
-    found = dict.fromkeys(_statements(text))
-    return tuple(statement for statement in found if normalise(statement))
+    return tuple(filter(str.strip, dict.fromkeys(_statements(text))))
 
 
 def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:

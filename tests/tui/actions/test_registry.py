@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -73,16 +74,35 @@ ROOMS = {
 @cache
 def tried(room: str) -> frozenset[str]:
     """What the tests of a room press, type and call, and those of the whole app."""
-    found: set[str] = set()
-    for file in [*(TESTS / "tui" / room).rglob("*.py"), *(TESTS / "e2e").rglob("*.py")]:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Starred) and isinstance(node.value, ast.Constant):
-                found.update(str(node.value.value))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.update((node.value, node.value.partition(" ")[0]))
-            elif isinstance(node, ast.Attribute):
-                found.add(node.attr)
-    return frozenset(found)
+    files = [*(TESTS / "tui" / room).rglob("*.py"), *(TESTS / "e2e").rglob("*.py")]
+    return frozenset(way for file in files for way in tried_in(file.read_text("utf-8")))
+
+
+def tried_in(text: str) -> Iterator[str]:
+    """What tests press, type and call; a letter counts where it is pressed, and not in a word."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if len(node.value) > 1:
+                yield from (node.value, node.value.partition(" ")[0])
+        elif isinstance(node, ast.Tuple | ast.List):
+            yield from _letters(node.elts)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"press", "send"}:
+            yield from _letters(node.args)
+
+
+def _letters(nodes: Iterable[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        each = node.value if isinstance(node, ast.Starred) else node
+        if isinstance(each, ast.Constant) and len(set(str(each.value))) == 1:
+            yield str(each.value)[0]
+
+
+def test_a_letter_that_is_only_typed_is_no_key_that_is_tried() -> None:
+    text = "pilot.press(*'quiz', 'a', *'}}')\nx = 'u'\nfor key in ('j', 'k'): press(key)"
+    assert {"a", "}", "j", "k"} <= set(tried_in(text))
+    assert not {"q", "u", "i", "z"} & set(tried_in(text))
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)

@@ -200,6 +200,12 @@ async def test_f1_opens_help_and_closes_it_again(shell) -> None:
     await shell.until(lambda: shell.app.screen is shell.app.main)
 
 
+async def test_a_question_mark_shows_the_keys_of_the_pane_alone(shell) -> None:
+    await shell.press("f3", "question_mark")
+    await shell.until(lambda: "Fold the category" in picture(shell.app))
+    assert "Show every key and command." not in picture(shell.app)
+
+
 async def test_slash_commands_lead_to_search_switcher_and_out(shell) -> None:
     for command, screen in (("/search topic", "SearchScreen"), ("/open topic", "SwitcherScreen")):
         await shell.say(command)

@@ -75,7 +75,9 @@ async def test_keys_step_through_time_and_the_tree_marks_what_differs_from_now(k
         await until(pilot, lambda: "Knows nobody." in text_of(screen.notes.view.body))
         await until(pilot, lambda: "changed since" not in text_of(tree))
         assert "gone since" in text_of(tree)
-        await pilot.press("full_stop", "full_stop", "full_stop")
+        await pilot.press("comma")
+        await until(pilot, lambda: screen.slider.at == 0)
+        await pilot.press("full_stop", "full_stop", "full_stop", "full_stop")
         await until(pilot, lambda: "Docker" in text_of(tree) and "Bob" not in text_of(tree))
         assert screen.notes.current_path == ALICE, "what is read stays"
         banner = screen.query_one("#past-banner")

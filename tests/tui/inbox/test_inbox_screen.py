@@ -85,7 +85,10 @@ async def test_places_are_accepted_and_rejected_one_by_one(
         assert "+ • Lives in Graz" in text_of(screen.diff)
         await shell.press("p")
         await shell.until(lambda: "+ - Lives in Graz" in text_of(screen.diff))
-        await shell.press("p", "n", "N", "n", "a")
+        was = screen.diff.side_by_side
+        await shell.press("p", "s")
+        assert screen.diff.side_by_side is not was
+        await shell.press("s", "n", "N", "n", "a")
         await waiting(shell, screen, 1)
         assert now(tmp_path) == OLD + "- Has a cat\n"
         title = str(screen.query_one(".split-detail").border_subtitle)

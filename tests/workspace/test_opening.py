@@ -266,7 +266,7 @@ def test_what_is_recorded(path: str, recorded: bool) -> None:
 
 def test_names_for_people_and_for_copies() -> None:
     assert short_name("knowledge/people/alice.md") == "people/alice"
-    assert short_name("memory/MEMORY.md") == "memory/MEMORY"
+    assert short_name("memory/MEMORY.md") == "MEMORY.md"
     copy = conflict_copy_of("knowledge/people/alice.md", "20261121T101010")
     assert copy == "knowledge/people/alice.conflict-20261121T101010.md"
     assert is_conflict_copy(copy)

@@ -104,7 +104,7 @@ async def test_it_fits_a_tiny_terminal_and_hostile_lines_are_text(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "is_local", "said"),
     [
-        ("anthropic/claude", False, "<$0.01 a message"),
+        ("anthropic/claude", False, "$0.0030 a message"),
         ("ollama/q", True, ""),
         ("odd/x", False, ""),
     ],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PICTURES = Path(__file__).resolve().parent / "data"
 SIZES = ("80x24", "140x42", "220x60")
-THEMES = ("kbtui-dark", "kbtui-light")
+THEMES = ("kbtui-dark", "kbtui-light", "kbtui-contrast")
 README = ("chat", "map", "history", "search", "inbox", "memory")
 SAID = (
     "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it",

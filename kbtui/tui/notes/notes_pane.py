@@ -59,6 +59,9 @@ def _beside(
     return do
 
 
+_NO_ENTRY = "Choose a note first: this key is about one, not about a folder."
+
+
 def _with_entry(
     work: Callable[[NotesPane, KnowledgeBase, str], Coroutine[Any, Any, None]],
 ) -> Callable[[NotesPane], None]:
@@ -69,6 +72,8 @@ def _with_entry(
         path = pane.target()
         if path is not None:
             _beside(work)(pane, path)
+        elif pane.kb is not None:
+            tell(pane, _NO_ENTRY)
 
     return do
 
@@ -460,7 +465,7 @@ class NotesPane(Vertical):
         """Show what is around the entry."""
         path = self.target()
         if path is None or self.kb is None:
-            tell(self, "Choose an entry first: then g shows what is around it.")
+            tell(self, _NO_ENTRY)
             return
         from kbtui.tui.notes.map import MapScreen
 

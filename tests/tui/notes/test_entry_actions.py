@@ -238,3 +238,14 @@ async def test_where_no_task_is_open_that_is_said(tmp_path):
         await ready(pilot)
         await pilot.press("T")
         await until(pilot, lambda: "No note has a task" in app.toasts)
+
+
+async def test_d_on_a_folder_says_that_it_is_about_a_note(tmp_path) -> None:
+    app = NotesApp(make_kb(tmp_path))
+    async with app.run_test(size=(100, 30)) as pilot:
+        notes = await ready(pilot)
+        notes.focus_tree()
+        await pilot.press("home", "d")
+        assert notes.target() is None
+        await until(pilot, lambda: "not about a folder" in app.toasts)
+        assert len(app.screen_stack) == 1

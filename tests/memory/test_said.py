@@ -150,10 +150,10 @@ async def test_a_small_model_that_dreams_puts_no_line_where_it_has_nothing_to_do
 ) -> None:
     room = dream_room(tmp_path / "notes", server, role={"context_window": 8_192})
     machine(room, people__lena=person("Lena"))
-    said = ["Maria moved to Porto last week", "Lena turns 7 in March"]
+    said = ["The server is at 10.0.3.7", "Lena turns 7 in March"]
     talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
     archive(room, " ".join(said), session=talk.id, messages=(1, 2))
-    await dreams(room, server, *(add("people/lena", each) for each in said))
+    await dreams(room, server, *(add("people/lena", each) for each in reversed(said)))
     text = room.read("knowledge/people/lena.md")
     assert said[1] in text
     assert said[0] not in text
@@ -245,10 +245,11 @@ async def test_a_small_model_that_joins_two_messages_leaves_both_as_they_were_sa
     said = ["Jonas told me that the printer is broken again", "My daughter Lena turns 7 in March"]
     talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
     joined = "Jonas told Lena that the printer is broken, and Lena turns 7 in March"
-    server.enqueue(Reply(tool_calls=[call_slice(notes=[joined])]))
+    server.enqueue(Reply(tool_calls=[call_slice(f"{joined}.", notes=[joined])]))
     await room.pipeline.consolidator.run(talk.id, everything=True)
     assert f"- {said[0]}\n- {said[1]}\n" in room.read(DAY)
-    assert "told Lena" not in room.read(DAY)
+    assert f"{said[0]}. {said[1]}.\n" in room.read("memory/HISTORY.md")
+    assert "told Lena" not in room.read(DAY) + room.read("memory/HISTORY.md")
     room.close()
 
 

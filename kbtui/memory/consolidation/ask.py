@@ -27,6 +27,7 @@ from kbtui.errors import (
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
 from kbtui.memory.consolidation.completing import in_whole_sentences, is_small, passed_over, told_in
 from kbtui.memory.consolidation.page import Page
+from kbtui.memory.edits.grounding import ground_of
 from kbtui.memory.edits.growing import stated
 from kbtui.memory.edits.keeping import Written
 from kbtui.memory.edits.memory_file import MEMORY
@@ -167,7 +168,7 @@ class Condenser:
                 raise
             except ModelError as error:
                 log.info("what was passed over isn't asked about again: %s", error)
-        answer = in_whole_sentences(answer, told)
+        answer = in_whole_sentences(answer, told, ground_of(page.spoken))
         again = (text for _, text in passed_over(answer, told))
         return replace(answer, notes=(*answer.notes, *again))
 

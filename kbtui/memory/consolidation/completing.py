@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.consolidation.answer import Answer
-from kbtui.memory.edits.sentences import Told
+from kbtui.memory.edits.grounding import Ground
+from kbtui.memory.edits.sentences import Told, sentences_in
 from kbtui.memory.records.dates import local
 from kbtui.models.port import ChatModel
 from kbtui.offline.language import telling_terms
@@ -33,11 +34,20 @@ def told_in(messages: Iterable[SessionMessage]) -> Told:
     return Told((each.content, local(each.time).date(), each.id) for each in said)
 
 
-def in_whole_sentences(answer: Answer, told: Told) -> Answer:
-    """An answer whose lines are the user's own sentences, as far as any is like a line."""
+def in_whole_sentences(answer: Answer, told: Told, ground: Ground) -> Answer:
+    """An answer whose lines are the user's own sentences, as far as any is like a line.
+
+    Of the summary these are the sentences that have no `ground`.
+    """
     facts = dict.fromkeys(each for fact in answer.facts for each in _whole(fact, told))
     notes = dict.fromkeys(text for note in answer.notes for text, _ in told.whole(note))
-    return replace(answer, facts=tuple(facts), notes=tuple(notes))
+    summed = dict.fromkeys(
+        text
+        for line in sentences_in(answer.summary)
+        for text, _ in (told.whole(line) if ground.lacks(line) else [(line, None)])
+    )
+    summary = " ".join(each if each[-1] in ".!?" else f"{each}." for each in summed)
+    return replace(answer, summary=summary, facts=tuple(facts), notes=tuple(notes))
 
 
 def _whole(fact: Fact, told: Told) -> Iterator[Fact]:

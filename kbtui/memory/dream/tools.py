@@ -342,7 +342,8 @@ class Editing:
         if self._told is None or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
-        about = {*telling_terms(" ".join((entry.title, *entry.aliases, *stated(entry.text))))}
+        told = telling_terms(" ".join((entry.title, *entry.aliases, *stated(entry.text))))
+        about = {each for each in told if not any(map(str.isdigit, each))}
         found = [line for line in lines if not about.isdisjoint(telling_terms(line))]
         if not found:
             raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")

@@ -318,11 +318,11 @@ class SettingsScreen(Screen[None]):
         about.display = field is not None
         if field is not None:
             source = field.setting.source
-            given = f"set by {clean_line(source)}" if source else "as it is by itself"
+            given = f"set by {clean_line(source)}" if source else "not changed"
             about.update(
                 Content.assemble(
                     (f"{field.about or field.label}\n", "bold"),
-                    (f"by itself {field.standard}\n{given}", "$text-muted"),
+                    (f"default: {field.standard}\n{given}", "$text-muted"),
                 )
             )
 

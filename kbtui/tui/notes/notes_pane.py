@@ -94,7 +94,7 @@ class NotesPane(Vertical):
         #notes-entry { height: 2fr; }
         &.-reading #notes-list { min-width: 0; min-height: 0; }
         &.-beside #notes-split { layout: horizontal; }
-        &.-beside.-reading #notes-list { width: 2fr; max-width: 44; height: 100%; }
+        &.-beside.-reading #notes-list { width: 2fr; max-width: 52; height: 100%; }
         &.-beside #notes-entry { width: 3fr; height: 100%; }
         #notes-split { height: 1fr; }
         &.-editing #notes-list { display: none; }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -92,6 +93,10 @@ class Workspace(RuleBasedStateMachine):
     @rule()
     def undo(self) -> None:
         commit, before, _ = self.commits[-1]
+        if self.history.commit(commit).is_found:  # taking it back would delete what was there
+            with pytest.raises(UsageError, match="how kbtui found your files"):
+                self.history.undo(commit)
+            return
         self._done(self.history.undo(commit), before)
 
     @precondition(lambda self: self.commits)

@@ -160,7 +160,7 @@ class Syncing:
     def _hold(self, path: str) -> Iterator[None]:
         """Keep others from a conversation while it is replaced; documents need nothing."""
         area, _, name = path.partition("/")
-        if area != "sessions":
+        if area != "sessions" or "/" in name:  # below a folder there are none
             yield
             return
         claim = Claim.take(self._workspace.machine / area, name.removesuffix(".jsonl"))

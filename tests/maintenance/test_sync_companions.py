@@ -260,3 +260,38 @@ def test_a_third_machine_gets_all_after_the_first_has_lost_its_cache(
     (plain.here / ".kbtui/history.git/beside").unlink()
     plain.everywhere()
     assert len(plain.files(plain.here)) == 5
+
+
+def test_what_the_other_side_has_lost_or_has_an_older_version_of_is_not_lost_here(
+    plain: World,
+) -> None:
+    plain.write(plain.here, "docs/a.txt", "old\n")
+    plain.everywhere()
+    older = _git(plain, "rev-parse", "kbtui-beside")
+    plain.write(plain.here, "docs/a.txt", "new\n")
+    plain.write(plain.here, "docs/b.txt", "b\n")
+    plain.say(plain.here, "Hello there.")
+    plain.everywhere()
+    _git(plain, "update-ref", "refs/heads/kbtui-beside", older)  # as a backup of it would be
+    plain.everywhere()
+    kept = plain.files(plain.there)
+    assert kept["docs/a.txt"] == b"new\n"
+    assert {"docs/b.txt", "sessions/talk.jsonl"} <= kept.keys()
+    _git(plain, "update-ref", "-d", "refs/heads/kbtui-beside")
+    plain.everywhere()
+    assert plain.files(plain.here) == kept
+
+
+def test_a_secret_in_the_name_of_a_document_does_not_come_back_after_a_purge(plain: World) -> None:
+    secret = "hunter2-kestrel-99"
+    plain.write(plain.here, f"docs/{secret}.txt", f"The word is {secret}.\n")
+    plain.everywhere()
+    plain.purge(plain.here, secret)
+    plain.everywhere()
+    assert plain.files(plain.there) == {"docs/removed.txt": b"The word is (removed).\n"}
+    assert secret not in _git(plain, "ls-tree", "-r", "--name-only", "kbtui-beside")
+
+
+def _git(world: World, *arguments: str) -> str:
+    command = ["git", "--git-dir", str(world.remote), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

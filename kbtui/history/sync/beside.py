@@ -26,7 +26,7 @@ from kbtui.history.objects.trees import (
     update_tree,
     walk_files,
 )
-from kbtui.history.sync.purge import SEEN_BESIDE, PurgedCommits
+from kbtui.history.sync.purge import SEEN_BESIDE, SUBJECT, PurgedCommits, hidden_name
 from kbtui.history.sync.transport import Transport
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
@@ -124,7 +124,8 @@ class Beside:
             tree = there.read_commit(tip).tree if tip else None
             theirs = dict(walk_files(tree, there.read_tree)) if tree else {}
             is_purged = tip is not None and seen.purged
-            plan = _Plan(self._layout, self._scanner, companions, theirs, seen.blobs)
+            agreed = seen.blobs if _goes_on(there, tip, seen.tip) else {}
+            plan = _Plan(self._layout, self._scanner, companions, theirs, agreed)
             self._scanner.sweep()
             plan.make(there.read_blob, is_purged=is_purged, force=force)
             came = self._take(plan, there, companions)
@@ -132,7 +133,8 @@ class Beside:
                 new, made = tip, list[GitObject]()
             else:
                 parent = None if is_purged else tip
-                new, made = self._send(plan, transport, there, tree, tip, parent)
+                subject = SUBJECT if is_purged else counted(len(plan.going), "file")
+                new, made = self._send(plan, transport, there, tree, tip, parent, subject)
                 if is_purged and tip:
                     self._purged.add([tip])
             if new is not None:
@@ -184,10 +186,10 @@ class Beside:
         tree: str | None,
         tip: str | None,
         parent: str | None,
+        subject: str,
     ) -> tuple[str, list[GitObject]]:
         """Put what they lack on their branch: the new commit, and it with its new trees."""
         root, trees = update_tree(tree, plan.going, there.read_tree)
-        subject = counted(len(plan.going), "file")
         author = author_of(Actor.YOU)
         commit = git_object(b"commit", encode_commit(root, parent, author, self._now(), subject))
         lacking = {*plan.going.values()} - {*plan.theirs.values(), None}
@@ -245,6 +247,22 @@ class Beside:
             return {}
 
 
+def _goes_on(there: Repository, tip: str | None, since: str) -> bool:
+    """True if their branch was continued since a commit, or was begun again by a purge.
+
+    Otherwise it was deleted, or taken back to what it was long ago: what it lacks, or has in an
+    older version, isn't what somebody wanted.
+    """
+    while tip != since:
+        if tip is None:
+            return False
+        commit = there.read_commit(tip)
+        if not commit.parents:
+            return commit.message.startswith(SUBJECT)
+        tip = commit.parents[0]
+    return True
+
+
 _LARGE = f"it is larger than {files.READ_LIMIT >> 20} MB"
 
 
@@ -300,8 +318,9 @@ class _Plan:
         gone = [path for path in base if path in missing - self._left.keys()]
         if len(gone) >= _FEW and len(gone) > _MASS * len(base):
             self._back = [path for path in gone if path in self.theirs]
-            return {path: blob for path, blob in base.items() if path in self.ours}
-        return base
+            base = {path: blob for path, blob in base.items() if path in self.ours}
+        purged = {path: self._seen.get(hidden_name(path)) for path in self.theirs}
+        return base | {path: blob for path, blob in purged.items() if blob is not None}
 
     def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
         """Decide about every file; `read` reads what they have."""

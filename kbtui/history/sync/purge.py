@@ -105,6 +105,11 @@ _MACHINE = re.compile(rb"(?:author|committer) kbtui [a-z-]{1,20} <[a-z-]{1,20}@k
 _SHORT = 10
 
 
+def hidden_name(path: str) -> str:
+    """What stands for a path that held a secret, so that it is known again at the other side."""
+    return files.blob_id(os.fsencode(path))
+
+
 class Rewriting:
     """Rewrites the branch and the proposals.
 
@@ -313,7 +318,7 @@ class Purge:
         for seen in known.values():
             seen["purged"] = True
             for path in [path for path in seen["blobs"] if secret.is_in(os.fsencode(path))]:
-                del seen["blobs"][path]
+                seen["blobs"][hidden_name(path)] = seen["blobs"].pop(path)
         data = json.dumps(known).encode()
         files.write_machine_file(self._repository.folder, SEEN_BESIDE, data)
 

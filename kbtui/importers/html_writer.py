@@ -49,6 +49,7 @@ _LINE_END = re.compile(r"[\t \r\n]*[\r\n][\t \r\n]*")
 _ANY_SPACE = re.compile(r"[\t \r\n]+")
 _ENDS = re.compile(r"(\n*)((?:.*[^\n])?)(\n*)", re.DOTALL)
 _LINE = re.compile(r"^(.*)", re.MULTILINE)
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _TICKS = re.compile(r"`+")
 _PRE_BEGIN, _PRE_END = re.compile(r"\A[ \n]*\n"), re.compile(r"[ \n]*\Z")
 _MOST_SPAN = 1000
@@ -71,12 +72,13 @@ def markdown_of(html: str, lead: Callable[[str], str] = str) -> str:
 class _Element:
     """An element that hasn't ended; of its `parts` those without a name are its own text."""
 
-    __slots__ = ("attributes", "cells", "name", "parts", "shown", "span", "unseen")
+    __slots__ = ("attributes", "cells", "items", "name", "parts", "shown", "span", "unseen")
 
     def __init__(self, name: str, attributes: Attributes, *, unseen: bool = False) -> None:
         self.name = name
         self.attributes = attributes
         self.parts: list[tuple[str, str]] = []
+        self.items = 0  # of a list
         self.cells: list[str] = []  # of a row
         self.span = 0
         self.unseen = unseen  # with all that it holds
@@ -299,14 +301,13 @@ class _Writer(HTMLParser):
 
     def _item(self, element: _Element, text: str) -> str:  # noqa: ARG002
         text = text.strip()
+        around = self._around
+        around.items += 1
         if not text:
             return "\n"
-        around = self._around
         bullet = "- "
         if around.name == "ol":
-            start = around.attributes.get("start", "")
-            first = int(start) if start.isnumeric() else 1
-            bullet = f"{first + sum(kind == 'li' for kind, _ in around.parts)}. "
+            bullet = f"{_number(around.attributes.get('start', '')) + around.items - 1}. "
         return f"{bullet}{_indented(text, len(bullet))[len(bullet) :]}\n"
 
     def _code(self, element: _Element, text: str) -> str:
@@ -318,8 +319,7 @@ class _Writer(HTMLParser):
         return f"\n\n```{language}\n{text}\n```\n\n"
 
     def _cell(self, element: _Element, text: str) -> str:
-        said = element.attributes.get("colspan", "")
-        span = max(1, min(_MOST_SPAN, int(said))) if said.isdigit() else 1
+        span = max(1, min(_MOST_SPAN, _number(element.attributes.get("colspan", ""))))
         for each in self._open:
             if each.name == "tr":
                 each.cells.append(element.name)
@@ -351,6 +351,11 @@ class _Writer(HTMLParser):
         "blockquote": _quote,
         "q": lambda _self, _element, text: f'"{text}"',
     }
+
+
+def _number(written: str) -> int:
+    """The number that an attribute says; 1 where it says none, or one that nobody means."""
+    return int(written) if _NUMBER.fullmatch(written) else 1
 
 
 def _plain(text: str) -> str:

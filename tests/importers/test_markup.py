@@ -24,6 +24,8 @@ from kbtui.importers.markup import to_markdown
         ("<div><p style='display:none'>a</div>seen", "seen"),
         ("<ul><li>a<p>b</p></li></ul><p>c", "- a\n\n  b\n\nc"),
         ("<ol start=9><li>a</li><li>b<pre>x\n y</pre></li></ol>", "9. a\n10. b\n\n    ```\n    x\n     y\n    ```"),
+        ("<ol start=½><li></li><li>a</ol>", "2. a"),
+        (f"<table><tr><td colspan={'9' * 5000}>a</table>", "| a |\n| --- |"),
         ("<table><tr><td colspan=2>a<br>b</td></tr><tr><td>c<td><img src=d alt=e></tr></table>",
          "| a b | |\n| --- | --- |\n| c ![e](d) | |"),
         ("<h2>a <img src=b alt=c> <code>d`e</code></h2>", "## a c `` d`e ``"),

@@ -63,7 +63,7 @@ def missing() -> str:
 
 def _install_line(extra: str) -> str:
     """The command that brings an extra into the environment in which kbtui runs."""
-    what = f"kbtui[{extra}]"
+    what = shlex.quote(f"kbtui[{extra}]")
     with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
         # Where it was installed from (PEP 610).
         told = json.loads(metadata.distribution("kbtui").read_text("direct_url.json") or "{}")

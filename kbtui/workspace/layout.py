@@ -228,7 +228,7 @@ def original_of(path: str) -> str:
 
 def short_name(path: str) -> str:
     """Say a path as people do: ``people/alice`` for an entry, and ``MEMORY.md``."""
-    name = path.rpartition("/")[2]
-    if not path.startswith(ENTRIES) and name.removesuffix(".md").isupper():
+    folder, _, name = path.rpartition("/")
+    if folder in ("", "memory") and name.removesuffix(".md").isupper():
         return name
     return path.removeprefix(ENTRIES).removesuffix(".md")

@@ -267,6 +267,7 @@ def test_what_is_recorded(path: str, recorded: bool) -> None:
 def test_names_for_people_and_for_copies() -> None:
     assert short_name("knowledge/people/alice.md") == "people/alice"
     assert short_name("memory/MEMORY.md") == "MEMORY.md"
+    assert short_name("skills/cooking/SKILL.md") == "skills/cooking/SKILL"
     copy = conflict_copy_of("knowledge/people/alice.md", "20261121T101010")
     assert copy == "knowledge/people/alice.conflict-20261121T101010.md"
     assert is_conflict_copy(copy)

@@ -201,7 +201,9 @@ class SearchScreen(Finder):
         line.update(offers_drawn(self._offers, "" if typed else "Narrow by "))
 
     def action_take_offer(self, number: int) -> None:
-        """Put an offer in the place of the last word."""
+        """Put an offer in the place of the last word; one that is gone by now does nothing."""
+        if number >= len(self._offers):
+            return
         before = self.field.value.rpartition(" ")[0]
         whole = f"{before} {self._offers[number]}".lstrip()
         self.field.value = whole if whole.endswith(":") else f"{whole} "

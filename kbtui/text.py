@@ -21,6 +21,7 @@ _UNSAFE = re.compile(
 _NOT_SLUG = re.compile(r"[^\w]+", re.UNICODE)
 _NUMBER = re.compile(r"([0-9]{1,18})")
 MAX_SLUG = 80
+_HEADLINE = 60
 
 
 def clean(text: str) -> str:
@@ -72,6 +73,12 @@ def shorten(text: str, width: int) -> str:
     head = line[: width - 1]
     at_word = head.rsplit(" ", 1)[0]
     return (at_word if len(at_word) > width // 2 else head).rstrip(" ,;:.") + "…"
+
+
+def headline(text: str) -> str:
+    """The first line that says something, without its mark, as a title would have it."""
+    first = next((line for line in text.splitlines() if line.strip("#>-* \t")), "")
+    return shorten(clean_line(first).lstrip("#>-* "), _HEADLINE)
 
 
 def usd(amount: float) -> str:

@@ -24,7 +24,7 @@ from kbtui.errors import KbtuiError, UnsafePathError, UsageError
 from kbtui.history.history import History
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.library.library import Library
-from kbtui.sessions.imported import is_imported
+from kbtui.sessions.imported import speaker
 from kbtui.sessions.log_records import SessionMessage
 from kbtui.sessions.store import SessionStore
 from kbtui.text import clean, clean_line, moment
@@ -161,13 +161,10 @@ def _names(text: str, name: str) -> bool:
 
 def session_markdown(session: str, title: str, messages: Iterable[SessionMessage]) -> Iterator[str]:
     """The lines of a conversation as Markdown, without what the tools said; `session` is its id."""
-    answerer = "Assistant" if is_imported(session) else "kbtui"
-    speakers = {"user": "You", "assistant": answerer}
     yield f"# {clean_line(title)}\n"
     for message in messages:
-        name = speakers.get(message.role)
-        if name and message.content.strip():
-            yield f"## {name}, {moment(message.time)}\n"
+        if message.role in {"user", "assistant"} and message.content.strip():
+            yield f"## {speaker(message.role, session)}, {moment(message.time)}\n"
             yield f"{clean(message.content).strip()}\n"
             yield from _sources(message)
 

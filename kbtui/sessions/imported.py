@@ -59,6 +59,13 @@ def is_imported(session: str) -> bool:
     return _NAMED.fullmatch(session) is not None
 
 
+def speaker(role: str, session: str) -> str:
+    """Who says what has a role in a session: You, kbtui or the Assistant of another program."""
+    if role == "user":
+        return "You"
+    return "Assistant" if is_imported(session) else "kbtui"
+
+
 def mark_of(source: str, conversation: str) -> str:
     """The part of a session's name by which its conversation is found."""
     return sha256(f"{source}\0{conversation}".encode("utf-8", "replace")).hexdigest()[:10]

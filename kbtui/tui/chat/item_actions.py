@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.text import clean_line, shorten
+from kbtui.text import clean_line, headline
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
 from kbtui.tui.chat.items import (
     AnswerItem,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kbtui.tui.markdown.syntax import LinkRef
 
 _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
-_TITLE_LENGTH = 60
 
 
 def run_on_last_answer(host: ChatHost, slash: str) -> None:
@@ -117,8 +116,7 @@ def _save(host: ChatHost, item: Item) -> None:
 async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
     from kbtui.tui.widgets.dialogs import TextDialog
 
-    first = next((line for line in item.source.splitlines() if line.strip()), "")
-    suggested = shorten(first.lstrip("#>-* "), _TITLE_LENGTH)
+    suggested = headline(item.source)
     title = await host.app.push_screen_wait(
         TextDialog("Save as entry", suggested, "The title of the new entry.")
     )

@@ -20,6 +20,7 @@ from kbtui.knowledge.format.body import TaskLine, task_at, ticked
 from kbtui.presentation import notes
 from kbtui.presentation.moments import day_heading, written_said
 from kbtui.presentation.notes import Named, Names, names_of
+from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import without_markup
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
@@ -42,6 +43,7 @@ _SAID_AS = {"aliases": "also called", "alias": "also called"}
 _LINKED_PATH = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
 _PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
+_HEAD_OF_MESSAGE = re.compile(r"##### \w+ · (\d+)")
 _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
 _MOST_NAMES = 4
@@ -396,16 +398,22 @@ def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
 
 
 def _conversation(kb: KnowledgeBase, path: str) -> Document:
-    log = kb.sessions.read_log(path.removeprefix("sessions/").removesuffix(".jsonl"))
+    session = session_of(path)
+    log = kb.sessions.read_log(session)
     parts = [
-        f"##### {'you' if said.role == 'user' else 'kb'} · {said.id}\n\n{said.content.strip()}\n"
+        f"##### {speaker(said.role, session)} · {said.id}\n\n{said.content.strip()}\n"
         for said in log.messages
         if said.role in {"user", "assistant"} and said.content.strip()
     ]
     body = "\n".join(parts)
     title = clean_line(log.shown_title)
-    reason = "" if body else "Nothing was said."
+    reason = "s makes an entry of a message" if body else "Nothing was said."
     return Document(path, "conversation", title, text=body, body=body, reason=reason)
+
+
+def session_of(path: str) -> str:
+    """The id of the session whose log lies at a path."""
+    return path.removeprefix("sessions/").removesuffix(".jsonl")
 
 
 def message_line(document: Document, message: int) -> int:
@@ -414,6 +422,14 @@ def message_line(document: Document, message: int) -> int:
         if line.startswith("##### ") and line.endswith(f" {message}"):
             return number
     return 1
+
+
+def message_at(document: Document, line: int) -> int | None:
+    """The id of the message that a line of a shown conversation belongs to."""
+    for above in reversed(document.body.split("\n")[:line]):
+        if found := _HEAD_OF_MESSAGE.fullmatch(above):
+            return int(found[1])
+    return None
 
 
 def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.notes import Names, name_of, title_of
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, headline
 from kbtui.tui.messages import tell
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
@@ -23,7 +23,7 @@ _MOST_TASKS = 5_000
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from kbtui.history.change import Commit, Sink
+    from kbtui.history.change import Commit, Origin, Sink
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.format.body import TaskLine
     from kbtui.knowledge_base import KnowledgeBase
@@ -37,10 +37,32 @@ async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | 
     return await new_entry(node, kb, name, "people", "\n".join(said))
 
 
+async def entry_of_message(
+    node: DOMNode, kb: KnowledgeBase, session: str, message: int
+) -> Entry | None:
+    """Ask for title and type, and make an entry of what was said in a conversation.
+
+    What began the conversation is called as that is, anything else by its own first words.
+    """
+    log = await asyncio.to_thread(kb.sessions.read_log, session)
+    first, said = log.messages[0], next(each for each in log.messages if each.id == message)
+    title = log.shown_title if said is first else headline(said.content)
+    from kbtui.history.change import Origin
+
+    origin = Origin(session=session, messages=(message, message))
+    return await new_entry(node, kb, clean_line(title), body=said.content, origin=origin)
+
+
 async def new_entry(
-    node: DOMNode, kb: KnowledgeBase, title: str = "", category: str = "", body: str | None = None
+    node: DOMNode,
+    kb: KnowledgeBase,
+    title: str = "",
+    category: str = "",
+    body: str | None = None,
+    origin: Origin | None = None,
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
+    from kbtui.history.change import Origin
     from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
     from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
 
@@ -63,7 +85,14 @@ async def new_entry(
             return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
     if not folder and body is None:
         folder = await asyncio.to_thread(_folder_for, kb, types[chosen.type], category)
-    made = await asyncio.to_thread(kb.library.create, chosen.type, name, folder=folder, body=body)
+    made = await asyncio.to_thread(
+        kb.library.create,
+        chosen.type,
+        name,
+        folder=folder,
+        body=body,
+        origin=origin or Origin(),
+    )
     return await asyncio.to_thread(kb.library.get, made.path)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from kbtui.history.change import Actor, Commit
+    from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.markdown_view import MarkdownView
@@ -366,7 +367,7 @@ class NotesPane(Vertical):
         if self.editor is not None or self.panel.filter_has_focus:
             return False
         if action == "save":
-            return (self.target() or "").startswith(NAME_PREFIX)
+            return (self.target() or "").startswith((NAME_PREFIX, "sessions/"))
         return super().check_action(action, parameters)
 
     def _pointed_list(self) -> RowList | MarkdownView:
@@ -531,10 +532,24 @@ class NotesPane(Vertical):
 
     @_with_entry
     async def action_save(self, kb: KnowledgeBase, path: str) -> None:
-        """Make an entry of the lines that have a name."""
-        made = await entry_actions.entry_of_name(self, kb, path)
+        """Make an entry of the lines that have a name, or of a message of a conversation."""
+        if path.startswith(NAME_PREFIX):
+            made = await entry_actions.entry_of_name(self, kb, path)
+        else:
+            made = await self._entry_of_message(kb)
         if made is not None:
             self.open_entry(made.path)
+
+    async def _entry_of_message(self, kb: KnowledgeBase) -> Entry | None:
+        from kbtui.tui.notes.documents import message_at, session_of
+
+        document = self.view.document if self.view is not None else None
+        if self.view is None or document is None or document.kind != "conversation":
+            return None
+        message = message_at(document, self.view.body.pointed_source)
+        if message is None:
+            return None
+        return await entry_actions.entry_of_message(self, kb, session_of(document.path), message)
 
     async def action_edit(self) -> None:
         """Edit the entry here."""

@@ -19,6 +19,7 @@ from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of, names_of
+from kbtui.sessions.imported import speaker
 from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, tell
@@ -165,11 +166,11 @@ def _explained(why: Why, names: Names) -> Iterator[Content]:
 
 
 def _choice(message: SessionMessage, why: Why) -> Choice:
-    who = "you" if message.role == "user" else "kb "
+    who = speaker(message.role, why.session or "")
     mark = "●" if message.id in why.telling else "·"
     said = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)
     when = moment(message.time)
-    return Choice(f"{mark} {who}  {said}", when, message.id)
+    return Choice(f"{mark} {who}: {said}", when, message.id)
 
 
 def description(commit: Commit, names: Names | None = None) -> Content:

@@ -11,6 +11,7 @@ from textual.content import Content
 from kbtui.presentation.notes import Named, Names
 from kbtui.search.query.parser import SEPARATOR
 from kbtui.search.results import without_weak
+from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
@@ -104,7 +105,7 @@ class HitList(RowList):
         before = self.hits[index - 1] if index else None
         heading = clean_line(hit.heading)
         if hit.session is not None:
-            who = "you" if hit.speaker == "user" else "kbtui"
+            who = speaker(hit.speaker or "", hit.session)
             heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
         section = without_markup(heading.rpartition(" > ")[2])
         section = "" if section == named.title else section

@@ -249,3 +249,36 @@ async def test_d_on_a_folder_says_that_it_is_about_a_note(tmp_path) -> None:
         assert notes.target() is None
         await until(pilot, lambda: "not about a folder" in app.toasts)
         assert len(app.screen_stack) == 1
+
+
+async def test_s_makes_an_entry_of_a_message_of_a_conversation(tmp_path):
+    kb = make_kb(tmp_path)
+    with kb.sessions.create(title="Planning", id="s1") as session:
+        session.append("user", "Where shall the mast stand?")
+        session.append("assistant", "# Plot 17\n\nIt is the highest.")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "sessions/s1.jsonl", 2)
+        await until(pilot, lambda: "highest" in text_of(notes.view.body))
+        await pilot.press("s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("enter")
+        await shown(pilot, notes, "knowledge/topics/plot-17.md")
+    made = kb.library.find("Plot 17")
+    assert made.body.strip() == "# Plot 17\n\nIt is the highest."
+    origin = next(iter(kb.history.log(limit=1))).origin
+    assert (origin.session, origin.messages) == ("s1", (2, 2)), "w leads back to the message"
+
+
+async def test_what_began_a_conversation_becomes_an_entry_of_its_title(tmp_path):
+    kb = make_kb(tmp_path)
+    with kb.sessions.create(title="Planning", id="s1") as session:
+        session.append("user", "Where shall the mast stand?")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, "sessions/s1.jsonl")
+        await until(pilot, lambda: "mast" in text_of(notes.view.body))
+        await pilot.press("s")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("enter")
+        await shown(pilot, notes, "knowledge/topics/planning.md")

@@ -77,5 +77,5 @@ def test_a_hit_in_a_conversation_is_under_its_title_and_says_who_and_when() -> N
     )
     rows.show_hits([found], Names())
     assert shown(rows)[0].startswith(
-        "The boiler \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} you, 24 December"
+        "The boiler \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} You, 24 December"
     )

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 from unicodedata import normalize
@@ -395,29 +395,29 @@ class Door:
 
     def _check_names(self, edits: Mapping[str, object]) -> None:
         """Refuse a new file that not every machine can have beside the others; None: it goes."""
-        for path, data in edits.items():
-            if data is None or files.exists(self._workspace, path):
-                continue
+        gone = {path for path, data in edits.items() if data is None}
+        new = [path for path in edits.keys() - gone if not files.exists(self._workspace, path)]
+        twins = files.twins(self._workspace, new)
+        for path in sorted(new):
             if trouble := files.name_trouble(path):
                 raise UnsafePathError(
                     f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
                     "Choose another name.",
                 )
-            if way := self._in_the_way(path, edits):
+            if way := self._in_the_way(path, gone):
                 raise UsageError(
                     f"There can be no {short_name(path)}: {way}.", "Choose another name."
                 )
-            other = files.twin(self._workspace, path)
-            if other is not None and edits.get(other, b"") is not None:
+            other = twins.get(path)
+            if other is not None and other not in gone:
                 raise UsageError(
                     f"{short_name(path)} differs from {short_name(other)} only in case.",
                     "On many disks these are one file. Choose another name.",
                 )
 
-    def _in_the_way(self, path: str, edits: Mapping[str, object]) -> str:
+    def _in_the_way(self, path: str, gone: Container[str]) -> str:
         """Say which recorded file that stays makes one of this name impossible."""
         recorded = self._scanner.recorded()
-        gone = {other for other, data in edits.items() if data is None}
         for folder in folders_of(path):
             if folder in recorded and folder not in gone:
                 return f"{short_name(folder)} is a file, and no folder"

@@ -15,6 +15,7 @@ import stat
 import unicodedata
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError
@@ -317,23 +318,42 @@ def _has_other_form(place: Path) -> bool:
 
 def twin(root: Layout, path: str) -> str | None:
     """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
-    path = checked_path(path)
-    top, file = located(root, path)
-    *parts, name = file.split("/")
+    return twins(root, [path]).get(path)
+
+
+def twins(root: Layout, paths: Iterable[str]) -> dict[str, str]:
+    """The files that lie beside others and differ from them only in case, by these others' paths.
+
+    Each folder is listed once, however many of its files are asked about.
+    """
+    together: dict[str, dict[str, str]] = {}
+    for path in paths:
+        folder, _, name = checked_path(path).rpartition("/")
+        together.setdefault(folder, {})[path] = name
+    found: dict[str, str] = {}
+    for folder, asked in together.items():
+        alike: dict[str, list[str]] = {}
+        for other in _names_beside(root, next(iter(asked))):
+            alike.setdefault(other.casefold(), []).append(other)
+        for path, name in asked.items():
+            others = (each for each in alike.get(name.casefold(), ()) if each != name)
+            for first in islice(others, 1):
+                found[path] = f"{folder}/{first}" if folder else first
+    return found
+
+
+def _names_beside(root: Layout, path: str) -> list[str]:
+    """The names of the files in the folder of a path, composed; none where it can't be read."""
+    top, file = located(root, checked_path(path))
     try:
-        folder = open_folder(top, parts)
+        folder = open_folder(top, file.split("/")[:-1])
     except OSError:
-        return None
+        return []
     try:
         names = os.listdir(folder)  # a descriptor, not a path
     finally:
         os.close(folder)
-    wanted = name.casefold()
-    for other in names:
-        normal = unicodedata.normalize("NFC", other)
-        if normal.casefold() == wanted and normal != name:
-            return path[: len(path) - len(name)] + normal
-    return None
+    return [unicodedata.normalize("NFC", name) for name in names]
 
 
 def write_atomic(root: Layout, path: str, data: bytes) -> None:

@@ -187,6 +187,17 @@ def test_a_name_that_differs_only_in_case_is_noticed(tmp_path: Path) -> None:
     files.write_atomic(tmp_path, "people/Alice.md", b"x")
     assert files.twin(tmp_path, "people/alice.md") == "people/Alice.md"
     assert files.twin(tmp_path, "people/Alice.md") is None
+
+
+def test_a_folder_is_listed_once_however_many_new_files_are_asked_about(tmp_path, monkeypatch):
+    (tmp_path / "people").mkdir()
+    (tmp_path / "people/Alice.md").touch()
+    listed = []
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda place: listed.append(place) or real(place))
+    names = ["people/alice.md", "people/bob.md", "people/ALICE.md", "Top.md"]
+    assert files.twins(tmp_path, names) == dict.fromkeys(names[::2], "people/Alice.md")
+    assert len(listed) == 2
     assert files.twin(tmp_path, "nowhere/alice.md") is None
 
 

@@ -67,7 +67,8 @@ def read(parts: Parts) -> Frontmatter:
     return _read(parts.head) if len(parts.head) < _LONG else _read.__wrapped__(parts.head)
 
 
-@lru_cache(maxsize=256)  # the guards, the catalogue and the dates look at a note one by one
+# The guards, the catalogue and the dates look in turn at all that a change writes.
+@lru_cache(maxsize=512)
 def _read(head: bytes) -> Frontmatter:
     handler = _Handler()
     block = b"---\n" + head + b"---\n"

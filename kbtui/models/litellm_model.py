@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import json
 import logging
 import os
 import threading
@@ -55,6 +56,7 @@ from kbtui.models.port import (
     ToolSpec,
     Usage,
     estimate_tokens,
+    prompt_tokens,
 )
 from kbtui.models.providers import is_loopback, is_ollama, prefix_of, takes_cache_marks
 from kbtui.models.reply_builder import ReplyBuilder
@@ -312,7 +314,7 @@ class LiteLLMModel:
         await asyncio.to_thread(self.prepare)
         # A small model that repeats itself would do so for as long as its window lasts.
         may_run_on = self.is_local and self.options.max_tokens is None
-        limit = {"max_tokens": self.context_window // 2} if may_run_on else {}
+        limit = {"max_tokens": self._room_behind(messages, tool)} if may_run_on else {}
         spent = Usage(cost_usd=0.0)
         refusal: ModelError | None = None
         for way in ladder_from(_ways.get(key)):
@@ -332,6 +334,15 @@ class LiteLLMModel:
             f"{self.name} didn't answer in the shape that was asked for.",
             "Nothing was changed; a larger model may do better.",
         )
+
+    def _room_behind(self, messages: Sequence[Message], tool: ToolSpec) -> int:
+        """The tokens of an answer: half of the window at most, and no more than there is room for.
+
+        Some servers refuse what may become too long together, and tokens are estimated.
+        """
+        window = self.context_window
+        asked = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
+        return max(window // 8, min(window // 2, window - asked * 5 // 4))
 
     def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
         """Begin to collect an answer; a provider's own endpoint parses calls by itself."""

@@ -98,3 +98,14 @@ async def test_forcing_stops_at_once_where_another_way_cannot_help() -> None:
                     ASK, [TOOL], force_tool="read_entry"
                 )
             assert len(server.prompts) == 1
+
+
+async def test_the_longest_forced_answer_here_and_the_prompt_fit_the_window_together() -> None:
+    with ScriptedServer([Scripted(tool_calls=[raw_call("read_entry", GOOD)])]) as server:
+        model = model_at(server, ModelOptions(context_window=4096))
+        long = Message("user", "The kestrel nests in the tower. " * 350)
+        for asked in (ASK, [*ASK, long]):
+            await model.complete(asked, [TOOL], force_tool="read_entry")
+        short, full = (each.body["max_tokens"] for each in server.prompts)
+    assert short == 2048
+    assert 512 <= full <= 4096 - model.count_tokens(long.content)

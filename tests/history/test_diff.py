@@ -158,6 +158,16 @@ def test_renames_are_found_by_content() -> None:
     }
 
 
+def test_many_large_texts_are_not_compared_with_each_other() -> None:
+    numbers = "".join(f"{number}\n" for number in range(15_000)).encode()
+    new = {f"new-{n}.csv": numbers + f"new {n}\n".encode() for n in range(50)}
+    old = {f"old-{n}.csv": numbers + f"old {n}\n".encode() for n in range(50)}
+    new["as-it-was.csv"] = old["old-0.csv"]
+    assert find_renames(new, old) == {"as-it-was.csv": "old-0.csv"}
+    assert len(find_renames(dict([*new.items()][:2]), dict([*old.items()][:2]))) == 2
+
+
+
 def test_lines_end_at_newlines_only() -> None:
     assert split_lines("a\u2028b\x0cc\r\nd") == ["a\u2028b\x0cc\r\n", "d"]
     assert split_lines("") == []

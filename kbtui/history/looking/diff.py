@@ -40,6 +40,7 @@ _NAMING = re.compile(
     rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
 _RENAME_PAIRS = 2_500
+_RENAME_BYTES = 1 << 28  # of all pairs together: two or three seconds
 _EMPTY = blob_id(b"")
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
@@ -241,6 +242,8 @@ def pair_renames(
     if not left or not gone or len(left) * len(gone) > _RENAME_PAIRS:
         return pairs
     new, old = {p: read(added[p]) for p in left}, {p: read(deleted[p]) for p in gone}
+    if len(old) * _size(new) + len(new) * _size(old) > _RENAME_BYTES:
+        return pairs
     scores = sorted((-_alike(old[o], new[n]), n, o) for n in left for o in gone)
     for score, path, was in scores:
         if -score >= _RENAME_ALIKE and path not in pairs and was not in taken:
@@ -269,6 +272,10 @@ def _readable(blobs: Mapping[str, str], known: Collection[str]) -> list[str]:
     """The files with lines to compare that aren't known yet."""
     left = (path for path, blob in blobs.items() if path not in known and blob != _EMPTY)
     return [path for path in left if not has_no_lines(path)]
+
+
+def _size(contents: Mapping[str, bytes]) -> int:
+    return sum(map(len, contents.values()))
 
 
 def _alike(old: bytes, new: bytes) -> float:

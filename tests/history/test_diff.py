@@ -167,7 +167,6 @@ def test_many_large_texts_are_not_compared_with_each_other() -> None:
     assert len(find_renames(dict([*new.items()][:2]), dict([*old.items()][:2]))) == 2
 
 
-
 def test_lines_end_at_newlines_only() -> None:
     assert split_lines("a\u2028b\x0cc\r\nd") == ["a\u2028b\x0cc\r\n", "d"]
     assert split_lines("") == []

@@ -7,7 +7,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from kbtui.memory.edits import sentences
 from kbtui.memory.edits.grounding import Ground, ground_of, nearest
+from kbtui.offline.language import telling_terms
 
 DAY = date(2026, 3, 6)
 
@@ -181,3 +183,18 @@ def test_the_message_that_shares_most_takes_the_place_of_a_wrong_one() -> None:
 )
 def test_what_was_denied_is_not_said_and_the_reverse(said: str, line: str, lacking: str) -> None:
     assert Ground.of([(None, said)]).lacks(line) == lacking
+
+
+def test_what_is_denied_is_looked_for_near_by_however_long_a_sentence_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+
+    def terms(text: str) -> list[str]:
+        read.append(len(text))
+        return telling_terms(text)
+
+    monkeypatch.setattr(sentences, "telling_terms", terms)
+    said = sentences.Sentence.of("Tabs, not spaces, and no tea, " + "no way, " * 500)
+    assert ("space", "tab") in said.denied
+    assert sum(read) < 300 * len(said.text) // 2

@@ -20,7 +20,7 @@ _CLOCK = re.compile(
     r"(?<![\w.,:])(\d{1,2})(?:[:.](\d\d))?[ \u00a0\u202f]?([ap])\.?m\b\.?", re.IGNORECASE
 )
 _TIME = re.compile(r"(?<![\w.,:])(\d{1,2})[:h](\d\d)(?![\w:])")
-_FIGURE = re.compile(r"[^\W\d_]*\d\w*(?:[.,:/'\u2019\u00a0\u202f-]\d\w*)*")
+_FIGURE = re.compile(r"(?<![^\W\d_])[^\W\d_]*\d\w*(?:[.,:/'\u2019\u00a0\u202f-]\d\w*)*")
 _ORDINAL = re.compile(r"(?<!\w)(\d{1,2})(?:[^\W\d_]{1,2}\b|\.(?=\s))")
 _DIGITS = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")

@@ -26,7 +26,7 @@ _SHARE = 0.6
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _LONGEST_AGREEMENT = 6  # words
-_ADDRESS = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = re.compile(r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 class Spoken(Protocol):

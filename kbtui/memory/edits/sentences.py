@@ -60,9 +60,10 @@ class Sentence:
         places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
         denied: set[tuple[str, str]] = set()
         for start, end in places:
-            before = text[:start].rstrip()
+            before = text[max(0, start - _LONGEST) : start].rstrip()
+            behind = telling_terms(text[end : end + _LONGEST])[:1]
             instead = telling_terms(before)[-1:] if before.endswith(",") else []
-            denied.update((stem, "".join(instead)) for stem in telling_terms(text[end:])[:1])
+            denied.update((stem, "".join(instead)) for stem in behind)
         is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
         asks = may_ask and is_wish and not holds(text, of_all("remember"))
         stems = frozenset(telling_terms(text))

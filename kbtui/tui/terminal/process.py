@@ -95,7 +95,8 @@ class SignalWatch:
             untaken, pending = pending, {*signal.sigpending()}
             if events.get(0, 0) & select.POLLHUP:
                 number = signal.SIGHUP
-                self._loop.call_soon_threadsafe(self._told, number)
+                with contextlib.suppress(RuntimeError):  # the loop has ended already
+                    self._loop.call_soon_threadsafe(self._told, number)
             elif self._told_of in events:  # the number of each signal that Python takes
                 told = os.read(self._told_of, 1)
                 if not told:

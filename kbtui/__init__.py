@@ -1,3 +1,3 @@
 """kbtui: a personal knowledge base in the terminal."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -311,7 +311,10 @@ class SyncSettings(_Section):
         default=False, title="Documents travel", description="what lies under docs/ travels as well"
     )
     conversations: bool = Field(
-        default=False, title="Conversations travel", description="conversations travel as well"
+        default=False,
+        title="Conversations travel",
+        description="conversations travel as well; what was forgotten in one can come back from"
+        " another machine that went on with it",
     )
 
     attachment_megabytes: float = Field(

@@ -64,11 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Two workers a core: half of a test's time is waiting for terminals, threads and children."""
-    return 2 * (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two workers a core, as half of a test's time is waiting; one for slow ones, which compute."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return cores if config.getoption("markexpr") == "slow" else 2 * cores
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

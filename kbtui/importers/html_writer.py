@@ -228,22 +228,24 @@ class _Writer(HTMLParser):
 
     def _texts(self, element: _Element) -> Iterator[str]:
         """The parts of an element; white space beside blocks doesn't count."""
-        parts, is_block = element.parts, element.name in _BLOCKS or _is_heading(element.name)
-        as_is, in_list = self._names.get("pre"), self._names.get("li")
-        last = len(parts) - 1
+        parts = element.parts
+        edge = element.name if element.name in _BLOCKS or _is_heading(element.name) else ""
+        kinds = [edge, *(kind for kind, _ in parts), edge]
+        in_list = self._names.get("li")
         for number, (kind, text) in enumerate(parts):
             if kind:
                 is_apart = kind in _LISTS and not in_list and _is_before_more(parts, number)
                 yield f"{text}\n" if is_apart else text
-                continue
-            after_block = number > 0 and _is_block(parts[number - 1][0])
-            before_block = number < last and _is_block(parts[number + 1][0])
-            at_begin, at_end = is_block and not number, is_block and number == last
-            if not text.strip() and (after_block or before_block or at_begin or at_end):
-                continue
-            told = text if as_is else _plain(text)
-            told = told.lstrip(" \t\r\n") if after_block or at_begin else told
-            yield told.rstrip() if before_block or at_end else told
+            else:
+                yield self._own(text, _is_block(kinds[number]), _is_block(kinds[number + 2]))
+
+    def _own(self, text: str, after_block: bool, before_block: bool) -> str:  # noqa: FBT001
+        """A text of an element's own, between what stands beside it."""
+        if (after_block or before_block) and not text.strip():
+            return ""
+        told = text if self._names.get("pre") else _plain(text)
+        told = told.lstrip(" \t\r\n") if after_block else told
+        return told.rstrip() if before_block else told
 
     def _converted(self, element: _Element, text: str) -> str:
         """An element as Markdown; `text` is what it holds."""
@@ -277,10 +279,10 @@ class _Writer(HTMLParser):
         level = max(1, min(6, int(element.name[1:])))
         return f"\n\n{'#' * level} {_ANY_SPACE.sub(' ', text.strip())}\n\n"
 
-    def _list(self, element: _Element, text: str) -> str:  # noqa: ARG002
+    def _list(self, _element: _Element, text: str) -> str:
         return f"\n{text.rstrip()}" if self._names.get("li") else f"\n\n{text}"
 
-    def _quote(self, element: _Element, text: str) -> str:  # noqa: ARG002
+    def _quote(self, _element: _Element, text: str) -> str:
         text = text.strip(" \t\r\n")
         if self._is_inline:
             return f" {text} "
@@ -299,7 +301,7 @@ class _Writer(HTMLParser):
     def _alone(self, element: _Element, text: str) -> str:
         return f"{'' if element.name == 'caption' else chr(10) * 2}{text.strip()}\n\n"
 
-    def _item(self, element: _Element, text: str) -> str:  # noqa: ARG002
+    def _item(self, _element: _Element, text: str) -> str:
         text = text.strip()
         around = self._around
         around.items += 1

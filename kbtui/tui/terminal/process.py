@@ -100,6 +100,7 @@ class SignalWatch:
             elif self._told_of in events:  # the number of each signal that Python takes
                 told = os.read(self._told_of, 1)
                 if not told:
+                    os.close(self._told_of)
                     return
                 number = told[0]
             else:

@@ -313,8 +313,7 @@ class SyncSettings(_Section):
     conversations: bool = Field(
         default=False,
         title="Conversations travel",
-        description="conversations travel as well; what was forgotten in one can come back from"
-        " another machine that went on with it",
+        description="conversations travel as well",
     )
 
     attachment_megabytes: float = Field(

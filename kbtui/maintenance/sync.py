@@ -32,6 +32,7 @@ from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Inbox
 from kbtui.memory.records.archive import resolver_of
+from kbtui.sessions.imported import forgotten_in
 from kbtui.sessions.store import Claim
 from kbtui.settings import SyncSettings
 from kbtui.shipped.install import SKILLS
@@ -131,7 +132,7 @@ class Syncing:
             lambda clashes: self._propose(clashes, proposals),
             self._library.catalog.renew,
             _is_unused,
-            Companions(self._areas, self._hold) if self._areas else None,
+            Companions(self._areas, self._hold, _keeps_apart) if self._areas else None,
         )
         watcher = SyncWatcher(tell, stopped)
         self._library.flush()  # an index that is due goes along
@@ -178,6 +179,13 @@ class Syncing:
                 bases={clash.path: clash.kept},
             )
             proposals.append(proposal.id)
+
+
+def _keeps_apart(path: str, ours: bytes, theirs: bytes) -> str:
+    """Why two versions of a conversation can't both stay: one would tell what the other forgot."""
+    if not path.startswith("sessions/") or forgotten_in(ours) == forgotten_in(theirs):
+        return ""
+    return "something was forgotten in it on one machine only; delete it on the other"
 
 
 def _is_unused(path: str) -> bool:

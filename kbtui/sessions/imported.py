@@ -233,6 +233,11 @@ def _without(data: bytes, batch: str) -> bytes | None:
     return None if still or len(rest) == len(data) else rest
 
 
+def forgotten_in(data: bytes) -> frozenset[bytes]:
+    """The lines of a log that have words of it forgotten, or read again."""
+    return frozenset(line for line in data.split(b"\n") if line.startswith(_MASKS))
+
+
 def _ended(data: bytes) -> bytes:
     return data if not data or data.endswith(b"\n") else data + b"\n"
 

@@ -16,6 +16,7 @@ from kbtui.history.sync.sync import SyncReport
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
 from kbtui.redaction.secret import Secret
+from kbtui.sessions.log_records import Mask
 from kbtui.sessions.store import Claim
 from kbtui.workspace.opening import create_workspace, open_workspace
 from kbtui.workspace.scan import Scanner
@@ -295,3 +296,23 @@ def test_a_secret_in_the_name_of_a_document_does_not_come_back_after_a_purge(pla
 def _git(world: World, *arguments: str) -> str:
     command = ["git", "--git-dir", str(world.remote), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.parametrize("forgetting_first", [True, False])
+def test_what_one_machine_forgot_doesnt_come_back_from_one_that_went_on(world, forgetting_first):
+    world.say(world.here, "the code of the gate is blue heron")
+    world.everywhere()
+    with KnowledgeBase.open(world.here) as kb:
+        kb.sessions.mask("talk", [Mask(1, ((24, 34),))])
+    world.say(world.there, "and the gate squeaks")
+    machines = [world.here, world.there]
+    notes = [world.sync(each).notes for each in (machines if forgetting_first else machines[::-1])]
+    notes += [world.sync(each).notes for each in machines]
+    assert any("something was forgotten in it" in note for said in notes for note in said)
+    with KnowledgeBase.open(world.here) as kb:
+        assert [info.id for info in kb.sessions.list()] == ["talk"]
+        assert "heron" not in kb.sessions.read_log("talk").messages[0].content
+    world.file(world.there, "sessions/talk.jsonl").unlink()
+    world.everywhere()
+    with KnowledgeBase.open(world.there) as kb:
+        assert "heron" not in kb.sessions.read_log("talk").messages[0].content

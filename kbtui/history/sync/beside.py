@@ -44,10 +44,13 @@ class Companions:
     Attributes:
         areas: Its folders, as workspace paths: docs, sessions.
         hold: Keeps others from a file while it is replaced; raises `KbtuiError` where it can't.
+        keeps_apart: Says of a file and both its versions why they can't stand beside each other;
+            nothing where they can.
     """
 
     areas: tuple[str, ...]
     hold: Callable[[str], AbstractContextManager[object]]
+    keeps_apart: Callable[[str, bytes, bytes], str] = lambda _path, _ours, _theirs: ""
 
     def __contains__(self, path: str) -> bool:
         return path.startswith(tuple(f"{area}/" for area in self.areas))
@@ -349,6 +352,9 @@ class _Plan:
         mine, other = self.read(path, here), read(there)
         if other.startswith(mine):
             self.coming[path] = there
+            return
+        if why := "" if mine.startswith(other) else self._companions.keeps_apart(path, mine, other):
+            self.leave(path, why)
             return
         self.going[path] = here
         if not mine.startswith(other):

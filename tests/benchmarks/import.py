@@ -2,7 +2,8 @@
 """Imports: a large export read and brought in, beside ijson alone on the same file.
 
 ``--size`` is the export's in MB, ``--bring`` that of the one which is really brought in, which takes
-longer: every message is searched for secrets. Each is measured in a process of its own.
+longer: every message is searched for secrets; ``--notes`` is how many notes of a folder are. Each is
+measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -80,6 +81,16 @@ def generate(file: Path, megabytes: int) -> None:
         out.write("]")
 
 
+def generate_notes(folder: Path, count: int) -> None:
+    """Write a folder of Markdown notes of some 3 kB, each linked with the one before."""
+    chance = random.Random(5)
+    folder.mkdir()
+    for number in range(count):
+        parts = (" ".join(chance.choices(WORDS, k=many)) for many in (150, 30, 250))
+        text = f"\n\n- [[Note {number - 1}]]\n\n".join(parts)
+        (folder / f"Note {number}.md").write_text(f"# Note {number}\n\n{text}\n", "utf-8")
+
+
 def _id(number: int, message: int) -> str:
     return f"{number:08x}-{message:04x}-4000-8000-000000000000"
 
@@ -105,6 +116,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser = argparse.ArgumentParser(prog="import")
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--bring", type=int, default=20)
+    parser.add_argument("--notes", type=int, default=1500)
     parser.add_argument("--child", nargs=2)
     options = parser.parse_args(argv)
     if options.child:
@@ -113,10 +125,12 @@ def run(argv: list[str]) -> dict[str, Any]:
         large, small = Path(folder, "large"), Path(folder, "small")
         generate(large, options.size)
         generate(small, options.bring)
+        generate_notes(Path(folder, "notes"), options.notes)
         figures = {
             "ijson": _measured("ijson", large),
             "reading": _measured("reading", large),
             "bringing": _measured("bringing", small),
+            "bringing notes": _measured("bringing", Path(folder, "notes")),
         }
     share = figures["reading"]["mb_s"] / figures["ijson"]["mb_s"]
     peak = max(figures[name]["peak_mb"] for name in ("reading", "bringing"))
@@ -146,7 +160,7 @@ def _child(what: str, file: Path) -> dict[str, Any]:
         count = _bring(file, only_look=what == "reading")
     seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    size = file.stat().st_size / 1_000_000
+    size = sum(each.stat().st_size for each in (file, *file.glob("*"))) / 1_000_000
     return {"mb_s": size / seconds, "seconds": seconds, "conversations": count, "peak_mb": peak}
 
 

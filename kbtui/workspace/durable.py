@@ -204,6 +204,7 @@ class FileBatch:
         self._known = {} if known is None else known
         self._folders: dict[tuple[Path, tuple[str, ...]], int] = {}
         self._touched: set[int] = set()
+        self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -246,7 +247,7 @@ class FileBatch:
                 temporary = temporary_name(self._temporary)
                 ready.append((path, folder, name, temporary))
                 self._fill(folder, temporary, data, its_mode, old)
-            _sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
+            self._sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
             while ready:
                 path, folder, name, temporary = ready[0]
                 just_before(path)
@@ -290,6 +291,9 @@ class FileBatch:
 
     def close(self) -> None:
         """Close the folders."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
         for folder in self._folders.values():
             os.close(folder)
         self._folders.clear()
@@ -299,6 +303,17 @@ class FileBatch:
         if folder is None:
             folder = self._folders[root, parts] = open_folder(root, parts, make=make)
         return folder
+
+    def _sync_all(self, files: Sequence[tuple[int, str]]) -> None:
+        """Make files durable, each named by folder and name; disks take several at once."""
+        if len(files) == 1:
+            _sync_files(files)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_SYNCED_AT_ONCE)
+        parts = [files[start::_SYNCED_AT_ONCE] for start in range(_SYNCED_AT_ONCE)]
+        for each in [self._pool.submit(_sync_files, part) for part in parts if part]:
+            each.result()
 
     @staticmethod
     def _fill(folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None) -> None:
@@ -314,17 +329,6 @@ class FileBatch:
             write_all(file, data)
         finally:
             os.close(file)
-
-
-def _sync_all(files: Sequence[tuple[int, str]]) -> None:
-    """Make files durable, each named by folder and name; disks take several at once."""
-    if len(files) == 1:
-        _sync_files(files)
-        return
-    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-        parts = [files[start::_SYNCED_AT_ONCE] for start in range(_SYNCED_AT_ONCE)]
-        for each in [pool.submit(_sync_files, part) for part in parts if part]:
-            each.result()
 
 
 def _sync_files(files: Sequence[tuple[int, str]]) -> None:

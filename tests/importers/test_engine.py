@@ -15,6 +15,7 @@ from kbtui.history.door import Door
 from kbtui.importers.engine import Report, find_source, preview, run, take_back
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
+from kbtui.knowledge.entries.entry import _parsed
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.port import Reply as Answered, ToolCall, Usage
 from kbtui.sessions.log_records import Mask
@@ -448,3 +449,16 @@ def test_a_folder_in_place_keeps_its_notes_and_takes_sessions_in(tmp_path: Path)
         take_back(kb.services, report.batch, lambda: kb.history.undo_batch(report.batch))
         assert {each.name for each in vault.iterdir()} == before
         assert said(kb) == {}
+
+
+def test_of_many_notes_each_is_parsed_once(tmp_path: Path) -> None:
+    _parsed.cache_clear()
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for number in range(1_350):  # more lots than one, and more entries than an index at once
+        (folder / f"Note {number}.md").write_text(f"# Note {number}\n\nText of {number}.\n")
+    with opened_base(tmp_path / "notes") as kb:
+        assert len(bring(kb, folder).entries) == 1_350
+        assert len(kb.library.infos()) == 1_350
+    parsed = _parsed.cache_info().misses
+    assert parsed < 1_350 * 1.25, f"{parsed} times for 1,350 notes"

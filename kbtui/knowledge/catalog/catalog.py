@@ -82,6 +82,7 @@ class Catalog:
         if many or (large and change.adopted):  # to look at the lines of all would take too long
             self._postpone(change.actor)
             return
+        self._entries.keep_up()  # while what the change before wrote is parsed still
         altered = self._altered(edits, change)
         if not altered:
             return

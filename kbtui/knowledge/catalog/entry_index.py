@@ -112,6 +112,12 @@ class EntryIndex:
         with self._lock:
             self._stale.update(path for path in paths if is_indexed(path))
 
+    def keep_up(self) -> None:
+        """Take in what changed, where that takes no scan."""
+        with self._lock:
+            if self._infos is not None:
+                self._current()
+
     def infos(self) -> tuple[EntryInfo, ...]:
         """All entries, by category and slug."""
         with self._lock:

@@ -171,8 +171,9 @@ def _parsed(path: str, data: bytes) -> Entry:
     category = category_of(path)
     slug = slug_of(path)
     private = says_private(data)
-    is_said = "private" in map(str.lower, values) or says_private_inline(decoded.text)
-    problem = matter.problem or (_UNREAD if private and not is_said else None)
+    problem = matter.problem
+    if private and "private" not in map(str.lower, values) and not problem:
+        problem = None if says_private_inline(decoded.text) else _UNREAD
     type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,

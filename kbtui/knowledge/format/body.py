@@ -24,12 +24,12 @@ _MARKED = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
 _UNDERLINED = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
 _H1 = re.compile(_MARKED, re.MULTILINE)
 _ANY_H1 = re.compile(f"{_MARKED}|{_UNDERLINED}", re.MULTILINE)
-_TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])([\w/-]+)")
+_TAG = re.compile(r"#(?<!\S#)(?=[\w/-]*[^\W\d_])([\w/-]+)")
 _NOT_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
 )
 _BULLET = re.compile(r"\A(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
-_SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!etc)[.!?。！？](?=\s|$)")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"[.!?。！？](?<!\b[A-Z].)(?<!e\.g.)(?<!i\.e.)(?<!etc.)(?=\s|$)")  # noqa: RUF001
 
 
 def _label(of_dendron: re.Match[str]) -> str:

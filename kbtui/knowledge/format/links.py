@@ -22,7 +22,7 @@ from kbtui.knowledge.format.yaml_edit import Node
 LinkKind = Literal["related", "wiki", "markdown"]
 
 _WIKI = re.compile(
-    r"(?<!\\)!?\[\[(?P<target>[^\[\]|#\n]*)(?P<heading>#[^\[\]|\n]*)?"
+    r"(?:!(?<!\\!)\[\[|\[(?<!\\\[)\[)(?P<target>[^\[\]|#\n]*)(?P<heading>#[^\[\]|\n]*)?"
     r"(?:\\?\|(?P<alias>[^\[\]\n]*))?\]\]"
 )
 _MARKDOWN = re.compile(

@@ -327,6 +327,7 @@ class FileBatch:
             elif mode != USUAL_MODE:
                 os.fchmod(file, mode)
             write_all(file, data)
+            os.fstat(file)  # Linux gives what follows, the rename, a later time than what was seen
         finally:
             os.close(file)
 

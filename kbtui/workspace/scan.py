@@ -1,7 +1,8 @@
 """The state of the workspace now: one walk with a stat cache, shared by all who need hashes.
 
-A file is hashed again only when its status changed, or when it may have changed without showing
-(git's racy-clean rule: it was modified about when it was hashed).
+A file is hashed again only when its status changed, or when it may have changed without showing:
+it was modified about when it was hashed (git's racy-clean rule), and its status doesn't prove that
+a later write would have shown.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
 LARGER = "`kbtui config set sync.attachment_megabytes 50` takes more; 0 takes none."
 # Clocks of file systems tick in up to two seconds (FAT); within that a change may not show.
 _RACY_NS = 2_000_000_000
+_COARSE_NS = 10_000_000  # the times that a coarse clock gives are multiples of this
 _PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
 _CHUNK = 1 << 20
 # In somebody's own folder: what a package manager brought.
@@ -95,13 +97,15 @@ class _Known:
     checked: int
 
     def holds(self, status: os.stat_result) -> bool:
-        newest = max(status.st_mtime_ns, status.st_ctime_ns)
         return (
             self.state.size == status.st_size
             and self.state.mtime_ns == _clamped(status.st_mtime_ns)
             and self.ctime == status.st_ctime_ns
             and self.inode == status.st_ino
-            and newest < self.checked - _RACY_NS
+            and (
+                _shows_writes(status)
+                or max(status.st_mtime_ns, status.st_ctime_ns) < self.checked - _RACY_NS
+            )
         )
 
     def row(self) -> tuple[str | int, ...]:
@@ -455,6 +459,16 @@ def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
         return bool(path)
 
     return [path for path in paths if is_wanted(path)]
+
+
+def _shows_writes(status: os.stat_result) -> bool:
+    """True if any write since this status was taken gives the file another one.
+
+    The file system's own clock had ticked between the last write and the last change of the inode,
+    as when a file that was written and synced is moved into place: a later write gets a later time.
+    """
+    is_fine = bool(status.st_mtime_ns % _COARSE_NS and status.st_ctime_ns % _COARSE_NS)
+    return is_fine and status.st_mtime_ns < status.st_ctime_ns
 
 
 def _clamped(nanoseconds: int) -> int:

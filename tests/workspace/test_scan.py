@@ -147,6 +147,35 @@ def test_our_own_write_is_noted(workspace: Workspace) -> None:
     assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"ours")
 
 
+def written_by_us(workspace: Workspace, path: str, data: bytes) -> Path:
+    """A file whose last write the file system's clock tells from its being moved into place."""
+    file = workspace.root / path
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        files.write_atomic(workspace.root, path, data)
+        status = file.stat()
+        if status.st_mtime_ns < status.st_ctime_ns:
+            return file
+        assert time.monotonic() < deadline
+
+
+def test_our_own_write_is_not_read_again(workspace: Workspace, hashed: list[str]) -> None:
+    scanner = Scanner(workspace)
+    written_by_us(workspace, "knowledge/a.md", b"ours")
+    scanner.note("knowledge/a.md", files.blob_id(b"ours"))
+    assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"ours")
+    assert hashed == []
+
+
+def test_a_write_of_the_same_size_at_once_behind_ours_is_seen(workspace: Workspace) -> None:
+    for number in range(20):
+        scanner, path = Scanner(workspace), f"knowledge/{number}.md"
+        file = written_by_us(workspace, path, b"ours")
+        scanner.note(path, files.blob_id(b"ours"))
+        file.write_text("mine")
+        assert scanner.scan()[path].blob == files.blob_id(b"mine")
+
+
 def test_a_note_that_lost_a_race_is_not_believed(workspace: Workspace) -> None:
     scanner = Scanner(workspace)
     put(workspace, "knowledge/a.md", "theirs", age=0)

@@ -92,9 +92,11 @@ class Change:
     def read(self, path: str) -> bytes | None:
         """Read the pending content of a path, else the file; None where there is none."""
         path = files.checked_path(path)
-        if path in self._edits:
-            return self._edits[path]
-        return files.read_if_there(self._layout, path)
+        return self._edits[path] if path in self._edits else self.before(path)
+
+    def tell(self, contents: Mapping[str, bytes | None]) -> None:
+        """Say what files hold now; what was told before, or read, is forgotten."""
+        self._before = dict(contents)
 
     def before(self, path: str) -> bytes | None:
         """What a file held when the change first asked, or was told; None where there is none."""

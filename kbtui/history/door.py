@@ -211,13 +211,16 @@ class Door:
             return None
         done: Redacted | None = None
         if change.actor.is_machine:  # before others have to wait: a long text takes its time
-            held = {path: change.told[path] for path in change.edits if path in change.told}
+            held = self._told(change)
             held |= self._read(change.edits.keys() - held.keys())
             done = redact_change(change, held)
         with self.entered() as events:
+            change.tell(self._read(change.edits))
             for companion in self.companions:
                 companion(change)
-            current = self.settled(change.edits, events)
+            current = self._told(change)
+            current |= self._read(change.edits.keys() - current.keys())
+            self._adopt_first(current, events)
             if change.actor.is_machine:  # before a refused version is kept in a copy
                 redact_change(change, current, done)
             self._check_expected(change, current)
@@ -342,6 +345,11 @@ class Door:
     def _read(self, paths: Iterable[str]) -> Edits:
         return dict(files.read_each(self._workspace, paths))
 
+    @staticmethod
+    def _told(change: Change) -> Edits:
+        """What the files of a change's edits held, as far as it has asked, or was told."""
+        return {path: change.told[path] for path in change.edits if path in change.told}
+
     def _adopt_first(self, current: Edits, events: list[Changed]) -> None:
         """Record what was edited outside in the files that a change is about to touch."""
         pending = self._unrecorded(current)
@@ -457,7 +465,7 @@ class Door:
         self._log.note(commit.id, raw, commit.paths)
         paths = tuple(path.path for path in commit.paths)
         old_paths = tuple(path.old_path for path in commit.paths if path.old_path)
-        events.append(Changed(commit.id, paths, change.actor, old_paths))
+        events.append(Changed(commit.id, paths, change.actor, old_paths, written))
         return commit
 
     def _put_in_place(

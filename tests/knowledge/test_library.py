@@ -12,9 +12,11 @@ from kbtui.errors import ConflictError, NotFoundError, UnreadableError, UnsafePa
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge.entries.templates import ENTRY_TYPES
 from kbtui.knowledge.format.frontmatter import parse
+from kbtui.workspace import files
 
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import Library
+    from kbtui.workspace.layout import Layout
     from tests.knowledge.conftest import Room
 
 
@@ -277,6 +279,28 @@ def test_infos_and_tags_follow_every_change(room: Room) -> None:
     assert library.tags() == {"dev": 2, "ops": 1, "vcs": 1}
     library.delete("git")
     assert library.tags() == {"dev": 1, "ops": 1}
+
+
+def test_what_was_written_here_is_known_without_reading_unless_somebody_wrote_since(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = room.library
+    library.infos()
+    read: list[str] = []
+    real = files.read_bytes
+
+    def spy(root: Layout, path: str, limit: int = files.READ_LIMIT) -> bytes:
+        read.append(path)
+        return real(root, path, limit)
+
+    path = library.create("topic", "Docker").path
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "read_bytes", spy)
+        assert [info.title for info in library.infos()] == ["Docker"]
+    assert read in ([], [path])  # by the scan, where the clock hasn't ticked since the write
+    other = library.create("topic", "Helm").path
+    room.put(other, "# Podman\n")
+    assert [info.title for info in library.infos()] == ["Docker", "Podman"]
 
 
 def test_another_process_sees_the_same_and_any_damage_heals(room: Room) -> None:

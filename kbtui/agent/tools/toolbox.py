@@ -18,7 +18,7 @@ from kbtui.agent.tools.reading import Grep, Read
 from kbtui.agent.tools.searching import Search
 from kbtui.agent.tools.writing import EditEntry, RenameEntry, WriteEntry
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.change import Commit, describe
+from kbtui.history.change import Commit, describe, is_derived
 from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import shorten
@@ -172,7 +172,8 @@ def _shown(commit: Commit, context: ToolContext) -> TurnChange:
 
 
 def _touched(commit: Commit | None) -> list[str]:
-    return [] if commit is None else [change.path for change in commit.paths]
+    changed = () if commit is None else commit.paths
+    return [change.path for change in changed if not is_derived(change.path)]
 
 
 def shown_arguments(call: ToolCall) -> Mapping[str, Any]:

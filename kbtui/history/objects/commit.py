@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -225,13 +225,15 @@ class Commit:
 class Changed:
     """The event after a commit: these paths are different now.
 
-    `old_paths` are what renamed files were called before; `paths` has their new names.
+    `old_paths` are what renamed files were called before; `paths` has their new names. `written` is
+    what files were made to hold, as far as this process did it; None: nothing, they are gone.
     """
 
     commit: str
     paths: tuple[str, ...]
     actor: Actor
     old_paths: tuple[str, ...] = ()
+    written: Mapping[str, bytes | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def all_paths(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kbtui.derived import DerivedDatabase
@@ -50,6 +51,7 @@ _SCHEMA = (
 )
 # With more changes than this at once, index and graph are rebuilt instead of kept in step.
 _MANY = 50
+_SMALL = 1 << 16  # bytes
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -87,30 +89,27 @@ class EntryIndex:
         self._graph: LinkGraph | None = None
         self._attachments: Mapping[str, str] | None = None
         self._attached: tuple[str, ...] = ()
-        self._stale: set[str] = set()
+        self._stale: dict[str, bytes | None] = {}  # with what files may hold, where that is told
         self._said: dict[str, tuple[tuple[int, ...], bool]] = {}  # of files that aren't indexed
 
     def refresh(self) -> None:
         """Look at every file's status and take in what changed."""
         with self._lock:
-            contents: dict[str, bytes] = {}
-            states = self._scanner.scan(*AREAS, contents=contents)
-            wanted = {path: state for path, state in states.items() if is_indexed(path)}
-            known = self._load()
-            self._stale.clear()
             self._attachments = None
-            gone = [path for path in known if path not in wanted]
-            changed = [
-                state
-                for path, state in wanted.items()
-                if path not in known or known[path].blob != state.blob
-            ]
-            self._take_in(changed, gone, contents)
+            self._look_at(AREAS, self._load())
 
-    def mark(self, paths: Iterable[str]) -> None:
-        """Say that these files changed; they are read when somebody asks next."""
+    def mark(
+        self, paths: Iterable[str], contents: Mapping[str, bytes | None] = MappingProxyType({})
+    ) -> None:
+        """Say that these files changed; they are read when somebody asks next.
+
+        `contents` is what small ones of them were made to hold, which needn't be read.
+        """
         with self._lock:
-            self._stale.update(path for path in paths if is_indexed(path))
+            for path in filter(is_indexed, paths):
+                data = contents.get(path)
+                is_small = data is not None and len(data) <= _SMALL and len(self._stale) < _MANY
+                self._stale[path] = data if is_small else None
 
     def keep_up(self) -> None:
         """Take in what changed, where that takes no scan."""
@@ -237,22 +236,25 @@ class EntryIndex:
         if self._infos is None:
             self.refresh()
         elif self._stale:
-            self._refresh_stale()
+            self._look_at(sorted(self._stale), tuple(self._stale))
         return self._load()
 
-    def _refresh_stale(self) -> None:
-        paths = sorted(self._stale)
-        self._stale.clear()
+    def _look_at(self, areas: Iterable[str], among: Iterable[str]) -> None:
+        """Take in what changed in some areas; of `among` those that aren't there any more go."""
+        told, self._stale = self._stale, {}
         contents: dict[str, bytes] = {}
-        states = self._scanner.scan(*paths, contents=contents)
+        states = self._scanner.scan(*areas, contents=contents)
         known = self._load()
-        gone = [path for path in paths if path not in states and path in known]
+        gone = [path for path in among if path not in states and path in known]
         changed = [
             state
-            for state in states.values()
-            if is_indexed(state.path)
-            and (state.path not in known or known[state.path].blob != state.blob)
+            for path, state in states.items()
+            if is_indexed(path) and (path not in known or known[path].blob != state.blob)
         ]
+        for state in changed:
+            data = told.get(state.path)
+            if data is not None and files.blob_id(data) == state.blob:
+                contents[state.path] = data
         self._take_in(changed, gone, contents)
 
     def _take_in(

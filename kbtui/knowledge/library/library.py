@@ -398,7 +398,7 @@ class Library(Reader):
         self.catalog.close()
 
     def _catch_up(self, changed: Changed) -> None:
-        self._entries.mark({*changed.all_paths})
+        self._entries.mark({*changed.all_paths}, changed.written)
 
     def _entry_info(self, ref: str) -> EntryInfo:
         path = self.find_path(ref)

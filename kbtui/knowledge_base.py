@@ -166,8 +166,7 @@ class KnowledgeBase:
     @cached_property
     def agent(self) -> Agent:
         """Turns of conversation."""
-        from kbtui.agent.agent import Agent
-        from kbtui.agent.keeping import Keeping
+        from kbtui.agent.agent import Agent, Keeping
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
@@ -212,19 +211,13 @@ class KnowledgeBase:
             count_consolidated=lambda archive: count_consolidated(
                 self.workspace, self.history, archive
             ),
-            room=self._session_room,
+            room=self.agent.session_room,
         )
         self._opened.callback(memory.close)
         return memory
 
     def _utc(self) -> datetime:
         return self._clock().astimezone(UTC)
-
-    def _session_room(self) -> int:
-        """The tokens that a session has in a prompt of the chat's."""
-        from kbtui.agent.context import session_room
-
-        return session_room(self)
 
     @cached_property
     def syncing(self) -> Syncing:

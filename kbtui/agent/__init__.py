@@ -1,5 +1,16 @@
 """Agent: one turn of conversation, from context over tools to events.
 
-Others use `agent.Agent.turn` and the events that it yields (`events`); `tools` holds what a model
-may ask for, `keeping` keeps what was stated, `offline_turn` answers without a model.
+Its face, which is all that other rooms may import:
+
+agent            `Agent`, which answers what the user says, and what it keeps of it (`Keeping`)
+events           what a turn yields, for whoever shows it
+attachments      how a message refers to a file
+tools.base       what a tool is, of what it is made and what it is given (`ToolContext`)
+tools.toolbox    `Toolbox` runs tools; `TOOLS` are the agent's own
+tools.reading    how any tool reads an entry or a file
+tools.searching  how any tool searches
+tools.writing    how any tool writes, or proposes
+
+Below them a turn is put together (context, turn, tool_rounds), and without a model answered from
+what is known (offline_turn).
 """

@@ -7,16 +7,15 @@ from contextlib import aclosing
 from datetime import datetime
 from functools import cache, partial
 
-from kbtui.agent.context import AssembledPrompt, assemble
+from kbtui.agent.context import AssembledPrompt, Part as Part, assemble, session_room
 from kbtui.agent.events import Earlier, Event, TurnFailed, TurnStarted, UsageReported
-from kbtui.agent.keeping import Keeping, Kept
+from kbtui.agent.keeping import Keeping as Keeping, Kept
 from kbtui.agent.recall import Recall
 from kbtui.agent.refit import RefittedModel
 from kbtui.agent.sources import Sources
-from kbtui.agent.tool_rounds import in_thread
-from kbtui.agent.tools.base import MOST_TOKENS, ToolContext
-from kbtui.agent.tools.toolbox import Toolbox
-from kbtui.agent.turn import Turn, new_turn_id
+from kbtui.agent.tools.base import MOST_TOKENS, ToolContext, new_turn_id
+from kbtui.agent.tools.toolbox import Toolbox, in_thread
+from kbtui.agent.turn import Turn
 from kbtui.errors import ConflictError, KbtuiError, UsageError
 from kbtui.history.change import Commit, Origin
 from kbtui.memory.edits.editor import Editor, Ground, ground_of
@@ -84,6 +83,14 @@ class Agent:
             yield _failure(error, session, turn_id)
         finally:
             del self._running[session.id]
+
+    def session_room(self) -> int:
+        """The tokens that a session has in a prompt of the chat's model; see `session_room`."""
+        return session_room(self.services)
+
+    def prompt_parts(self, session: Session | None, text: str) -> tuple[Part, ...]:
+        """The parts of the prompt that the chat's model would get; reads files."""
+        return assemble(self.services, session, text).parts
 
     def stop(self, session_id: str) -> bool:
         """Stop a session's turn, if one runs; it ends with a `TurnFailed` that is `cancelled`."""

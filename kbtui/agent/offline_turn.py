@@ -17,8 +17,7 @@ from typing import TypeVar
 from kbtui.agent.events import Earlier, NoticeGiven, TextDelta, ToolStarted, UsageReported
 from kbtui.agent.keeping import Keeping
 from kbtui.agent.quoting import Quoting
-from kbtui.agent.tool_rounds import in_thread
-from kbtui.agent.tools.toolbox import ToolOutcome
+from kbtui.agent.tools.toolbox import ToolOutcome, in_thread
 from kbtui.agent.turn import Turn
 from kbtui.errors import KbtuiError
 from kbtui.models.port import Reply, ToolCall, Usage, estimate_tokens

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kbtui.agent.tool_rounds import in_thread
+from kbtui.agent.tools.toolbox import Toolbox, in_thread
 from kbtui.agent.turn import fitting
 from kbtui.errors import ModelToolsError, ModelWindowError
 from kbtui.models.port import (
@@ -21,7 +21,6 @@ from kbtui.models.port import (
 
 if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
-    from kbtui.agent.tools.toolbox import Toolbox
     from kbtui.models.port import ToolSpec
 
 _LEAST_WINDOW = 1_024

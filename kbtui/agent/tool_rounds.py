@@ -11,33 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 from kbtui.agent.events import ToolFinished, ToolStarted
 from kbtui.agent.tools.base import ToolContext
-from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, shown_arguments
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread, shown_arguments
 from kbtui.errors import ModelAnswerError
 from kbtui.models.port import ToolCall
 from kbtui.models.schema import normal_form
 from kbtui.text import slugify
-
-T = TypeVar("T")
-
-
-async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = None) -> T:
-    """Run `work` in a thread, to its end even when the caller is cancelled; then at once `done`."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        result = await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        if done is not None and running.exception() is None:
-            done(running.result())
-        raise
-    if done is not None:
-        done(result)
-    return result
-
 
 MOST_CALLS = 16
 _MOST_USELESS_ROUNDS = 3

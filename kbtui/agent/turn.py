@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
@@ -33,7 +32,8 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.agent.quoting import Quoting
-from kbtui.agent.tool_rounds import ToolRounds, in_thread
+from kbtui.agent.tool_rounds import ToolRounds
+from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome, in_thread
 from kbtui.errors import BudgetError, KbtuiError, ModelAnswerError
 from kbtui.memory.edits.editor import LOOSE, is_said
 from kbtui.models.port import (
@@ -56,7 +56,6 @@ from kbtui.sessions import MARKS
 if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
-    from kbtui.agent.tools.toolbox import Toolbox, ToolOutcome
 from kbtui.sessions import DREW_ON
 from kbtui.sessions.store import Session, SessionMessage
 
@@ -68,11 +67,6 @@ _MOST_MARKS = 3
 _ECHO_CHARACTERS = 200
 NOTHING_WRITTEN = "*Nothing was written.*"
 _NOTES = ("knowledge/", "memory/")
-
-
-def new_turn_id() -> str:
-    """Name a turn, so that its changes can be found and undone together."""
-    return f"t{secrets.token_hex(5)}"
 
 
 @dataclass(slots=True)

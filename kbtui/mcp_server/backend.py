@@ -13,10 +13,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from kbtui.agent.sources import Sources, quoted
-from kbtui.agent.tools.base import Tool, ToolContext, cap, text
+from kbtui.agent.tools.base import Sources, Tool, ToolContext, cap, new_turn_id, quoted, text
 from kbtui.agent.tools.toolbox import TOOLS, Toolbox, ToolOutcome
-from kbtui.agent.turn import new_turn_id
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase

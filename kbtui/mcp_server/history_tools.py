@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kbtui.agent.sources import quoted
 from kbtui.agent.tools.base import (
     RefusedError,
     Tool,
@@ -14,6 +13,7 @@ from kbtui.agent.tools.base import (
     ToolResult,
     cap,
     number,
+    quoted,
     spec,
     text,
 )

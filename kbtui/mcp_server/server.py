@@ -15,7 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from kbtui import __version__
-from kbtui.agent.tool_rounds import in_thread
+from kbtui.agent.tools.toolbox import ToolOutcome, in_thread
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.logs import log_file
 from kbtui.mcp_server.resources import TEMPLATE, Listed, uri_of
@@ -25,7 +25,6 @@ from kbtui.text import clean_line, shorten
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from kbtui.agent.tools.toolbox import ToolOutcome
     from kbtui.mcp_server.backend import Backend, OfferedTool
 
     Request = ServerRequestContext[Any]

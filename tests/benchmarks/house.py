@@ -20,7 +20,7 @@ import kbtui
 from tests.benchmarks.report import Table
 
 _ROOT = Path(kbtui.__file__).parent
-_ROOMS = ("history", "memory", "knowledge", "workspace", "search", "models")
+_ROOMS = ("history", "memory", "knowledge", "agent", "workspace", "search", "models")
 # Where it is decided what is private, and where the views are made that don't hold it.
 _HOMES = (
     "knowledge/entries/",  # what a file says of itself

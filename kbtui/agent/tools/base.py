@@ -6,6 +6,7 @@ They may look at entries, notes and how-tos, never at sessions, settings or mach
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +14,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from kbtui.agent.sources import Sources
+from kbtui.agent.sources import Sources as Sources, quoted as quoted
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.memory.edits.editor import Editor, Ground
@@ -87,6 +88,11 @@ class ToolContext:
     find_ground: Callable[[], Ground] | None = None
     attached: Sequence[tuple[str, str]] = ()
     find_provenance: Callable[[], ShownProvenance] | None = None
+
+
+def new_turn_id() -> str:
+    """Name a turn, so that its changes can be found and undone together."""
+    return f"t{secrets.token_hex(5)}"
 
 
 class Tool(Protocol):

@@ -5,11 +5,12 @@ A model with a small window is told in fewer words; what is left out is still un
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kbtui.agent.events import TurnChange
 from kbtui.agent.tools.base import Tool, ToolContext, error_text
@@ -23,6 +24,7 @@ from kbtui.models.port import ToolCall, ToolSpec
 from kbtui.models.schema import ArgumentError, parse_arguments
 from kbtui.text import shorten
 
+T = TypeVar("T")
 SMALL_WINDOW = 8_192
 """The tokens of a window that counts as small: its model is given short texts."""
 
@@ -174,6 +176,21 @@ def _shown(commit: Commit, context: ToolContext) -> TurnChange:
 def _touched(commit: Commit | None) -> list[str]:
     changed = () if commit is None else commit.paths
     return [change.path for change in changed if not is_derived(change.path)]
+
+
+async def in_thread(work: Callable[[], T], done: Callable[[T], None] | None = None) -> T:
+    """Run `work` in a thread, to its end even when the caller is cancelled; then at once `done`."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        result = await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        if done is not None and running.exception() is None:
+            done(running.result())
+        raise
+    if done is not None:
+        done(result)
+    return result
 
 
 def shown_arguments(call: ToolCall) -> Mapping[str, Any]:

@@ -81,9 +81,7 @@ class Held(NamedTuple):
 
 def read_held(kb: KnowledgeBase, session: Session | None, draft: str) -> Held:
     """Read all of it; called in a thread."""
-    from kbtui.agent.context import assemble
-
-    parts = assemble(kb, session, draft).parts
+    parts = kb.agent.prompt_parts(session, draft)
     shares = tuple(Share(_PARTS.get(each.name, each.name), each.tokens) for each in parts)
     since = datetime.now(UTC) - _WEEK
     others = (Actor.YOU, Actor.IMPORT, Actor.SYNC)

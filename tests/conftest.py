@@ -20,7 +20,7 @@ from tests.patience import be_patient
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # The same examples every time: a red gate can be repeated. A long run looks for new ones.
 settings.register_profile("gate", derandomize=True, deadline=None)
@@ -202,3 +202,18 @@ def data_dir() -> Path:
 def all_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files that were just written for finished: each opening would wait a second for them."""
     monkeypatch.setattr("kbtui.history.adoption.Adoption._unrest", lambda *_: 0.0)
+
+
+@pytest.fixture
+def forbid_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Forbid to write below a folder from then on: the superuser doesn't mind permissions."""
+    allowed = os.access
+
+    def forbid(root: Path) -> None:
+        def access(path: Any, mode: int, **more: Any) -> bool:
+            is_denied = mode & os.W_OK and Path(path).is_relative_to(root)
+            return not is_denied and allowed(path, mode, **more)
+
+        monkeypatch.setattr(os, "access", access)
+
+    return forbid

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.cli.conftest import Command
@@ -192,10 +193,10 @@ def test_the_copy_for_the_editor_is_private_and_does_not_stay(
 
 
 def test_no_editor_is_opened_where_nothing_can_be_written(
-    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch, forbid_writing: Callable[[Path], None]
 ) -> None:
     kbtui.ok("new", "topic", "Docker")
-    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
+    forbid_writing(kbtui.root)
     monkeypatch.setenv("EDITOR", "false")
     done = kbtui("edit", "docker")
     assert done.status == 3

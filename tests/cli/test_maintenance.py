@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.cli.conftest import Command
 
 
@@ -163,9 +165,11 @@ def _times(root: Path) -> dict[str, int]:
     return {str(file): file.lstat().st_ctime_ns for file in [root, *root.rglob("*")]}
 
 
-def test_a_read_only_workspace_can_be_read(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_workspace_can_be_read(
+    kbtui: Command, forbid_writing: Callable[[Path], None]
+) -> None:
     kbtui.ok("new", "topic", "Docker")
-    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
+    forbid_writing(kbtui.root)
     done = kbtui.ok("list", "--json")
     assert len(done.json) == 1
     assert "read-only" in done.err

@@ -339,10 +339,11 @@ def test_a_folder_that_cannot_be_read_has_its_sentence(
 
 
 def test_a_cache_that_cannot_be_read_stops_nothing(
-    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kbtui.ok("new", "topic", "Boiler", "-b", "It works.")
-    monkeypatch.setattr("kbtui.workspace.layout._is_ours", lambda folder, **_: _denied(folder))
+    (closed := tmp_path / "closed").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(closed))
     assert "Boiler" in kbtui.ok("list").out
     assert "boiler" in kbtui.ok("search", "boiler").out
 

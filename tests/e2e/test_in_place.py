@@ -537,9 +537,9 @@ def test_fifty_thousand_other_files_cost_next_to_nothing(tmp_path: Path) -> None
 
 
 def test_a_vault_that_may_not_be_written_is_read(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
+    vault: Path, forbid_writing: Callable[[Path], None]
 ) -> None:
-    monkeypatch.setattr("kbtui.workspace.opening.os.access", lambda *_args, **_kw: False)
+    forbid_writing(vault)
     before = tree_of(vault)
     with KnowledgeBase.open(vault) as kb:
         assert not kb.workspace.writable
@@ -556,10 +556,14 @@ def test_a_vault_that_may_not_be_written_is_read(
 
 _DEAD_DISK = """
 import os, sys, threading
-from kbtui.workspace import opening
-def wait_for_ever(*_):
-    threading.Event().wait()
-opening._found = os.statvfs = wait_for_ever
+def asked(call):
+    def answer(path, *args, **more):
+        if str(path).startswith(sys.argv[-1]):
+            threading.Event().wait()
+        return call(path, *args, **more)
+    return answer
+for name in ("stat", "lstat", "statvfs", "scandir"):
+    setattr(os, name, asked(getattr(os, name)))
 from kbtui.__main__ import main
 raise SystemExit(main())
 """

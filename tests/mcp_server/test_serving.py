@@ -15,6 +15,7 @@ from kbtui.mcp_server.backend import Backend
 from kbtui.mcp_server.schemas import OUTPUTS, output_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -80,12 +81,11 @@ def test_a_workspace_that_cannot_be_opened_is_tried_again_with_the_next_call(
 
 
 def test_a_workspace_without_write_permission_is_read(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    kb: KnowledgeBase, forbid_writing: Callable[[Path], None]
 ) -> None:
     kb.library.create("fact", "Known", body="Words.")
     kb.close()
-    # Not by permissions, which the superuser doesn't mind.
-    monkeypatch.setattr("kbtui.workspace.opening._can_write", lambda _root: False)
+    forbid_writing(kb.workspace.root)
     backend = Backend(lambda: KnowledgeBase.open(kb.workspace.root), "b")
     assert "Words." in backend.call("read_entry", '{"entry":"known"}', "c").output
     assert backend.call("entry_history", '{"entry":"known"}', "c").data["commits"]

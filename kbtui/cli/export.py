@@ -48,7 +48,7 @@ class _Wanted:
 
     def check(self, ref: str | None, since: str | None) -> None:
         """Refuse what can't be exported so."""
-        is_tree = self.form in ("folder", "zip")
+        is_tree = self.form in ("folder", "obsidian", "zip")
         if self.to_output and is_tree:
             raise UsageError(f"A {self.form} needs a place.", "Try: kbtui export -o notes.zip")
         if ref and is_tree:
@@ -84,7 +84,7 @@ class _Exported:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["folder", "md", "zip", "json"]),
+    type=click.Choice(["folder", "obsidian", "md", "zip", "json"]),
     help="Else by the target's name: .md, .zip or .json; a folder.",
 )
 @click.option("--session", "ref", metavar="SESSION", help="A conversation; else all entries.")
@@ -106,8 +106,9 @@ def export(
     """Take your notes, or a conversation, elsewhere.
 
     As a folder or a zip the files leave as they are, with memory, documents, pictures and
-    conversations: such a folder is a workspace again. As one Markdown or JSON file they can be read
-    by anything. Where something had to be left out it ends with 1.
+    conversations: such a folder is a workspace again. For Obsidian conversations are notes, and
+    links by title or alias go by the note's name, which is all it knows. As one Markdown or JSON
+    file they can be read by anything. Where something had to be left out it ends with 1.
 
     \b
     The JSON of all, with times as ISO 8601:
@@ -151,6 +152,10 @@ def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Wante
 
     tree = tree_of(kb.workspace, kb.library, kb.sessions, view)
     tree = changed_since(tree, kb.history, begin) if begin else tree
+    if wanted.form == "obsidian":
+        from kbtui.maintenance.obsidian import for_obsidian
+
+        tree = for_obsidian(tree, view.library.infos(), kb.sessions)
     paths = [path for path in tree.paths if wanted.form != "md" or _is_text(path)]
     _tree(kb, replace(tree, paths=tuple(paths)), wanted)
     count = sum(path not in tree.left_out for path in paths)
@@ -201,25 +206,24 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Expor
     """Write a conversation."""
     from kbtui.maintenance.export import session_markdown
 
-    info = _found(kb, ref)
-    session = info.id if info else ref.strip().removesuffix(".jsonl")
+    session = _found(kb, ref)
     log = kb.sessions.read_log(session)
     title = session if view.sessions.hides_any(session) else log.shown_title
     said = [each for each in log.messages if each.role in ("user", "assistant")]
     said = [each for each in said if each.content.strip()]
     shown = [each for each in said if not view.sessions.withholds(each)]
     with wanted.opened() as stream:
-        if wanted.form == "md" or info is None:
+        if wanted.form == "md":
             stream.write("\n".join(session_markdown(session, title, shown)).encode())
         else:
-            named = _conversation_shape(replace(info, title=title), shown)
+            named = _conversation_shape(replace(log.info(session), title=title), shown)
             shape = {"format": _FORMAT, **named}
             stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
     return _Exported(counted(len(shown), "message"), len(shown), len(said) - len(shown))
 
 
-def _found(kb: KnowledgeBase, ref: str) -> SessionInfo | None:
-    """The conversation of an id, a title or the beginning of an id; None: there is none.
+def _found(kb: KnowledgeBase, ref: str) -> str:
+    """The id of the conversation with an id, a title or the beginning of an id.
 
     Raises:
         UsageError: There are several.
@@ -233,7 +237,7 @@ def _found(kb: KnowledgeBase, ref: str) -> SessionInfo | None:
     if len(found) > 1:
         ids = ", ".join(info.id for info in found[:_SHOWN])
         raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
-    return found[0] if found else None
+    return found[0].id if found else name
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:
@@ -245,7 +249,7 @@ def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:
         write_zip,
     )
 
-    if wanted.form == "folder":
+    if wanted.form in ("folder", "obsidian"):
         write_folder(tree, wanted.file, overwrite=wanted.overwrite)
         return
     with wanted.opened() as stream:

@@ -124,6 +124,11 @@ class SessionLog:
         said = next((each.content for each in self.messages if each.role == "user"), "")
         return shorten(said, 60) or "New session"
 
+    def info(self, session: str) -> SessionInfo:
+        """What a list shows of it; `session` is its id."""
+        told = self.shown_title, self.created, self.updated, len(self.messages), self.channel
+        return SessionInfo(session, *told, self.url, self.untouched)
+
     def add(self, record: Mapping[str, Any]) -> None:
         """Take in the next line; one that means nothing here changes nothing."""
         kind = record.get("kind") or record.get("_type")
@@ -459,21 +464,11 @@ class SessionList:
                 return None
             if before is not None and before[0] == state:
                 return before
-            whole = SessionLog.of(read_lines(file).records)
+            info = SessionLog.of(read_lines(file).records).info(session_id)
         except (OSError, StorageError) as error:
             log.warning("the session %s can't be read: %s", session_id, error)
             self.unreadable[session_id] = "it can't be read"
             return None
-        info = SessionInfo(
-            session_id,
-            whole.shown_title,
-            whole.created,
-            whole.updated,
-            len(whole.messages),
-            whole.channel,
-            whole.url,
-            whole.untouched,
-        )
         return state, info
 
 

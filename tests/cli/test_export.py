@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id
 from tests.importers.exports import claude, written
+from tests.obsidian import Vault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +187,14 @@ def test_a_session_leaves_as_markdown_and_json(filled: Command, tmp_path: Path) 
     assert [each["role"] for each in shape["messages"]] == ["user", "assistant"]
 
 
+def test_one_that_no_list_has_leaves_as_json_too(filled: Command, tmp_path: Path) -> None:
+    log = next(filled.file("sessions").glob("*.jsonl"))
+    log.rename(tmp_path / "log")
+    log.symlink_to(tmp_path / "log")
+    shape = json.loads(filled.ok("export", "--session", log.stem, "--format", "json").out)
+    assert (shape["id"], shape["title"]) == (log.stem, "Mooring")
+
+
 def test_what_cannot_be_asked_is_said(filled: Command) -> None:
     assert filled("export").status == 2
     assert filled("export", "--format", "zip").status == 2
@@ -207,6 +217,49 @@ def test_a_vault_leaves_as_it_lies(kbtui: Command, tmp_path: Path) -> None:
     listed = kbtui.bare("-w", str(tmp_path / "again"), "list", "--json")
     assert "Sub/My note.md" in [each["path"] for each in listed.json]
     assert "tea" in (tmp_path / "again/.kbtui/memory/MEMORY.md").read_text()
+
+
+def test_obsidian_follows_each_link_of_the_example_and_of_a_vault_as_before(
+    kbtui: Command, tmp_path: Path, data_dir: Path
+) -> None:
+    kbtui.bare("init", "--demo", "demo")
+    for name in ("obsidian-help-en", "kepano-obsidian"):
+        shutil.copytree(data_dir / "vaults" / name, tmp_path / name)
+        kbtui.bare("init", name)
+    for name in ("demo", "obsidian-help-en", "kepano-obsidian"):
+        done = kbtui.bare("-w", name, "export", "--format", "obsidian", "-o", f"{name}-out")
+        assert done.status == 0, done
+        there = Vault.at(tmp_path / f"{name}-out")
+        before = None if name == "demo" else Vault.at(tmp_path / name)
+        assert [*there.broken()] == ([*before.broken()] if before else [])
+        assert [*there.bad_properties()] == ([*before.bad_properties()] if before else [])
+        assert there.bad_names() == (before.bad_names() if before else [])
+        assert len(there.notes()) > 10
+
+
+def test_obsidian_gets_links_by_names_and_conversations_as_notes(
+    filled: Command, tmp_path: Path
+) -> None:
+    person = "---\ntype: person\naliases: [Ally]\n---\n# Alice Müller\n\n## At work\n\nWelds.\n"
+    filled.file("knowledge/people/alice-mueller.md").write_text(person)
+    filled.file("knowledge/topics/welding.md").write_text(
+        '---\ntype: topic\nrelated: [people/alice-mueller, Ally]\nseen: "[[Ally]]"\n---\n'
+        "# Welding\n\n[[Alice Müller]] and [[ally|she]], ![[Ally#At work]], [[boat]], [[Safe]].\n"
+        "\n| who |\n| --- |\n| [[Ally]] |\n\n`[[Ally]]`\n"
+    )
+    filled.ok("export", "--format", "obsidian", "-o", "out")
+    there = Vault.at(tmp_path / "out")
+    assert [said for _, said in there.broken()] == ["[[Safe]]"]
+    assert not [*there.bad_properties()]
+    text = (tmp_path / "out/knowledge/topics/welding.md").read_text()
+    assert "[[alice-mueller|Alice Müller]] and [[alice-mueller|she]]" in text
+    assert "![[alice-mueller#At work|Ally#At work]], [[boat]], [[Safe]]." in text
+    assert "| [[alice-mueller\\|Ally]] |\n\n`[[Ally]]`" in text
+    assert 'related: ["[[alice-mueller]]", "[[alice-mueller]]"]' in text
+    assert 'seen: "[[alice-mueller|Ally]]"' in text
+    (talk,) = (tmp_path / "out/Conversations").glob("*.md")
+    assert talk.name.endswith(" Mooring.md")
+    assert "pier 9" in talk.read_text()
 
 
 def test_an_imported_conversation_names_no_answer_of_another_program_kbtuis(

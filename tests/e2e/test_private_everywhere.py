@@ -513,7 +513,7 @@ def _written(target: Path) -> str:
     return target.read_bytes().decode("utf-8", "replace")
 
 
-FORMS = ("folder", "md", "zip", "json")
+FORMS = ("folder", "obsidian", "md", "zip", "json")
 OPTIONS = {"target", "form", "ref", "private", "since", "overwrite", "as_json"}
 
 

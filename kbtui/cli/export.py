@@ -155,7 +155,7 @@ def _notes(kb: KnowledgeBase, view: View, begin: datetime | None, wanted: _Wante
     if wanted.form == "obsidian":
         from kbtui.maintenance.obsidian import for_obsidian
 
-        tree = for_obsidian(tree, view.library.infos(), kb.sessions)
+        tree = for_obsidian(tree, view.library, kb.sessions)
     paths = [path for path in tree.paths if wanted.form != "md" or _is_text(path)]
     _tree(kb, replace(tree, paths=tuple(paths)), wanted)
     count = sum(path not in tree.left_out for path in paths)

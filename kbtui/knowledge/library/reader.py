@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -21,6 +21,7 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
+from kbtui.knowledge.linking.by_file import ByFile
 from kbtui.knowledge.linking.mentions import mentions_in, sayable
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.text import clean_line, slugify
@@ -191,6 +192,10 @@ class Reader:
             except KbtuiError:
                 return None
         return None
+
+    def by_file(self, path: str, data: bytes, file: Callable[[str], str]) -> bytes:
+        """The note of these bytes with links by files' names alone; `file` is where a path lies."""
+        return ByFile(self._entries.index(), path, file).note(data)
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
         """The links of a file, in the order they are written."""

@@ -42,6 +42,9 @@ def _lacks(said: str, line: str, known: str = "") -> str:
         ("Ich muss morgen zum Zahnarzt", "Der Nutzer hat morgen einen Zahnarzttermin"),
         ("the gate code is k9x", "Gate code: k9x"),
         ("Petra's car is in the garage", "The garage has the car of Petra"),
+        ("I moved to Berlin last year", "The user moved to Berlin in 2025"),
+        ("Ich bin letztes Jahr nach Berlin gezogen", "Der Nutzer zog 2025 nach Berlin"),
+        ("The rent is 840 and the deposit 1200", "Deposit 1200, rent 840"),
     ],
 )
 def test_what_was_said_passes_in_other_words(said: str, line: str) -> None:
@@ -53,6 +56,11 @@ def test_what_was_said_passes_in_other_words(said: str, line: str) -> None:
     [
         ("it costs 640 euros", "It costs 460 euros", "460"),
         ("it costs 640 €", "It costs $640", "640"),
+        ("I moved to Berlin", "The user moved to Berlin in 2025", "2025"),
+        ("I moved to Berlin last year", "The user moved to Berlin in 2024", "2024"),
+        ("The rent is 840 and the deposit 1200", "Rent 1200, deposit 840", "1200"),
+        ("I pay 840 for rent and 1200 as deposit", "The deposit is 840, rent 1200", "840"),
+        ("Anna is 34 and Ben is 29", "Ben is 34 and Anna is 29", "34"),
         ("I have two cats", "The user has three cats", "three"),
         ("the review is tomorrow", "The review is on 2026-03-08", "2026-03-08"),
         ("the visa ends on 14 June", "The visa ends on 14 July", "July"),

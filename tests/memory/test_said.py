@@ -11,7 +11,7 @@ from kbtui.errors import UsageError
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.edits.tool_edits import write_entry
 from kbtui.memory.edits.working_copy import Author
-from tests.memory.dream_room import add, archive, dream_room, dreams, machine, person, told
+from tests.memory.dream_room import add, archive, do, dream_room, dreams, machine, person, told
 from tests.memory.memory_room import Room, call_save, call_slice, entry, open_room, scripted
 from tests.scripted_server import Reply, ScriptedServer
 
@@ -139,9 +139,11 @@ async def test_a_small_model_that_dreams_writes_the_users_own_sentences(
     archive(room, joined, session=talk.id, messages=(1, 2))
     entry = {"do": "create_entry", "type": "topic", "title": "printer", "body": f"- {joined}"}
     await dreams(room, server, add("MEMORY.md", joined), entry)
-    for text in (room.read(MEMORY), room.read("knowledge/topics/printer.md")):
-        assert f"- {said[0]}\n- {said[1]}\n" in text
-        assert "told Lena" not in text
+    memory, entry_text = room.read(MEMORY), room.read("knowledge/topics/printer.md")
+    assert f"- {said[0]}\n- {said[1]}\n" in memory
+    assert f"- {said[0]}\n" in entry_text
+    assert said[1] not in entry_text, "it isn't about the printer"
+    assert "told Lena" not in memory + entry_text
     room.close()
 
 
@@ -157,6 +159,23 @@ async def test_a_small_model_that_dreams_puts_no_line_where_it_has_nothing_to_do
     text = room.read("knowledge/people/lena.md")
     assert said[1] in text
     assert said[0] not in text
+    room.close()
+
+
+async def test_a_small_model_that_dreams_moves_no_line_where_one_word_of_it_happens_to_stand(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    room = dream_room(tmp_path / "notes", server, role={"context_window": 8_192})
+    flour = "---\ntype: topic\n---\n# Flour\n\n- Comes on Mondays from the mill in Hagen.\n"
+    machine(room, topics__flour=flour, MEMORY="# Memory\n\n- We close on Mondays\n- The mill\n")
+    said = ["We close on Mondays", "The mill in Hagen sends rye flour too"]
+    talk = room.talk([(minute, "user", text) for minute, text in enumerate(said)])
+    archive(room, " ".join(said), session=talk.id, messages=(1, 2))
+    move = do("move_line", path="MEMORY.md", old=said[0], to="topics/flour")
+    await dreams(room, server, move, *(add("topics/flour", each) for each in said))
+    assert said[0] not in room.read("knowledge/topics/flour.md")
+    assert said[1] in room.read("knowledge/topics/flour.md")
+    assert said[0] in room.read(MEMORY)
     room.close()
 
 

@@ -245,8 +245,17 @@ def _messages(
             tool_calls=tuple(
                 replace(call, arguments=redact(call.arguments).text) for call in message.tool_calls
             ),
-            meta={key: value[key] for key in _KEPT if value.get(key)},
+            meta={key: _clean(value[key]) for key in _KEPT if value.get(key)},
         )
+
+
+def _clean(value: Any) -> Any:
+    """Texts in JSON values without secrets."""
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items()}
+    return redact(value).text if isinstance(value, str) else value
 
 
 def _condensed(workspace: Workspace) -> Iterator[Path]:

@@ -32,6 +32,7 @@ MOST_EDITS = 40
 _LONGEST = 4_000
 _LONGEST_TITLE = 200
 _PASSING = 1
+_MOST = 0.5  # of a line's telling words
 _MORE = "it changes more than a value"
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 
@@ -226,7 +227,8 @@ class Editing:
             "edit_file": self._passage,
             "supersede": self._superseding,
             "move_line": lambda e: [
-                operations.move_line(e["path"], e["old"], e["to"], _heading(e), day)
+                operations.move_line(e["path"], line, e["to"], _heading(e), day)
+                for line in self._about(e["to"], [e["old"]])
             ],
             "create_entry": self._entry,
             "rename_entry": lambda e: [operations.rename_entry(e["path"], e["new"])],
@@ -287,7 +289,9 @@ class Editing:
         summary = clean_line(summary)
         summary = self._whole(summary)[0] if summary else ""
         body = "\n".join(
-            each for line in _without_head(body).split("\n") for each in self._lines(line)
+            each
+            for line in _without_head(body).split("\n")
+            for each in _naming(title, self._lines(line))
         )
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
@@ -335,6 +339,8 @@ class Editing:
     def _about(self, ref: str, lines: list[str]) -> list[str]:
         """Lines of a small model's that have to do with the entry that it puts them into.
 
+        They name it, or most of what they say stands in it already.
+
         Raises:
             UsageError: none has.
         """
@@ -342,9 +348,14 @@ class Editing:
         if self._told is None or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
-        told = telling_terms(" ".join((entry.title, *entry.aliases, *stated(entry.text))))
-        about = {each for each in told if not any(map(str.isdigit, each))}
-        found = [line for line in lines if not about.isdisjoint(telling_terms(line))]
+        about = set(telling_terms(" ".join(stated(entry.text))))
+
+        def is_known(line: str) -> bool:
+            words = set(telling_terms(line))
+            return len(words & about) > _MOST * len(words)
+
+        names = set(telling_terms(" ".join((entry.title, *entry.aliases))))
+        found = [line for line in lines if names & {*telling_terms(line)} or is_known(line)]
         if not found:
             raise UsageError(f"That isn't about {entry.title}.", "Put it where it belongs.")
         return found
@@ -358,6 +369,12 @@ class Editing:
         if len(plain) > _LONGEST:
             raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
         return absolute_dates(plain, self._day)
+
+
+def _naming(title: str, lines: list[str]) -> list[str]:
+    """Of the sentences that a line was made of those that have a title; all if none has."""
+    names = set(telling_terms(title))
+    return [line for line in lines if names & {*telling_terms(line)}] or lines
 
 
 def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:

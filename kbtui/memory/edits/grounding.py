@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, sentences_in
+from kbtui.memory.edits.sentences import Sentence, sentences_in, swapped
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.language import begins, language_of, of_all, stems_of, telling_terms, tokens
@@ -26,6 +26,7 @@ _SHARE = 0.6
 _SHORTEST_PART = 5
 _SHORTEST_NAME = 2
 _LONGEST_AGREEMENT = 6  # words
+_FEW = 3  # telling words that say when
 _ADDRESS = re.compile(r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
@@ -135,16 +136,19 @@ class Ground:
         known = known or Ground()
         figures, dates = figures_and_dates(line)
         return (
-            self._unheard_figure(figures, dates, known)
+            self._unheard_figure(Sentence.of(line), figures, dates, known)
             or self._unheard_name(line, figures, known)
             or self._unheard_words(line, figures, dates, known)
             or self._misread(line, known)
         )
 
-    def _unheard_figure(self, figures: list[Figure], dates: list[Dated], known: Ground) -> str:
+    def _unheard_figure(
+        self, told: Sentence, figures: list[Figure], dates: list[Dated], known: Ground
+    ) -> str:
         """The first number or date that stands nowhere."""
         for figure in figures:
-            if not (self.has_figure(figure) or known.has_figure(figure)):
+            is_said = self.has_figure(figure) or known.has_figure(figure)
+            if not (is_said or self._is_year_meant(figure, told)):
                 return figure.text
         for dated in dates:
             if not (self.has_date(dated) or known.has_date(dated)):
@@ -191,6 +195,8 @@ class Ground:
         near = self._nearest(told)
         if not near or told.stems <= known.terms:
             return ""
+        if number := swapped("\n".join({each.within: None for each in near}), told.text):
+            return number
         turned = [told.turned(each) for each in near]
         if all(turned) and not is_part:  # without the "no" before its comma a part says otherwise
             return " ".join(sorted(turned[0]))
@@ -249,6 +255,23 @@ class Ground:
                 return True
         years = {str(day.year) for day in self.days | self.said_on}
         return bool(figure.readings & years)
+
+    def _is_year_meant(self, figure: Figure, told: Sentence) -> bool:
+        """True of the year before or after what was said, where a line has it for other words.
+
+        Such as *last year*: of a sentence the line tells all but a few words, and no name.
+        """
+        years = {str(day.year + step) for day in self.said_on for step in (-1, 1)}
+        return bool(figure.readings & years) and any(
+            each.stems & told.stems
+            and 0 < len(left := each.stems - told.stems) <= _FEW
+            and (
+                language_of(each.text).nouns_have_capitals
+                or left.isdisjoint(analyser.terms(" ".join(self.names.names_in(each.text))))
+            )
+            for each in self.sentences
+            if not each.asks
+        )
 
     def has_date(self, dated: Dated) -> bool:
         """True if a date stands in it, is meant by what was said, or is when it was said."""

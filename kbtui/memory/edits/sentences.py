@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import combinations, groupby
 
-from kbtui.memory.edits.figures import figures_and_dates
+from kbtui.memory.edits.figures import Figure, figures_and_dates
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline.language import (
     begins,
@@ -115,6 +116,39 @@ class Sentence:
             _SELF if speaker & {*head} else (*analyser.terms_of(word), word)[0]
             for head, word in stems
         ]
+
+
+def swapped(said: str, line: str) -> str:
+    """A number of a line that was said of something else, whose number stands in its place."""
+    numbers = [each for each in figures_and_dates(line)[0] if line.count(each.text) == 1]
+    stems = Sentence.of(line).stems & Sentence.of(said).stems
+    mine, theirs = _said_of(line, numbers, stems), _said_of(said, numbers, stems)
+    for first, second in combinations(sorted(mine.keys() & theirs.keys()), 2):
+        is_kept = mine[first] & theirs[first] or mine[second] & theirs[second]
+        if not is_kept and mine[first] & theirs[second] and mine[second] & theirs[first]:
+            return numbers[first].text
+    return ""
+
+
+def _said_of(
+    text: str, numbers: Sequence[Figure], stems: frozenset[str]
+) -> dict[int, frozenset[str]]:
+    """The stems beside each of some numbers, by its place among them.
+
+    Empty where a text doesn't pair stems and numbers one by one.
+    """
+    places: dict[int, str | int] = {}
+    for token in tokens(text):
+        places[token.start] = "".join(telling_terms(text[token.start : token.end])[:1])
+    for figure in figures_and_dates(text)[0]:
+        meant = (at for at, each in enumerate(numbers) if each.readings & figure.readings)
+        places[text.find(figure.text)] = next(meant, "")
+    found = [each for _, each in sorted(places.items()) if isinstance(each, int) or each in stems]
+    runs = [frozenset(run) for _, run in groupby(found, lambda each: isinstance(each, int))]
+    counted = [number for run in runs for number in run if isinstance(number, int)]
+    named = [frozenset(map(str, run)) for run in runs if not run & {*counted}]
+    is_paired = len(counted) == len(named) == len(runs) / 2 == len(set(counted))
+    return dict(zip(counted, named, strict=True)) if is_paired else {}
 
 
 def sentences_in(text: str) -> list[str]:

@@ -41,6 +41,7 @@ OLD: dict[str, Any] = {
             "content": "Hi! How can I help?",
             "timestamp": "2026-03-06T10:00:01",
             "tools_used": ["grep"],
+            "reasoning_content": f"They gave me {KEY}.",
         },
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "content": "42", "tool_call_id": "c1", "name": "grep"},
@@ -82,7 +83,10 @@ def test_the_seeds_json_session_is_converted_with_a_backup(workspace: Workspace,
         "tool",
         "user",
     ]
-    assert messages[1].meta == {"tools_used": ["grep"]}
+    assert messages[1].meta == {
+        "tools_used": ["grep"],
+        "reasoning_content": "They gave me [redacted: OpenAI key].",
+    }
     assert (messages[2].tool_calls[0].name, messages[3].tool_call_id) == ("grep", "c1")
     assert messages[4].content == "key [redacted: OpenAI key]"
     assert messages[4].time == messages[1].time, "one without a time has that of the one before"

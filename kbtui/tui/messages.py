@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from textual.message import Message
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
 Severity = Literal["information", "warning", "error"]
 
 
+@dataclass
 class KnowledgeReady(Message):
     """The knowledge base is open; panes may ask it from now on."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        super().__init__()
-        self.kb = kb
+    kb: KnowledgeBase
 
 
 class KnowledgeChanged(Message):
@@ -42,98 +42,83 @@ class KnowledgeChanged(Message):
         self.actor = actor
 
 
+@dataclass
 class OpenEntry(Message):
     """Show an entry in the notes pane, at a line (1-based), perhaps ready to be edited."""
 
-    def __init__(self, path: str, line: int | None = None, *, edit: bool = False) -> None:
-        super().__init__()
-        self.path = path
-        self.line = line
-        self.edit = edit
+    path: str
+    line: int | None = None
+    edit: bool = field(default=False, kw_only=True)
 
 
+@dataclass
 class OpenMessage(Message):
     """Go on with a session in the chat, and select a message of it."""
 
-    def __init__(self, session: str, message: int) -> None:
-        super().__init__()
-        self.session = session
-        self.message = message
+    session: str
+    message: int
 
 
+@dataclass
 class OpenHistory(Message):
     """Show the history: of everything, of one path, or with one commit selected.
 
     `kb` says whose, where that isn't the open workspace.
     """
 
-    def __init__(
-        self,
-        path: str | None = None,
-        commit: str | None = None,
-        kb: KnowledgeBase | None = None,
-    ) -> None:
-        super().__init__()
-        self.path = path
-        self.commit = commit
-        self.kb = kb
+    path: str | None = None
+    commit: str | None = None
+    kb: KnowledgeBase | None = None
 
 
+@dataclass
 class OpenPast(Message):
     """Show everything as it was at a date or revision; asks for one where none is given."""
 
-    def __init__(self, moment: str = "") -> None:
-        super().__init__()
-        self.moment = moment
+    moment: str = ""
 
 
+@dataclass
 class OpenSearch(Message):
     """Show the search screen, with a query already asked where one is given."""
 
-    def __init__(self, query: str = "") -> None:
-        super().__init__()
-        self.query = query
+    query: str = ""
 
 
+@dataclass
 class OpenSwitcher(Message):
     """Show the switcher, with a name already typed where one is given."""
 
-    def __init__(self, query: str = "") -> None:
-        super().__init__()
-        self.query = query
+    query: str = ""
 
 
+@dataclass
 class OpenInbox(Message):
     """Show the inbox, with one proposal selected where one is named."""
 
-    def __init__(self, proposal: str = "") -> None:
-        super().__init__()
-        self.proposal = proposal
+    proposal: str = ""
 
 
+@dataclass
 class InboxChanged(Message):
     """Proposals came or went; `count` wait now."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.count = count
+    count: int
 
 
+@dataclass
 class AskAbout(Message):
     """Put a reference to an entry into the prompt and go there."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self.path = path
+    path: str
 
 
+@dataclass
 class Notify(Message, namespace="kbtui"):
     """Tell the person something in one line; `text` is plain, never markup."""
 
-    def __init__(self, text: str, severity: Severity = "information") -> None:
-        super().__init__()
-        self.text = text
-        self.severity = severity
+    text: str
+    severity: Severity = "information"
 
 
 def tell(node: DOMNode, text: str, severity: Severity = "information") -> None:

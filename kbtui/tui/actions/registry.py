@@ -22,7 +22,7 @@ from functools import partial
 from typing import Literal, cast, get_args
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.keys import Keys
 
 from kbtui.errors import UsageError
@@ -410,7 +410,7 @@ def actions(context: Context) -> tuple[Action, ...]:
     return tuple(action for action in ACTIONS if action.context == context)
 
 
-def bindings(context: Context) -> list[Binding]:
+def bindings(context: Context) -> list[BindingType]:
     """The ``BINDINGS`` of whoever shows `context`; actions without a key are left out."""
     return [
         Binding(

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rich.console import RenderableType
-    from textual.binding import Binding, BindingType
+    from textual.binding import Binding
     from textual.command import Provider
     from textual.content import Content
     from textual.screen import Screen
@@ -146,7 +146,7 @@ class KbtuiApp(KeysInOrder):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette_provider}
     ENABLE_COMMAND_PALETTE = False
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-tall")]  # noqa: RUF012 - as in App
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("global")]
+    BINDINGS = bindings("global")
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual import getters, on
 from textual.content import Content
 from textual.screen import Screen
 
@@ -62,15 +62,9 @@ class MainScreen(Screen[None]):
         yield TitleRow()
         yield StatusLine(id="status")
 
-    @property
-    def chat(self) -> ChatPane:
-        """The pane of the chat."""
-        return self.query_one("#chat", ChatPane)
+    chat = getters.query_one("#chat", ChatPane)
 
-    @property
-    def notes(self) -> NotesPane:
-        """The pane of the notes."""
-        return self.query_one("#notes", NotesPane)
+    notes = getters.query_one("#notes", NotesPane)
 
     # The knowledge base
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textual import events, on
+from textual import events, getters, on
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
 
@@ -235,7 +234,7 @@ class SettingsScreen(Screen[None]):
         &.-wrong #settings-wrong { display: block; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("settings")]
+    BINDINGS = bindings("settings")
 
     def __init__(self, kb: KnowledgeBase, keymap: Mapping[str, str]) -> None:
         super().__init__()
@@ -257,15 +256,9 @@ class SettingsScreen(Screen[None]):
                 yield Static(id="settings-about", markup=False)
         yield Hints()
 
-    @property
-    def groups(self) -> ChoiceList:
-        """The groups."""
-        return self.query_one(ChoiceList)
+    groups = getters.query_one(ChoiceList)
 
-    @property
-    def rows(self) -> FieldList:
-        """The fields of the group, or those that fit the filter."""
-        return self.query_one(FieldList)
+    rows = getters.query_one(FieldList)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the groups above the fields where there isn't room for both beside each other."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from textual import getters
 from textual.binding import Binding
 from textual.content import Content
 
@@ -131,10 +132,7 @@ class TasksScreen(Dialog[None]):
         self._look()
         self.set_interval(_LOOK_AGAIN_SECONDS, self._look)
 
-    @property
-    def tasks(self) -> TaskList:
-        """The list."""
-        return self.query_one(TaskList)
+    tasks = getters.query_one(TaskList)
 
     def _look(self) -> None:
         found = running_tasks(self._kb, self._chat)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.message import Message
@@ -28,7 +29,6 @@ from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
@@ -50,7 +50,7 @@ class ChatPane(Pane):
     What commands and the actions on items may ask of it is said by `kbtui.tui.chat.host.ChatHost`.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("chat")]
+    BINDINGS = bindings("chat")
 
     class StatusChanged(Message):
         """Session, model, or what it has cost may be different now."""
@@ -61,20 +61,18 @@ class ChatPane(Pane):
     class EditorWanted(Message):
         """The prompt's text is to be edited outside."""
 
+    @dataclass
     class CommandWanted(Message):
         """A slash command that isn't the chat's own is to be carried out."""
 
-        def __init__(self, action: Action, argument: str) -> None:
-            super().__init__()
-            self.action = action
-            self.argument = argument
+        action: Action
+        argument: str
 
+    @dataclass
     class Working(Message):
         """Something goes on in the background; nothing any more where the text is empty."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

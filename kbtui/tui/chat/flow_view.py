@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -93,12 +94,11 @@ class FlowView(LineView):
 
     widest = READABLE
 
+    @dataclass
     class Follow(Message):
         """How many items came below while the person was reading above."""
 
-        def __init__(self, unseen: int) -> None:
-            super().__init__()
-            self.unseen = unseen
+        unseen: int
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -34,7 +34,6 @@ from kbtui.tui.widgets.title_row import TitleRow, folder_of
 if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.message import Message
 
     from kbtui.history.change import Commit
@@ -211,7 +210,7 @@ class MemoryScreen(Screen[None]):
         &.-short #memory-bar, &.-short #memory-week { display: none; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("facts")]
+    BINDINGS = bindings("facts")
 
     def __init__(
         self, kb: KnowledgeBase, session: Session | None = None, draft: str = "", window: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from textual import events
@@ -12,7 +13,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from kbtui.text import clean
-from kbtui.tui.actions.registry import bindings
+from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.terminal.state import InputHistory
 
 _LARGE_PASTE_CHARACTERS = 8_000
@@ -53,7 +54,9 @@ _OF_THE_APP = {"f6", "f7", "ctrl+c", "ctrl+z"}
 def _text_keys() -> list[Binding]:
     """A text area's keys, without those that mean something else here."""
     taken = {
-        key for own in (*bindings("prompt"), *_SHELL_KEYS) for key in own.key.split(",")
+        key
+        for keys in (*(a.keys for a in actions("prompt")), *(own.key for own in _SHELL_KEYS))
+        for key in keys.split(",")
     } | _OF_THE_APP
     kept = []
     for binding in TextArea.BINDINGS:
@@ -76,33 +79,29 @@ class Prompt(TextArea, inherit_bindings=False):
         *_text_keys(),
     ]
 
+    @dataclass
     class Sent(Message):
         """The text is to be sent, or carried out as a command."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class Typed(Message):
         """The word before the cursor changed: it may want completion."""
 
-        def __init__(self, token: str) -> None:
-            super().__init__()
-            self.token = token
+        token: str
 
+    @dataclass
     class Pasted(Message):
         """Something was pasted, or dropped, and is all that stands in the prompt."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class Key(Message):
         """A key that the pane decides on: move in the popup, accept, edit outside, quit."""
 
-        def __init__(self, what: PaneKey) -> None:
-            super().__init__()
-            self.what = what
+        what: PaneKey
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from rich.segment import Segment
 from textual.content import Content
@@ -17,7 +18,6 @@ from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.binding import BindingType
 
     from kbtui.tui.chat.items import Item, Target
     from kbtui.tui.markdown.syntax import LinkRef
@@ -80,36 +80,32 @@ def _fitted(line: Content, width: int) -> list[Content]:
 class Transcript(FlowView, can_focus=True):
     """Shows items; one of them is selected while it has the focus, and keys act on that."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("transcript")]
+    BINDINGS = bindings("transcript")
 
+    @dataclass
     class Act(Message):
         """Something is to be done with an item that takes more than the transcript."""
 
-        def __init__(self, verb: Verb, item: Item) -> None:
-            super().__init__()
-            self.verb = verb
-            self.item = item
+        verb: Verb
+        item: Item
 
+    @dataclass
     class Open(Message):
         """Lines of a file are to be shown."""
 
-        def __init__(self, target: Target) -> None:
-            super().__init__()
-            self.target = target
+        target: Target
 
+    @dataclass
     class Resume(Message):
         """A conversation that the greeting names is to go on."""
 
-        def __init__(self, session: str) -> None:
-            super().__init__()
-            self.session = session
+        session: str
 
+    @dataclass
     class AnswerLinkClicked(Message):
         """A link in an answer was clicked."""
 
-        def __init__(self, link: LinkRef) -> None:
-            super().__init__()
-            self.link = link
+        link: LinkRef
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import date, datetime
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from textual import on
 from textual.content import Content
@@ -30,7 +30,6 @@ from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.message import Message
     from textual.screen import Screen
 
@@ -66,7 +65,7 @@ class HistoryScreen(ListAndDiff):
     HistoryScreen.-short YearView:blur { display: none; }
     HistoryScreen.-beside .split-list, HistoryScreen.-beside .split-detail { width: 1fr; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history")]
+    BINDINGS = bindings("history")
     rows: CommitList
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -67,12 +68,11 @@ class TimeSlider(Widget, can_focus=True):
     at: reactive[int] = reactive(0, init=False)
     """The number of the change that one looks at things after."""
 
+    @dataclass
     class Stepped(Message):
         """One stands at another change."""
 
-        def __init__(self, commit: Commit) -> None:
-            super().__init__()
-            self.commit = commit
+        commit: Commit
 
     def __init__(self, commit: Commit, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-from textual import on
+from textual import getters, on
+from textual.binding import Binding
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
@@ -21,7 +22,7 @@ from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names, name_of
 from kbtui.text import counted, shorten
-from kbtui.tui.actions.registry import bindings
+from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.history.time_slider import TimeSlider, read_commits
 from kbtui.tui.messages import (
@@ -59,12 +60,12 @@ _READING = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
      "tags", "map"}
 )  # fmt: skip
-_TAKEN = {key for binding in bindings("past") for key in binding.key.split(",")}
+_TAKEN = {key for action in actions("past") for key in action.keys.split(",")}
 # They say why nothing happens, but aren't offered.
 _REFUSED = [
-    replace(binding, action="refuse", show=False)
-    for binding in bindings("notes")
-    if binding.action not in _READING and binding.key not in _TAKEN
+    Binding(action.keys, "refuse", action.title, show=False, id=action.id)
+    for action in actions("notes")
+    if action.keys and action.method not in _READING and action.keys not in _TAKEN
 ]
 
 
@@ -134,13 +135,12 @@ class PastPane(NotesPane):
 
     BINDINGS: ClassVar[list[BindingType]] = [*_REFUSED, *bindings("past")]
 
+    @dataclass
     class Wanted(Message):
         """Something is to be done with the past: ``now``, ``restore``, ``compare``, or a step."""
 
-        def __init__(self, what: str, path: str | None) -> None:
-            super().__init__()
-            self.what = what
-            self.path = path
+        what: str
+        path: str | None
 
     def offer_to_make(self, target: str) -> None:
         """A link led nowhere then."""
@@ -226,10 +226,7 @@ class TimeTravelScreen(Screen[None]):
             ("read-only · T or Esc: back to now", "bold"),
         )
 
-    @property
-    def notes(self) -> PastPane:
-        """The notes of then."""
-        return self.query_one(PastPane)
+    notes = getters.query_one(PastPane)
 
     def on_mount(self) -> None:
         """Read the commit, and which others there are."""
@@ -240,10 +237,7 @@ class TimeTravelScreen(Screen[None]):
         commits = await asyncio.to_thread(read_commits, self._kb.history, self._commit)
         self.slider.show(commits)
 
-    @property
-    def slider(self) -> TimeSlider:
-        """The strip of all changes."""
-        return self.query_one(TimeSlider)
+    slider = getters.query_one(TimeSlider)
 
     def on_time_slider_stepped(self, event: TimeSlider.Stepped) -> None:
         """Show everything as it was after another change."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from math import ceil, log1p
 from typing import TYPE_CHECKING, ClassVar
@@ -79,12 +80,11 @@ class YearView(Widget, can_focus=True):
     day: reactive[date] = reactive(date.min, init=False)
     """The day under the cursor."""
 
+    @dataclass
     class DayHighlighted(Message):
         """The cursor is on another day."""
 
-        def __init__(self, day: date) -> None:
-            super().__init__()
-            self.day = day
+        day: date
 
     class DaySelected(DayHighlighted):
         """A day was chosen."""

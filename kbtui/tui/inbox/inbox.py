@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial, wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.containers import Vertical
@@ -19,7 +19,7 @@ from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, names_of
 from kbtui.presentation.proposals import files_said, paths_of, reason_of
 from kbtui.text import clean_line, counted
-from kbtui.tui.actions.registry import bindings
+from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList
 from kbtui.tui.messages import (
@@ -39,7 +39,6 @@ from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.history.change import Commit
     from kbtui.history.places import Plan, ProposedPlace
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 _FRAME = 2
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
-_OWN = {binding.action.partition("(")[0] for binding in bindings("inbox")}
+_OWN = {action.call.partition("(")[0] for action in actions("inbox")}
 _NOTHING = "Nothing waits for you."
 _EMPTY = """
 
@@ -98,7 +97,7 @@ class InboxScreen(ListAndDiff):
         &.-empty #inbox-empty { display: block; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("inbox")]
+    BINDINGS = bindings("inbox")
     rows: ProposalList
     diff: PlaceView
 

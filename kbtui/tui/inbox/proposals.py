@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import getters
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -26,7 +28,6 @@ from kbtui.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.history.places import Plan, ProposedPlace
     from kbtui.memory.background.service import PlaceDraft
@@ -142,24 +143,22 @@ class PlaceEditor(Vertical):
         NoteArea { height: 1fr; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("editor")]
+    BINDINGS = bindings("editor")
 
+    @dataclass
     class Saved(Message):
         """The text shall stand there."""
 
-        def __init__(self, proposal: str, place: str, text: str, seen: str) -> None:
-            super().__init__()
-            self.proposal = proposal
-            self.place = place
-            self.text = text
-            self.seen = seen
+        proposal: str
+        place: str
+        text: str
+        seen: str
 
+    @dataclass
     class Finished(Message):
         """The editor may go; `unsaved` is True where something was typed."""
 
-        def __init__(self, *, unsaved: bool) -> None:
-            super().__init__()
-            self.unsaved = unsaved
+        unsaved: bool = field(kw_only=True)
 
     def __init__(self, proposal: str, place: str, draft: PlaceDraft, *, conflict: bool) -> None:
         super().__init__(id="place-editor")
@@ -182,10 +181,7 @@ class PlaceEditor(Vertical):
         """Begin to write at once."""
         self.area.focus()
 
-    @property
-    def area(self) -> NoteArea:
-        """The field."""
-        return self.query_one("#place-text", NoteArea)
+    area = getters.query_one("#place-text", NoteArea)
 
     def action_save(self) -> None:
         """Take the text."""

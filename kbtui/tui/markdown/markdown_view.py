@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -45,13 +46,12 @@ class MarkdownView(MarkdownLines):
 
     widest = READABLE
 
+    @dataclass
     class LinkClicked(Message):
         """A link in the text was clicked."""
 
-        def __init__(self, view: MarkdownView, link: LinkRef) -> None:
-            super().__init__()
-            self.view = view
-            self.link = link
+        view: MarkdownView
+        link: LinkRef
 
         @property
         def control(self) -> MarkdownView:

@@ -11,10 +11,11 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
 from textual.content import Content
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.timer import Timer
 
     from kbtui.knowledge_base import KnowledgeBase
@@ -74,14 +74,13 @@ class EntryEditor(Pane):
         NoteArea { height: 1fr; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("editor")]
+    BINDINGS = bindings("editor")
 
+    @dataclass
     class Closed(Message):
         """The editor may go away; nothing in it is unsaved."""
 
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
+        path: str
 
     def __init__(
         self,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textual import on
+from textual import getters, on
 from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
@@ -69,26 +69,23 @@ class EntryView(Pane):
     }
     """
 
+    @dataclass
     class Opened(Message):
         """A document is on the screen."""
 
-        def __init__(self, document: Document) -> None:
-            super().__init__()
-            self.document = document
+        document: Document
 
+    @dataclass
     class WebLink(Message):
         """A link out of the workspace was chosen; it is shown before it is opened."""
 
-        def __init__(self, url: str) -> None:
-            super().__init__()
-            self.url = url
+        url: str
 
+    @dataclass
     class MissingLink(Message):
         """A link to an entry that doesn't exist was chosen."""
 
-        def __init__(self, target: str) -> None:
-            super().__init__()
-            self.target = target
+        target: str
 
     def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -135,10 +132,7 @@ class EntryView(Pane):
             source = source._replace(below=())
         self.body.show(source, **how)
 
-    @property
-    def body(self) -> MarkdownView:
-        """The rendered text."""
-        return self.query_one("#entry-body", MarkdownView)
+    body = getters.query_one("#entry-body", MarkdownView)
 
     # Opening
 

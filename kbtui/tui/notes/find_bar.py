@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual import getters, on
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 from textual.widgets.text_area import Selection
@@ -68,9 +68,7 @@ class FindBar(Vertical):
             yield Static(id="find-count", markup=False)
         yield Input(placeholder="Replace by: Enter this one, Ctrl+R all", id="find-by")
 
-    @property
-    def _what(self) -> Input:
-        return self.query_one("#find-what", Input)
+    _what = getters.query_one("#find-what", Input)
 
     @property
     def _places(self) -> list[Place]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
-from textual import events, on
+from textual import events, getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -265,10 +265,7 @@ class MapScreen(Screen[OpenEntry]):
                 yield MarkdownView(id="map-text")
         yield Hints()
 
-    @property
-    def map(self) -> MapView:
-        """The map."""
-        return self.query_one(MapView)
+    map = getters.query_one(MapView)
 
     def on_mount(self) -> None:
         """Read what is around the note."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from textual import events, on
+from textual import events, getters, on
 from textual.containers import Vertical
 
 from kbtui.text import clean_line
@@ -32,7 +32,6 @@ from kbtui.workspace.layout import NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.history.change import Actor, Commit
     from kbtui.knowledge.entries.entry import Entry
@@ -102,7 +101,7 @@ class NotesPane(Vertical):
         &.-editing #notes-entry { display: none; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("notes")]
+    BINDINGS = bindings("notes")
     BLANK = True
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -124,10 +123,7 @@ class NotesPane(Vertical):
 
     # Parts
 
-    @property
-    def panel(self) -> TreePanel:
-        """The tree with its title and filter."""
-        return self.query_one("#notes-list", TreePanel)
+    panel = getters.query_one("#notes-list", TreePanel)
 
     @property
     def knowledge_tree(self) -> KnowledgeTree:

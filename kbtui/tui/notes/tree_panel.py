@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -47,12 +48,11 @@ class TreePanel(Pane):
         Binding("down", "move(1)", "Down", show=False),
     ]
 
+    @dataclass
     class EntrySelected(Message):
         """An entry was chosen."""
 
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
+        path: str
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -71,10 +71,7 @@ class TreePanel(Pane):
         """The tree; the filter comes when it is asked for."""
         yield KnowledgeTree(id="notes-tree")
 
-    @property
-    def knowledge_tree(self) -> KnowledgeTree:
-        """The tree."""
-        return self.query_one("#notes-tree", KnowledgeTree)
+    knowledge_tree = getters.query_one("#notes-tree", KnowledgeTree)
 
     def on_mount(self) -> None:
         """Have a name from the first frame on."""

@@ -6,7 +6,7 @@ import asyncio
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import events, getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content, Span
 from textual.screen import Screen
@@ -126,20 +126,14 @@ class Finder(Screen[None]):
 
     # Parts
 
-    @property
-    def field(self) -> Input:
-        """The line to type in."""
-        return self.query_one(Input)
+    field = getters.query_one(Input)
+
+    preview = getters.query_one(Preview)
 
     @property
     def rows(self) -> RowList:
-        """The list."""
+        """The list that is seen."""
         return self.query_one(RowList)
-
-    @property
-    def preview(self) -> Preview:
-        """The preview of what the cursor is on."""
-        return self.query_one(Preview)
 
     def on_mount(self) -> None:
         """Answer the line as it is, also where it is empty."""

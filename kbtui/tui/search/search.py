@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
@@ -134,15 +134,9 @@ class SearchScreen(Finder):
         self._values = await asyncio.to_thread(values_of, self.kb)
         self._offer()
 
-    @property
-    def hits(self) -> HitList:
-        """The hits."""
-        return self.query_one(HitList)
+    hits = getters.query_one(HitList)
 
-    @property
-    def lately(self) -> ChoiceList:
-        """What was looked for before, in the place of the hits where nothing is typed."""
-        return self.query_one("#search-lately", ChoiceList)
+    lately = getters.query_one("#search-lately", ChoiceList)
 
     @property
     def rows(self) -> RowList:

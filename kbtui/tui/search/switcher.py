@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from textual import getters
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -29,7 +30,6 @@ from kbtui.workspace.layout import CATEGORIES
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.binding import BindingType
 
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
@@ -148,7 +148,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         &.-wide-finder #switcher-preview { display: block; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("switcher")]
+    BINDINGS = bindings("switcher")
 
     def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
         super().__init__(kb, query)
@@ -166,10 +166,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
                 yield EntryNamesList()
                 yield Preview(self.kb, id="switcher-preview")
 
-    @property
-    def names(self) -> EntryNamesList:
-        """The matches."""
-        return self.query_one(EntryNamesList)
+    names = getters.query_one(EntryNamesList)
 
     async def find(self, query: str) -> None:
         """Show the entries of that name, and after a pause those that say it in their text."""

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from rich.cells import cell_len
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -115,10 +115,7 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
         Binding("enter", "take", "Take it", show=False),
     ]
 
-    @property
-    def choices(self) -> ChoiceList:
-        """The list."""
-        return self.query_one(ChoiceList)
+    choices = getters.query_one(ChoiceList)
 
     def action_move(self, by: int) -> None:
         """Move the cursor in the list."""

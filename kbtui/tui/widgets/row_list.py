@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from textual import events
@@ -75,13 +76,12 @@ class RowList(ScrollView, can_focus=True):
     cursor: reactive[int] = reactive(0, repaint=False)
     """The row that keys act on; 0 in an empty list."""
 
+    @dataclass
     class Highlighted(Message):
         """The cursor is on another row, or the row under it changed."""
 
-        def __init__(self, rows: RowList, index: int) -> None:
-            super().__init__()
-            self.rows = rows
-            self.index = index
+        rows: RowList
+        index: int
 
         @property
         def control(self) -> RowList:

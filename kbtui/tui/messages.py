@@ -5,10 +5,10 @@ Messages bubble up to the main screen, which knows all rooms; none of them knows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
 
@@ -139,14 +139,6 @@ def errors_told(node: DOMNode) -> Iterator[None]:
         yield
     except KbtuiError as error:
         tell_error(node, error)
-
-
-async def with_errors_told(
-    node: DOMNode, work: Callable[..., Coroutine[Any, Any, object]], *args: object, **more: object
-) -> None:
-    """Run ``work(*args, **more)``, and show the `KbtuiError` that ends it."""
-    with errors_told(node):
-        await work(*args, **more)
 
 
 def leave_for(node: DOMNode, there: Message) -> None:

@@ -16,7 +16,6 @@ from kbtui.setting_values import HIDDEN, Setting, all_settings, as_toml, checked
 from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
-from kbtui.tui.messages import with_errors_told
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog, PickDialog, TextDialog
 from kbtui.tui.widgets.divided import Divided
@@ -388,12 +387,12 @@ class SettingsScreen(Screen[None]):
         if self.groups.has_focus:
             self.rows.focus()
         elif self.rows.field is not None:
-            run_latest(self, "change", with_errors_told, self, self._change, self.rows.field)
+            run_latest(self, "change", self._change, self.rows.field)
 
     def action_reset(self) -> None:
         """Take the field out of the person's file."""
         if self.rows.field is not None:
-            run_latest(self, "change", with_errors_told, self, self._reset, self.rows.field)
+            run_latest(self, "change", self._reset, self.rows.field)
 
     async def _reset(self, field: Field) -> None:
         if field.action is not None:

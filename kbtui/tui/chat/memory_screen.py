@@ -23,7 +23,7 @@ from kbtui.presentation.notes import Names
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell, with_errors_told
+from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
@@ -253,7 +253,7 @@ class MemoryScreen(Screen[None]):
         self._read()
 
     def _read(self) -> None:
-        run_latest(self, "memory", with_errors_told, self, self._show)
+        run_latest(self, "memory", self._show)
 
     async def _show(self) -> None:
         self._held = held = await asyncio.to_thread(read_held, self._kb, *self._asked)
@@ -284,7 +284,7 @@ class MemoryScreen(Screen[None]):
     def action_edit(self) -> None:
         """Change what the line says."""
         if self.rows.fact is not None:
-            run_latest(self, "change", with_errors_told, self, self._edit, self.rows.fact)
+            run_latest(self, "change", self._edit, self.rows.fact)
 
     async def _edit(self, fact: RememberedLine) -> None:
         from kbtui.tui.widgets.dialogs import TextDialog
@@ -297,7 +297,7 @@ class MemoryScreen(Screen[None]):
     def action_forget(self) -> None:
         """Forget it, after a look at all that says it."""
         if self.rows.fact is not None:
-            run_latest(self, "change", with_errors_told, self, self._forget, self.rows.fact)
+            run_latest(self, "change", self._forget, self.rows.fact)
 
     async def _forget(self, fact: RememberedLine) -> None:
         from kbtui.tui.chat.forgetting import forget_asked

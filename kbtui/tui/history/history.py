@@ -21,7 +21,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace
 from kbtui.tui.history.commit_list import CommitList
-from kbtui.tui.messages import KnowledgeChanged, errors_told, leave_for, tell, with_errors_told
+from kbtui.tui.messages import KnowledgeChanged, leave_for, tell
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
@@ -50,7 +50,7 @@ def _in_turn(
     @wraps(work)
     def do(screen: HistoryScreen) -> None:
         if screen.rows.commit is not None:
-            screen.turns.run(with_errors_told, screen, work, screen, screen.rows.commit)
+            screen.turns.run(work, screen, screen.rows.commit)
 
     return do
 
@@ -170,7 +170,7 @@ class HistoryScreen(ListAndDiff):
         from kbtui.tui.history.year import YearView
 
         if not self.query(YearView):
-            run_latest(self, "year", with_errors_told, self, self._show_year)
+            run_latest(self, "year", self._show_year)
             return
         await self.query(YearView).remove()
         self._show_day(None)
@@ -239,7 +239,7 @@ class HistoryScreen(ListAndDiff):
     def action_copy_patch(self) -> None:
         """Copy what the commit changed, as a patch that git takes."""
         if self.rows.commit is not None:
-            run_latest(self, "copy", with_errors_told, self, self._copy_patch, self.rows.commit)
+            run_latest(self, "copy", self._copy_patch, self.rows.commit)
 
     async def _copy_patch(self, commit: Commit) -> None:
         from kbtui.history.looking.diff import as_patch
@@ -273,7 +273,7 @@ class HistoryScreen(ListAndDiff):
     def action_undo_hunk(self) -> None:
         """Undo only the changed place that is shown."""
         if self.place is not None:
-            self.turns.run(with_errors_told, self, self._undo_hunk, self.place)
+            self.turns.run(self._undo_hunk, self.place)
 
     async def _undo_hunk(self, place: ShownPlace) -> None:
         from kbtui.tui.history.commit_detail import hunk_number
@@ -402,11 +402,10 @@ async def browse(screen: Screen[None], folder: str) -> None:
         )
     if not wanted:
         return
-    with errors_told(screen):
-        kb = await asyncio.to_thread(_opened, wanted)
-        name = f"{kb.folder.name} (only to look at)"
-        # It has all of a knowledge base that looking at a history asks for.
-        screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
+    kb = await asyncio.to_thread(_opened, wanted)
+    name = f"{kb.folder.name} (only to look at)"
+    # It has all of a knowledge base that looking at a history asks for.
+    screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
 
 
 def _opened(folder: str) -> ForeignKnowledge:

@@ -30,10 +30,8 @@ from kbtui.tui.messages import (
     OpenEntry,
     OpenHistory,
     OpenSearch,
-    errors_told,
     tell,
     tell_error,
-    with_errors_told,
 )
 from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
@@ -231,7 +229,7 @@ class TimeTravelScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read the commit, and which others there are."""
         run_latest(self, "past", self._open)
-        run_latest(self, "slider", with_errors_told, self, self._read_commits)
+        run_latest(self, "slider", self._read_commits)
 
     async def _read_commits(self) -> None:
         commits = await asyncio.to_thread(read_commits, self._kb.history, self._commit)
@@ -314,7 +312,7 @@ class TimeTravelScreen(Screen[None]):
             tell(self, "Choose an entry first.")
         else:
             work = self._restore if event.what == "restore" else self._compare
-            self._turns.run(with_errors_told, self, work, event.path)
+            self._turns.run(work, event.path)
 
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""
@@ -341,9 +339,8 @@ async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
         )
     if not wanted:
         return
-    with errors_told(screen):
-        commit = await asyncio.to_thread(kb.history.commit, wanted)
-        screen.app.push_screen(TimeTravelScreen(kb, commit))
+    commit = await asyncio.to_thread(kb.history.commit, wanted)
+    screen.app.push_screen(TimeTravelScreen(kb, commit))
 
 
 def when_text(commit: Commit) -> str:

@@ -13,11 +13,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.errors import KbtuiError
-from kbtui.knowledge.format.body import TaskLine, task_at
+from kbtui.knowledge.format.body import task_at
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
-from kbtui.tui.messages import OpenEntry, tell, tell_error, with_errors_told
+from kbtui.tui.messages import OpenEntry, tell
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.pane import Pane
 
@@ -285,13 +284,8 @@ class EntryView(Pane):
         run_latest(self, "authors", self._fill_authors, document)
 
     async def _fill_authors(self, document: Document) -> None:
-        try:
-            origins = await asyncio.to_thread(
-                self._kb.history.blame, document.path, text=document.text
-            )
-        except KbtuiError as error:
-            tell_error(self, error)
-            return
+        blame = self._kb.history.blame
+        origins = await asyncio.to_thread(blame, document.path, text=document.text)
         if self._shows_authors and self.document is document:
             self.body.show_authors(origins)
 
@@ -366,19 +360,16 @@ class EntryView(Pane):
 
     def tick(self) -> bool:
         """Tick the task under the cursor, or open it again; False where there is none."""
+        from kbtui.tui.notes.documents import tick
+
         document = self.document
         if document is None or not document.editable or not self.body.has_cursor:
             return False
         line = self.body.pointed_source
         task = task_at(document.text, line)
         if task is not None:
-            self._ticking.run(self._tick, document.path, task)
+            self._ticking.run(asyncio.to_thread, tick, self._kb, document.path, task)
         return task is not None
-
-    async def _tick(self, path: str, task: TaskLine) -> None:
-        from kbtui.tui.notes.documents import tick
-
-        await with_errors_told(self, asyncio.to_thread, tick, self._kb, path, task)
 
     # Links
 

@@ -22,7 +22,7 @@ from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
-from kbtui.tui.messages import KnowledgeChanged, OpenEntry, errors_told, with_errors_told
+from kbtui.tui.messages import KnowledgeChanged, OpenEntry
 from kbtui.tui.notes.map_layout import MOST_STEPS, Around, Drawing, Group, Mark, Spot, lay_out, step
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.divided import Divided
@@ -363,8 +363,7 @@ class MapScreen(Screen[OpenEntry]):
         if around is None:
             return
         choices = [Choice(str(note), "", path) for path, note in around.notes.items()]
-        with errors_told(self):
-            path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
+        path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
         if path is not None:
             self.map.point_at(around.notes[path])
 
@@ -377,7 +376,7 @@ class MapScreen(Screen[OpenEntry]):
     def action_save(self) -> None:
         """Write the map as a picture."""
         if self.map.around is not None:
-            run_latest(self, "save", with_errors_told, self, self._save, self.map.around.middle)
+            run_latest(self, "save", self._save, self.map.around.middle)
 
     async def _save(self, middle: Named) -> None:
         from kbtui.tui.terminal.process import new_file

@@ -19,7 +19,6 @@ from kbtui.tui.messages import (
     OpenSearch,
     go_to,
     tell,
-    with_errors_told,
 )
 from kbtui.tui.notes import entry_actions
 from kbtui.tui.notes.entry_view import EntryView
@@ -54,7 +53,7 @@ def _beside(
     @wraps(work)
     def do(pane: NotesPane, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
         if pane.kb is not None:
-            run_latest(pane, "action", with_errors_told, pane, work, pane, pane.kb, *args, **kwargs)
+            run_latest(pane, "action", work, pane, pane.kb, *args, **kwargs)
 
     return do
 

@@ -15,7 +15,6 @@ from textual.widgets import Input
 from kbtui.presentation.notes import Named, kind_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.messages import errors_told
 from kbtui.tui.notes.fuzzy import (
     TEXTS_AFTER_SECONDS,
     entries_saying,
@@ -211,7 +210,6 @@ class SwitcherScreen(Finder, ModalScreen[None]):
     async def _make(self, title: str) -> None:
         from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
 
-        with errors_told(self):
-            entry = await new_entry(self, self.kb, title)
-            if entry is not None:
-                self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)
+        entry = await new_entry(self, self.kb, title)
+        if entry is not None:
+            self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

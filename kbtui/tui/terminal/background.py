@@ -10,6 +10,9 @@ from typing import Any
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 
+from kbtui.errors import KbtuiError
+from kbtui.tui.messages import tell_error
+
 
 def run_latest(
     node: DOMNode,
@@ -21,17 +24,10 @@ def run_latest(
     """Run ``work(*args, **kwargs)`` on the event loop; what `group` was doing is cancelled.
 
     The coroutine is made only when it starts: one that is overtaken before leaves nothing behind.
+    A `KbtuiError` that ends it is shown.
     """
     job: Any = partial(_while_there, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
-
-
-def run_beside(
-    node: DOMNode, group: str, work: Callable[..., Coroutine[Any, Any, object]], *args: object
-) -> None:
-    """Run ``work(*args)`` on the event loop, beside what `group` is doing already."""
-    job: Any = partial(_while_there, node, partial(work, *args))
-    node.run_worker(job, group=group)
 
 
 def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:
@@ -52,8 +48,12 @@ class InTurn:
         self._turn = asyncio.Lock()
 
     def run(self, work: Callable[..., Coroutine[Any, Any, object]], *args: object) -> None:
-        """Run ``work(*args)`` on the event loop as soon as all before it is done."""
-        run_beside(self._node, self._group, self._in_turn, partial(work, *args))
+        """Run ``work(*args)`` on the event loop as soon as all before it is done.
+
+        A `KbtuiError` that ends it is shown.
+        """
+        job: Any = partial(_while_there, self._node, partial(self._in_turn, partial(work, *args)))
+        self._node.run_worker(job, group=self._group)
 
     async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         async with self._turn:
@@ -67,3 +67,5 @@ async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, obj
         # What was waited for came when the widget had just been closed: nobody needs it.
         if node.is_attached and node.display:
             raise
+    except KbtuiError as error:
+        tell_error(node, error)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import threading
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
@@ -21,7 +22,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.actions.registry import bindings, key_name, teach_alt_enter
+from kbtui.tui.actions.registry import Command, bindings, key_name, teach_alt_enter
 from kbtui.tui.app.main import MainScreen
 from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -34,13 +35,15 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
-from kbtui.tui.terminal.background import call_after
+from kbtui.tui.terminal.background import call_after, run_latest
 from kbtui.tui.terminal.first_keys import hand_over
+from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.process import (
     DiskWatch,
     SignalWatch,
     collect_in_quiet,
     collect_rarely,
+    copy,
     let_go_of_widgets,
     spare_what_stays,
     switch_often,
@@ -54,13 +57,23 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.binding import Binding
     from textual.command import Provider
-    from textual.content import Content
     from textual.screen import Screen
 
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions.registry import Action
+    from kbtui.tui.app import help as help_, settings_screen, tasks, theme_screen, workspaces
+    from kbtui.tui.chat import reports
+    from kbtui.tui.history import history, time_travel
+    from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
+else:
+    help_, settings_screen, tasks, theme_screen, workspaces = later(
+        "app.help", "app.settings_screen", "app.tasks", "app.theme_screen", "app.workspaces"
+    )
+    dialogs, history, reports, time_travel = later(
+        "widgets.dialogs", "history.history", "chat.reports", "history.time_travel"
+    )
 
 log = logging.getLogger(__name__)
 _QUIT_SECONDS = 1.0
@@ -112,9 +125,22 @@ def _open(workspace: Path | None) -> KnowledgeBase:
 
 
 def _palette_provider() -> type[Provider]:
-    from kbtui.tui.app.help import ActionProvider
+    return help_.ActionProvider
 
-    return ActionProvider
+
+def _when_open(
+    work: Callable[[KbtuiApp, KnowledgeBase], object],
+) -> Callable[[KbtuiApp], None]:
+    """Do it with the workspace, as soon as that is open."""
+
+    @wraps(work)
+    def do(app: KbtuiApp) -> None:
+        if app.kb is None:
+            app.main.do_when_open(partial(do, app))
+        else:
+            work(app, app.kb)
+
+    return do
 
 
 class Palette(CommandPalette):
@@ -224,17 +250,17 @@ class KbtuiApp(KeysInOrder):
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)
         kb.load()
-        from kbtui.tui.markdown import layout  # noqa: F401 - slow to import, soon needed
+        # What is soon needed is imported here, where nobody waits for it.
+        from kbtui.tui.chat import commands  # noqa: F401
+        from kbtui.tui.markdown import layout  # noqa: F401
+        from kbtui.tui.notes import entry_actions, entry_view  # noqa: F401
         from kbtui.workspace.opening import take_first_look
 
         self.call_from_thread(self._opened, kb)
         if (first := take_first_look(kb.workspace)) is not None:
             self.call_from_thread(self.main.notes.show_first, first)
-        if self._workspace is None:
-            from kbtui.tui.app.workspaces import passed_over
-
-            if vault := passed_over(kb.workspace.root):
-                self.notice(vault)
+        if self._workspace is None and (vault := workspaces.passed_over(kb.workspace.root)):
+            self.notice(vault)
         self.themes.load(kb.settings)
         with self._services:
             if self._ending:
@@ -349,8 +375,6 @@ class KbtuiApp(KeysInOrder):
 
     @work(thread=True, group="clipboard", exclusive=True)
     def _copy(self, text: str) -> None:
-        from kbtui.tui.terminal.process import copy
-
         copied = copy(text)
         if copied is None:
             self.call_from_thread(self.tell, "Could not copy: no way to a clipboard works here.")
@@ -400,20 +424,16 @@ class KbtuiApp(KeysInOrder):
 
     def action_help(self, word: str = "") -> None:
         """Show every key and command."""
-        from kbtui.tui.app.help import HelpScreen
-
-        if isinstance(self.screen, HelpScreen):
+        if isinstance(self.screen, help_.HelpScreen):
             self.pop_screen()
         else:
-            self.push_screen(HelpScreen(word, self.keymap))
+            self.push_screen(help_.HelpScreen(word, self.keymap))
 
     def action_keys_here(self) -> None:
         """Show the keys of the pane that has the focus."""
-        from kbtui.tui.app.help import HelpScreen
-
         active = (each.binding.id or "" for each in self.screen.active_bindings.values())
         here = {name.partition(".")[0] for name in active} - {"global", ""}
-        self.push_screen(HelpScreen("", self.keymap, here) if here else HelpScreen())
+        self.push_screen(help_.HelpScreen("", self.keymap, here) if here else help_.HelpScreen())
 
     def _to_main(self) -> MainScreen:
         """Close what is in front of the main screen."""
@@ -442,10 +462,8 @@ class KbtuiApp(KeysInOrder):
 
     def action_search(self, words: str = "") -> None:
         """Search; back in time what was there then."""
-        from kbtui.tui.history.time_travel import TimeTravelScreen
-
         here = self.screen
-        place = here if isinstance(here, TimeTravelScreen) else self._to_main()
+        place = here if isinstance(here, time_travel.TimeTravelScreen) else self._to_main()
         place.post_message(OpenSearch(words))
 
     def travel(self, moment: str = "") -> None:
@@ -454,25 +472,18 @@ class KbtuiApp(KeysInOrder):
 
     def browse(self, folder: str = "") -> None:
         """Look at the history of another git repository."""
-        from kbtui.tui.history.history import browse
-        from kbtui.tui.terminal.background import run_latest
-
         main = self._to_main()
-        run_latest(main, "browse", browse, main, folder)
+        run_latest(main, "browse", history.browse, main, folder)
 
     @work(exclusive=True, group="workspaces")
     async def action_workspaces(self, folder: str = "") -> None:
         """Choose another workspace and go there; the draft of this one is kept."""
-        import asyncio
-
-        from kbtui.tui.app.workspaces import choose, openable
-
         self._to_main()
         here = self.kb.workspace.root if self.kb is not None else None
-        chosen = await choose(self, here, folder.strip())
+        chosen = await workspaces.choose(self, here, folder.strip())
         if chosen is None:
             return
-        problem = await asyncio.to_thread(openable, chosen)
+        problem = await asyncio.to_thread(workspaces.openable, chosen)
         if problem:
             self.tell(problem)
         else:
@@ -496,14 +507,6 @@ class KbtuiApp(KeysInOrder):
         inner = [each for each in around if isinstance(each, Divided)]
         others = [each for each in self.screen.query(Divided) if each not in inner]
         any(each.move(direction) for each in [*inner, *others])
-
-    def action_next_pane(self) -> None:
-        """Move the focus on."""
-        self.screen.focus_next()
-
-    def action_previous_pane(self) -> None:
-        """Move the focus back."""
-        self.screen.focus_previous()
 
     # Leaving
 
@@ -531,10 +534,6 @@ class KbtuiApp(KeysInOrder):
             if not chat.clear_prompt():
                 self.notify("Ctrl+C again quits.", timeout=_QUIT_SECONDS)
 
-    def action_suspend(self) -> None:
-        """Go into the background."""
-        self.action_suspend_process()
-
     # Asking
 
     def choose_theme(self, name: str = "") -> None:
@@ -544,18 +543,13 @@ class KbtuiApp(KeysInOrder):
             return
         if name:
             self.tell(f"There is no theme `{name}`.")
-        from kbtui.tui.app.theme_screen import ThemeScreen
+        self.push_screen(theme_screen.ThemeScreen(self.themes.choices()), self.themes.choose)
 
-        self.push_screen(ThemeScreen(self.themes.choices()), self.themes.choose)
-
-    def show_settings(self) -> None:
+    @_when_open
+    def show_settings(self, kb: KnowledgeBase) -> None:
         """Show and change every setting."""
-        if self.kb is None:
-            self.main.do_when_open(self.show_settings)
-            return
-        from kbtui.tui.app.settings_screen import SettingsScreen
-
-        self.push_screen(SettingsScreen(self.kb, self.keymap), self._settings_closed)
+        screen = settings_screen.SettingsScreen(kb, self.keymap)
+        self.push_screen(screen, self._settings_closed)
 
     def _settings_closed(self, _result: None) -> None:
         self._take_settings()
@@ -572,43 +566,24 @@ class KbtuiApp(KeysInOrder):
         else:
             self.themes.load(settings)
 
-    def show_doctor(self) -> None:
+    @_when_open
+    def show_doctor(self, kb: KnowledgeBase) -> None:
         """Check everything."""
-        from kbtui.tui.chat.reports import doctor_report
+        run_latest(self, "report", self._show_report, kb)
 
-        self._show_report("Doctor", doctor_report)
+    async def _show_report(self, kb: KnowledgeBase) -> None:
+        text = await asyncio.to_thread(reports.doctor_report, kb)
+        self.push_screen(dialogs.PageScreen("Doctor", text))
 
-    def show_tasks(self) -> None:
+    @_when_open
+    def show_tasks(self, kb: KnowledgeBase) -> None:
         """Show what runs in the background."""
-        if self.kb is None:
-            self.main.do_when_open(self.show_tasks)
-            return
-        from kbtui.tui.app.tasks import TasksScreen
-
-        self.push_screen(TasksScreen(self.kb, self.main.chat))
-
-    @work(group="report")
-    async def _show_report(self, title: str, report: Callable[[KnowledgeBase], Content]) -> None:
-        import asyncio
-
-        from kbtui.tui.widgets.dialogs import PageScreen
-
-        if self.kb is None:
-            self.main.do_when_open(partial(self._show_report, title, report))
-            return
-        text = await asyncio.to_thread(report, self.kb)
-        self.push_screen(PageScreen(title, text))
-
-    async def action_quit(self) -> None:
-        """Leave."""
-        self.exit()
+        self.push_screen(tasks.TasksScreen(kb, self.main.chat))
 
     # The palette and slash commands
 
     async def run_action_of(self, action: Action) -> None:
         """Do what the palette offers, as if its key had been pressed in its place."""
-        from kbtui.tui.actions.registry import Command
-
         if action.slash in COMMANDS:
             COMMANDS[action.slash](self, "")
         elif action.context == "global":

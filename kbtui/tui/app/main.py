@@ -9,6 +9,7 @@ from textual import getters, on
 from textual.content import Content
 from textual.screen import Screen
 
+from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, usd
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -27,6 +28,8 @@ from kbtui.tui.messages import (
     OpenSwitcher,
 )
 from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.later import later
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.title_row import TitleRow
 
@@ -34,11 +37,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from textual.app import ComposeResult
-    from textual.message import Message
     from textual.widget import Widget
 
-    from kbtui.knowledge_base import KnowledgeBase
-
+    from kbtui.tui.chat import items
+    from kbtui.tui.history import history, time_travel
+    from kbtui.tui.inbox import inbox
+    from kbtui.tui.search import search, switcher
+    from kbtui.tui.terminal import process
+else:
+    history, inbox, items, process, search, switcher, time_travel = later(
+        "history.history",
+        "inbox.inbox",
+        "chat.items",
+        "terminal.process",
+        "search.search",
+        "search.switcher",
+        "history.time_travel",
+    )
 
 _LONG_SECONDS = 1.0
 _STILL_OPENING = "The workspace is still being opened. What you type waits for it; Esc gives it up."
@@ -77,12 +92,6 @@ class MainScreen(Screen[None]):
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             wanted()
-
-    def _opened(self, wanted: Message) -> KnowledgeBase | None:
-        """The knowledge base; until it is open, what was wanted last is done then."""
-        if self.chat.kb is None:
-            self.do_when_open(partial(self.post_message, wanted))
-        return self.chat.kb
 
     def do_when_open(self, wanted: Callable[[], object] | None) -> None:
         """Do this once the workspace is open, in place of what was wanted before."""
@@ -190,71 +199,46 @@ class MainScreen(Screen[None]):
 
     @on(ChatPane.EditorWanted)
     def _edit_outside(self) -> None:
-        from kbtui.errors import KbtuiError
-        from kbtui.tui.chat.items import failure
-        from kbtui.tui.terminal.process import edit_text
-
         prompt = self.chat.prompt
         try:
-            prompt.replace_text(edit_text(self.app, prompt.full_text))
+            prompt.replace_text(process.edit_text(self.app, prompt.full_text))
         except KbtuiError as error:
-            self.chat.tell(failure(error))
+            self.chat.tell(items.failure(error))
 
     @on(ChatPane.QuitWanted)
     def _quit(self) -> None:
         self.app.exit()
 
     @on(OpenHistory)
-    def _open_history_wanted(self, event: OpenHistory) -> None:
-        """Show the history."""
-        kb = self._opened(event)
-        if kb is not None:
-            from kbtui.tui.history.history import HistoryScreen
-
-            self.app.push_screen(HistoryScreen(event.kb or kb, event.path, event.commit))
-
     @on(OpenInbox)
-    def _open_inbox_wanted(self, event: OpenInbox) -> None:
-        """Show the inbox."""
-        kb = self._opened(event)
-        if kb is not None:
-            from kbtui.tui.inbox.inbox import InboxScreen
-
-            self.app.push_screen(InboxScreen(kb, event.proposal))
+    @on(OpenPast)
+    @on(OpenSearch)
+    @on(OpenSwitcher)
+    def _open_screen(
+        self, event: OpenHistory | OpenInbox | OpenPast | OpenSearch | OpenSwitcher
+    ) -> None:
+        """Show another screen; until the workspace is open, the one wanted last is shown then."""
+        kb = self.chat.kb
+        if kb is None:
+            self.do_when_open(partial(self.post_message, event))
+            return
+        match event:
+            case OpenHistory(path, commit, whose):
+                self.app.push_screen(history.HistoryScreen(whose or kb, path, commit))
+            case OpenInbox(proposal):
+                self.app.push_screen(inbox.InboxScreen(kb, proposal))
+            case OpenPast(moment):
+                run_latest(self, "travel", time_travel.travel, self, kb, moment)
+            case OpenSearch(query):
+                self.app.push_screen(search.SearchScreen(kb, query))
+            case OpenSwitcher(query):
+                self.app.push_screen(switcher.SwitcherScreen(kb, query))
 
     @on(InboxChanged)
     def _inbox_changed(self, event: InboxChanged) -> None:
         """Tell the inbox, if it is open."""
         for screen in self.app.screen_stack[1:]:
             screen.post_message(InboxChanged(event.count))
-
-    @on(OpenPast)
-    def _open_past_wanted(self, event: OpenPast) -> None:
-        """Travel in time."""
-        kb = self._opened(event)
-        if kb is not None:
-            from kbtui.tui.history.time_travel import travel
-            from kbtui.tui.terminal.background import run_latest
-
-            run_latest(self, "travel", travel, self, kb, event.moment)
-
-    @on(OpenSearch)
-    def _open_search_wanted(self, event: OpenSearch) -> None:
-        """Show the search."""
-        kb = self._opened(event)
-        if kb is not None:
-            from kbtui.tui.search.search import SearchScreen
-
-            self.app.push_screen(SearchScreen(kb, event.query))
-
-    @on(OpenSwitcher)
-    def _open_switcher_wanted(self, event: OpenSwitcher) -> None:
-        """Show the switcher."""
-        kb = self._opened(event)
-        if kb is not None:
-            from kbtui.tui.search.switcher import SwitcherScreen
-
-            self.app.push_screen(SwitcherScreen(kb, event.query))
 
     @on(ChatPane.Working)
     def _show_work(self, event: ChatPane.Working) -> None:

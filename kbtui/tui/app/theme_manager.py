@@ -6,7 +6,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError
-from kbtui.tui.terminal.themes import first_theme, remember_theme
+from kbtui.tui.actions.registry import checked_keymap
+from kbtui.tui.terminal.themes import (
+    bundled_folder,
+    first_theme,
+    keep_theme,
+    load_themes,
+    remember_theme,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,8 +61,6 @@ class ThemeManager:
     def load(self, settings: Settings) -> None:
         """Read themes and keys; runs in the opening thread."""
         from kbtui.settings import config_folder
-        from kbtui.tui.actions.registry import checked_keymap
-        from kbtui.tui.terminal.themes import bundled_folder, load_themes
 
         loaded = load_themes([bundled_folder(), config_folder() / "themes"])
         keymap, problems = checked_keymap(settings.ui.keys)
@@ -95,8 +100,6 @@ class ThemeManager:
             self._app.run_worker(lambda: self._keep(theme), thread=True, group="theme")
 
     def _keep(self, theme: Theme) -> None:
-        from kbtui.tui.terminal.themes import keep_theme
-
         try:
             keep_theme(theme)
         except KbtuiError as error:

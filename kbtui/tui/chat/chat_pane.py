@@ -16,12 +16,14 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.actions.registry import bindings
+from kbtui.tui.actions.registry import Command, bindings, parse_command
 from kbtui.tui.chat.completion import Completions
 from kbtui.tui.chat.host import Errand
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
+from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
@@ -32,13 +34,30 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
-    from kbtui.tui.actions.registry import Action, Command
+    from kbtui.tui.actions.registry import Action
+    from kbtui.tui.chat import (
+        commands,
+        importing,
+        item_actions,
+        items,
+        memory_commands,
+        start,
+    )
     from kbtui.tui.chat.conversation import Conversation
     from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.prompt import PaneKey
     from kbtui.tui.chat.start import StartPanel
     from kbtui.tui.messages import Severity
+else:
+    commands, importing, item_actions, items, memory_commands, start = later(
+        "chat.commands",
+        "chat.importing",
+        "chat.item_actions",
+        "chat.items",
+        "chat.memory_commands",
+        "chat.start",
+    )
 
 _TICK_SECONDS = 0.2
 _WAYS = frozenset("12345")
@@ -146,15 +165,12 @@ class ChatPane(Pane):
 
     async def _begin(self, kb: KnowledgeBase) -> None:
         """Show the ways in where nothing was said yet, else what was; see which model answers."""
-        from kbtui.tui.chat import start
-        from kbtui.tui.chat.commands import read_model
-
         is_first = await asyncio.to_thread(start.is_first, kb)
         if is_first and not self.conversation.busy and self.conversation.session is None:
             self.start = start.StartPanel(kb, self._take_way)
             self.transcript.greet(())
             await self.mount(self.start, before=self.transcript)
-        status = await read_model(self, kb)
+        status = await commands.read_model(self, kb)
         if not is_first:
             self.transcript.greet(await asyncio.to_thread(start.greeting, kb, status.reason))
 
@@ -162,11 +178,9 @@ class ChatPane(Pane):
         """Something was said: the ways in are gone for good."""
         if self.start is None or self.kb is None:
             return
-        from kbtui.tui.chat.start import remember_start
-
         self.start.remove()
         self.start = None
-        self.run_worker(partial(remember_start, self.kb), thread=True, group="start")
+        self.run_worker(partial(start.remember_start, self.kb), thread=True, group="start")
 
     def knowledge_changed(self) -> None:
         """Entries changed: complete from the new ones."""
@@ -182,9 +196,7 @@ class ChatPane(Pane):
     def go_to_message(self, session: str, message: int) -> None:
         """Go on with a session, and select a message of it."""
         if self.kb is not None:
-            from kbtui.tui.chat.commands import go_to_message
-
-            self.run(go_to_message(self, self.kb, session, message))
+            self.run(commands.go_to_message(self, self.kb, session, message))
 
     def leave(self) -> None:
         """The app ends: so does what runs beside, and the session, which may be condensed."""
@@ -235,9 +247,7 @@ class ChatPane(Pane):
         try:
             await work
         except KbtuiError as error:
-            from kbtui.tui.chat.items import failure
-
-            self.tell(failure(error))
+            self.tell(items.failure(error))
 
     def changed(self) -> None:
         """Session, model or cost may be different now: the header is drawn again."""
@@ -252,8 +262,6 @@ class ChatPane(Pane):
 
     def shown_entry(self) -> str | None:
         """The entry that is open beside the conversation, if one is."""
-        from kbtui.tui.notes.notes_pane import NotesPane
-
         panes = self.screen.query(NotesPane)
         path = panes.first().current_path if panes else None
         return path if path is not None and path.startswith("knowledge/") else None
@@ -268,17 +276,13 @@ class ChatPane(Pane):
     @on(Prompt.Pasted)
     def _pasted(self, event: Prompt.Pasted) -> None:
         """A file that is dropped on the terminal may be meant to be imported: offer that."""
-        from kbtui.tui.chat.importing import dropped_path
-
         event.stop()
-        path = dropped_path(event.text)
+        path = importing.dropped_path(event.text)
         if path is not None:
             self.run(self._offer_import(path, event.text), "offer")
 
     async def _offer_import(self, path: Path, pasted: str) -> None:
-        from kbtui.tui.chat.importing import is_there
-
-        if await asyncio.to_thread(is_there, path) and self.prompt.full_text == pasted:
+        if await asyncio.to_thread(importing.is_there, path) and self.prompt.full_text == pasted:
             self.prompt.replace_text(f"/import {path}")
             self.say("Enter shows what is in it before anything is imported.")
 
@@ -291,9 +295,6 @@ class ChatPane(Pane):
         """Send a message, or carry out a command."""
         if not text.strip():
             return
-        from kbtui.tui.actions.registry import parse_command
-        from kbtui.tui.chat.items import failure
-
         self.popup.hide()
         if self.start is not None and text.strip() in _WAYS:
             self._take_way(int(text) - 1)
@@ -302,7 +303,7 @@ class ChatPane(Pane):
         try:
             command = parse_command(text)
         except KbtuiError as error:
-            self.tell(failure(error))
+            self.tell(items.failure(error))
             if not self.prompt.text:
                 self.prompt.replace_text(text)  # to be corrected
             return
@@ -313,27 +314,19 @@ class ChatPane(Pane):
             self.run_command(command)
 
     def _take_way(self, way: int) -> None:
-        from kbtui.tui.chat.start import take
-
         if self.kb is not None:
-            self.run(take(self, self.kb, way))
+            self.run(start.take(self, self.kb, way))
 
     def run_command(self, command: Command) -> None:
         """Carry out a slash command; one that can't do without words gets them in the prompt."""
         action = command.action
         match action.context:
             case "chat":
-                from kbtui.tui.chat.commands import COMMANDS
-
-                self._start(COMMANDS[action.slash], command, "command")
+                self._start(commands.COMMANDS[action.slash], command, "command")
             case "memory":
-                from kbtui.tui.chat import memory_commands
-
                 self._start(memory_commands.COMMANDS[action.slash], command, "memory")
             case "transcript":
-                from kbtui.tui.chat.item_actions import run_on_last_answer
-
-                run_on_last_answer(self, action.slash)
+                item_actions.run_on_last_answer(self, action.slash)
             case "prompt":
                 self.post_message(self.EditorWanted())
             case _:
@@ -358,9 +351,7 @@ class ChatPane(Pane):
         if event.worker.group == "turn":
             event.stop()
             if event.state is WorkerState.SUCCESS and self.kb is not None:
-                from kbtui.tui.chat.commands import read_figures
-
-                self.run(read_figures(self, self.kb), "figures")
+                self.run(commands.read_figures(self, self.kb), "figures")
             if event.state is WorkerState.ERROR and event.worker.error is not None:
                 self.conversation.failed(event.worker.error)
 
@@ -421,10 +412,8 @@ class ChatPane(Pane):
 
     @on(Transcript.Act)
     def _act(self, event: Transcript.Act) -> None:
-        from kbtui.tui.chat.item_actions import ACTIONS
-
         event.stop()
-        ACTIONS[event.verb](self, event.item)
+        item_actions.ACTIONS[event.verb](self, event.item)
 
     @on(Transcript.Open)
     def _open(self, event: Transcript.Open) -> None:
@@ -435,8 +424,6 @@ class ChatPane(Pane):
 
     @on(Transcript.Resume)
     def _resume(self, event: Transcript.Resume) -> None:
-        from kbtui.tui.actions.registry import parse_command
-
         event.stop()
         command = parse_command(f"/resume {event.session}")
         if command is not None:
@@ -444,10 +431,8 @@ class ChatPane(Pane):
 
     @on(Transcript.AnswerLinkClicked)
     def _follow_link(self, event: Transcript.AnswerLinkClicked) -> None:
-        from kbtui.tui.chat.item_actions import follow_link
-
         event.stop()
-        self.run(follow_link(self, event.link), "link")
+        self.run(item_actions.follow_link(self, event.link), "link")
 
     @on(Transcript.Follow)
     def _follow(self, event: Transcript.Follow) -> None:

@@ -13,8 +13,10 @@ from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, fold, usd
 from kbtui.tui.chat.items import NoticeItem, failure
 from kbtui.tui.chat.memory_commands import show_memory
+from kbtui.tui.chat.pickers import ModelScreen, conversations, may_leave
 from kbtui.tui.messages import OpenEntry, go_to
 from kbtui.tui.terminal.process import new_file
+from kbtui.tui.widgets.dialogs import UnaskedDialog
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -38,8 +40,6 @@ async def _new(host: ChatHost, kb: KnowledgeBase, title: str) -> None:
 
 
 async def _sessions(host: ChatHost, kb: KnowledgeBase, _argument: str = "") -> None:
-    from kbtui.tui.chat.pickers import conversations
-
     infos = await asyncio.to_thread(kb.sessions.list)
     if not infos:
         host.say("There are no conversations yet.")
@@ -142,8 +142,6 @@ def _figures(kb: KnowledgeBase) -> tuple[int, float]:
 
 
 async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
-    from kbtui.tui.chat.pickers import ModelScreen, may_leave
-
     models = kb.models
     if name:
         chosen = await asyncio.to_thread(models.destination, name)
@@ -162,8 +160,6 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
 
 async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
     """Ask whether the model shall condense what was kept without one, with what that costs."""
-    from kbtui.tui.widgets.dialogs import UnaskedDialog
-
     unread = await asyncio.to_thread(kb.memory.unread)
     if unread is None or unread.cost.model == OFFLINE or not unread.sessions:
         return

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.prompt import Prompt
-    from kbtui.tui.notes.fuzzy import FuzzyIndex
 from kbtui.text import clean_line
+from kbtui.tui.actions.registry import matching_commands
+from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, FuzzyIndex, entries_saying, worth_searching
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.widgets.popup import Completion, Popup
 from kbtui.workspace.layout import short_name
@@ -84,8 +85,6 @@ class Completions:
 
     def _named(self, kb: KnowledgeBase, query: str) -> list[Completion]:
         """The entries of that name, best first; the newest for a mere ``@``."""
-        from kbtui.tui.notes.fuzzy import FuzzyIndex
-
         index = self._index
         if index is None:
             index = self._index = FuzzyIndex([*kb.library.infos(), *pages_of(kb)])
@@ -98,8 +97,6 @@ class Completions:
 
     async def _saying(self, kb: KnowledgeBase, query: str) -> list[Completion]:
         """The entries whose text says it, best first, after a pause in the typing."""
-        from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, entries_saying, worth_searching
-
         if not worth_searching(query):
             return []
         await asyncio.sleep(TEXTS_AFTER_SECONDS)
@@ -167,8 +164,6 @@ class Completions:
 
 def _commands(token: str) -> list[Completion]:
     """The commands that ``/token`` can become."""
-    from kbtui.tui.actions.registry import matching_commands
-
     return [
         Completion(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
         for action in matching_commands(token)

@@ -47,6 +47,7 @@ from kbtui.tui.chat.items import (
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.chat.turn_view import TurnView
 from kbtui.tui.chat.written import read_written, undone_commits
+from kbtui.views.view import Audience
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -348,8 +349,6 @@ def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
 
 def _before(kb: KnowledgeBase, message: SessionMessage) -> BeforeItem | None:
     """The earlier line that a kept one may be about, as it stands now; None where it is gone."""
-    from kbtui.views.view import Audience
-
     stored = message.meta.get(EARLIER)
     try:
         earlier = Earlier(**stored) if isinstance(stored, Mapping) else None

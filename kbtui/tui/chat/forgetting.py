@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.text import clean_line, counted
 from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.diff.confirm import ConfirmScreen, watched
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeIte
     Raises:
         KbtuiError: it can't be done; a StoppedError where the person stopped it.
     """
-    from kbtui.tui.diff.confirm import ConfirmScreen, watched
-
     title = f"Forget {clean_line(text)}"
     plan = await watched(
         node, title, "Looking where it stands …", lambda _: kb.memory.forgetting.plan(text)

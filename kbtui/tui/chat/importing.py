@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
+from kbtui.memory.background.service import estimate
 from kbtui.presentation.notes import Named
 from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
+from kbtui.tui.chat.start import CONVERSATIONS, take
+from kbtui.tui.diff.confirm import ConfirmScreen, watched
 from kbtui.tui.widgets.progress import Pace
 
 if TYPE_CHECKING:
@@ -76,8 +79,6 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
         await _undo(host, kb)
         return
     if not argument.strip():
-        from kbtui.tui.chat.start import CONVERSATIONS, take
-
         await take(host, kb, CONVERSATIONS)
         return
     wanted = argument if is_address(argument) else _named(argument)
@@ -92,7 +93,6 @@ async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
     """Keep a document or a page under docs/, after a question."""
     from kbtui.documents.keeping import is_address, keep_document
-    from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
     what = "This page is fetched, and its text" if is_address(source) else "A copy of this document"
     text = f"{clean_line(source)}\n{what} is kept under docs/, where search finds it."
@@ -109,7 +109,6 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
 async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
     from kbtui.importers.faces import previewed
-    from kbtui.tui.diff.confirm import ConfirmScreen, watched
 
     try:
         found = await watched(
@@ -139,7 +138,6 @@ def _look(
 ) -> list[tuple[Path, ImportPreview, Estimate]]:
     from kbtui.importers.engine import preview
     from kbtui.importers.faces import nothing_in
-    from kbtui.memory.background.service import estimate
 
     found: list[tuple[Path, ImportPreview, Estimate]] = []
     for opened, source in _exports(path):
@@ -254,7 +252,6 @@ async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:
     """Take the last import back, after a question."""
     from kbtui.importers.batches import batches
     from kbtui.importers.engine import take_back
-    from kbtui.tui.diff.confirm import ConfirmScreen
 
     known = await asyncio.to_thread(batches, kb.workspace)
     if not known:

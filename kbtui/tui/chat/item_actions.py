@@ -19,7 +19,10 @@ from kbtui.tui.chat.items import (
     NotKeptItem,
     UserItem,
 )
+from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry
+from kbtui.tui.notes.entry_actions import open_web_link
+from kbtui.tui.widgets.dialogs import TextDialog
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -114,8 +117,6 @@ def _save(host: ChatHost, item: Item) -> None:
 
 
 async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
-    from kbtui.tui.widgets.dialogs import TextDialog
-
     suggested = headline(item.source)
     title = await host.app.push_screen_wait(
         TextDialog("Save as entry", suggested, "The title of the new entry.")
@@ -190,8 +191,6 @@ def _undo(host: ChatHost, item: Item) -> None:
 
 
 async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
-    from kbtui.tui.diff.undo_conflict import undo_asked
-
     try:
         commit = await undo_asked(
             host.app,
@@ -236,7 +235,7 @@ COMMANDS: Mapping[str, ItemFunction] = {"/copy": _copy, "/retry": _retry, "/keep
 async def follow_link(host: ChatHost, link: LinkRef) -> None:
     """Go where a link in an answer leads: to an entry, or into the web after a question."""
     if link.kind == "web":
-        await _ask_about_url(host, link.target)
+        await open_web_link(host.app, link.target)
     elif host.kb is not None:
         name = link.target.removesuffix(".md")
         try:
@@ -245,14 +244,3 @@ async def follow_link(host: ChatHost, link: LinkRef) -> None:
             host.say(str(error), "warning")
         else:
             host.post_message(OpenEntry(entry.path))
-
-
-async def _ask_about_url(host: ChatHost, url: str) -> None:
-    from kbtui.tui.widgets.dialogs import KeyDialog
-
-    dialog = KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
-    answer = await host.app.push_screen_wait(dialog)
-    if answer == "enter":
-        host.app.open_url(url)
-    elif answer == "y":
-        host.app.copy_to_clipboard(url)

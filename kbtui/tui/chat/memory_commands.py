@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.history.sync.sync import parse_address
+from kbtui.knowledge.library.library import retag
+from kbtui.memory.records.journal import todays_note
+from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
+from kbtui.tui.chat.forgetting import forget_asked
 from kbtui.tui.chat.host import STOP
 from kbtui.tui.chat.importing import import_command
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
+from kbtui.tui.chat.memory_screen import MemoryScreen
+from kbtui.tui.chat.reports import audit_report
+from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
+from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry, OpenHistory
+from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
+from kbtui.tui.widgets.row_list import Choice
 
 if TYPE_CHECKING:
     from kbtui.history.change import Commit
@@ -49,15 +59,11 @@ async def _journal(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 def _decide(where: str) -> None:
-    from kbtui.settings import changed_config
-
     with changed_config() as document:
         document.setdefault("memory", {})["journal"] = where
 
 
 async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    from kbtui.tui.chat.forgetting import forget_asked
-
     try:
         forgotten = await forget_asked(host.app, kb, argument)
     except StoppedError as stopped:
@@ -69,8 +75,6 @@ async def _forget(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 async def show_memory(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     """Show what the next prompt holds, and what is remembered line by line."""
-    from kbtui.tui.chat.memory_screen import MemoryScreen
-
     session, draft = host.conversation.session, host.prompt.full_text
     host.app.push_screen(MemoryScreen(kb, session, draft, host.context_window))
 
@@ -159,8 +163,6 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 
 async def _show_dream(host: ChatHost, report: DreamReport) -> None:
-    from kbtui.tui.diff.confirm import ConfirmScreen
-
     proposed = [diff for each in report.suggestions for diff in each.diffs]
     text = "\n".join([report.text, *(each.why for each in report.suggestions)])
     await host.app.push_screen_wait(
@@ -178,8 +180,6 @@ async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 
 async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Go back to before a change of Dream's; or, beside it, undo only that one."""
-    from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
-
     rev = argument or await _choose_dream(host, kb)
     if not rev:
         return
@@ -212,8 +212,6 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 
 async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
     """Undo one change; where a line was changed again, the person decides."""
-    from kbtui.tui.diff.undo_conflict import undo_asked
-
     done = await undo_asked(
         host.app,
         kb.history,
@@ -225,9 +223,6 @@ async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
 
 
 async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
-    from kbtui.tui.widgets.dialogs import PickDialog
-    from kbtui.tui.widgets.row_list import Choice
-
     commits = await asyncio.to_thread(kb.memory.dream_log.log)
     if not commits:
         raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
@@ -249,24 +244,17 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
 
 
 async def _audit(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    from kbtui.tui.chat.reports import audit_report
-    from kbtui.tui.widgets.dialogs import PageScreen
-
     text = await asyncio.to_thread(audit_report, kb)
     host.app.push_screen(PageScreen("What became of every message", text))
 
 
 async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
-    from kbtui.memory.records.journal import todays_note
-
     day = datetime.now().astimezone().date()
     path = await asyncio.to_thread(todays_note, kb.workspace, kb.history, kb.library, day)
     host.post_message(OpenEntry(path))
 
 
 async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
-    from kbtui.knowledge.library.library import retag
-
     path = host.shown_entry()
     if path is None:
         raise UsageError("No entry is open to be tagged.", "Open one first, with F5.")

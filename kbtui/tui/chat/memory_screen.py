@@ -23,8 +23,11 @@ from kbtui.presentation.notes import Names
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.chat.forgetting import forget_asked
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
+from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.dialogs import TextDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import pieces_drawn
@@ -287,8 +290,6 @@ class MemoryScreen(Screen[None]):
             run_latest(self, "change", self._edit, self.rows.fact)
 
     async def _edit(self, fact: RememberedLine) -> None:
-        from kbtui.tui.widgets.dialogs import TextDialog
-
         text = await self.app.push_screen_wait(TextDialog("Edit the line", fact.text))
         if text is not None and text != fact.text:
             await asyncio.to_thread(change_fact, self._kb.library, fact, text)
@@ -300,8 +301,6 @@ class MemoryScreen(Screen[None]):
             run_latest(self, "change", self._forget, self.rows.fact)
 
     async def _forget(self, fact: RememberedLine) -> None:
-        from kbtui.tui.chat.forgetting import forget_asked
-
         try:
             forgotten = await forget_asked(self, self._kb, fact.text)
         except StoppedError as stopped:
@@ -313,8 +312,6 @@ class MemoryScreen(Screen[None]):
 
     def action_why(self) -> None:
         """Show where the line comes from."""
-        from kbtui.tui.notes.why import WhyScreen
-
         if self.rows.fact is not None:
             self.app.push_screen(WhyScreen(self._kb, MEMORY, self.rows.fact.line), self._go_on)
 

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.moments import said
+from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted
 from kbtui.tui.widgets.dialogs import Dialog, KeyDialog, PickDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
@@ -79,7 +80,6 @@ class ModelScreen(Dialog["Destination"]):
     @work
     async def _look(self) -> None:
         from kbtui.models.providers import PROVIDERS
-        from kbtui.settings import OFFLINE
 
         models = self._kb.models
         found = [each for each in await models.discover() if each.usable]

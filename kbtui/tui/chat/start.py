@@ -16,20 +16,22 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
+from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
 from kbtui.tui.chat.transcript import GREETING_MARGIN, WELCOME
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
+from kbtui.workspace.opening import default_workspace, known_workspaces
 
 if TYPE_CHECKING:
     from textual import events
     from textual.geometry import Size
 
-    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.chat.host import ChatHost
 
 _NAMES = (
@@ -102,8 +104,6 @@ def _notes(kb: KnowledgeBase) -> Way:
 
 def _opened_before(here: Path) -> Path | None:
     """The workspace that was open last, besides the one that is open."""
-    from kbtui.workspace.opening import known_workspaces
-
     return next(
         (each.path for each in known_workspaces() if each.is_there and each.path != here), None
     )
@@ -258,9 +258,6 @@ class NearbyDialog(PickDialog):
 
 def nearby_notes(here: Path) -> list[Choice]:
     """Folders of notes around, without the one that is open; for a thread."""
-    from kbtui.tui.chat.nearby import NotesNearby, notes_nearby
-    from kbtui.workspace.opening import known_workspaces
-
     known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
     found = {each.path: each for each in (*known, *notes_nearby())}
     return [
@@ -272,8 +269,6 @@ def nearby_notes(here: Path) -> list[Choice]:
 
 def nearby_exports(_here: Path) -> list[Choice]:
     """Files around that look like exports; for a thread."""
-    from kbtui.tui.chat.nearby import exports_nearby
-
     return [_choice(path, "") for path in exports_nearby()]
 
 
@@ -309,9 +304,7 @@ async def take(host: ChatHost, kb: KnowledgeBase, way: int) -> None:
 
 def _example() -> Path:
     """The workspace of the example, made where it isn't there yet; for a thread."""
-    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.maintenance.demo import StoryClock, plant
-    from kbtui.workspace.opening import default_workspace
 
     folder, clock = default_workspace().parent / "example", StoryClock()
     with KnowledgeBase.open(folder, create=True, clock=clock) as kb:

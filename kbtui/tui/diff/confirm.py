@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
+from kbtui.history.looking.diff import diff_file
 from kbtui.presentation.notes import Names
 from kbtui.text import clean, clean_line, counted, span
 from kbtui.tui.actions.registry import key_name
@@ -120,8 +121,6 @@ async def choose_version(
     node: DOMNode, path: str, *, theirs: str, mine: str, base: str
 ) -> str | None:
     """Show `theirs` (in the file now) against `mine`, both grown out of `base`; None: go on."""
-    from kbtui.history.looking.diff import diff_file
-
     both = merged(path, base, mine, theirs)
     choices = {"m": "saves mine over it", "t": "takes the file's"}
     screen = ConfirmScreen(

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from kbtui.presentation.notes import Names
+from kbtui.tui.diff.lines import DiffLayout, lay_out, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import Line
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from kbtui.history.looking.diff import FileDiff
-    from kbtui.tui.diff.lines import DiffLayout, HunkPlace
+    from kbtui.tui.diff.lines import HunkPlace
     from kbtui.tui.widgets.row_list import RowList
 
 _DRAWING_SECONDS = 0.25
@@ -130,8 +131,6 @@ class DiffView(MarkdownLines):
         self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
     ) -> Iterator[DiffLayout]:
         """Lay the differences out; the work is done by whoever asks for the next part."""
-        from kbtui.tui.diff.lines import DiffLayout, lay_out, lay_out_parts
-
         work = lay_out if at_once else lay_out_parts
         found = work(
             diffs, width, side_by_side=beside, raw=self._raw, note=self._note, names=self.names

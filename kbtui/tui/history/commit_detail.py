@@ -14,6 +14,7 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.looking.diff import FileDiff, Hunk, diff_file
 from kbtui.text import clean_line
 from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.notes.why import description
 from kbtui.tui.terminal.background import run_latest
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ class CommitDetail(Vertical):
         return ShownPlace(shown, diffs, at) if fits else None
 
     async def _show(self, commit: Commit) -> None:
-        from kbtui.tui.notes.why import description
-
         await asyncio.sleep(_SELECTED_SECONDS)
         self.diff.names = await asyncio.to_thread(self._read_names)
         self.query_one("#history-what", Static).update(description(commit, self.diff.names))

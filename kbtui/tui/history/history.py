@@ -14,18 +14,24 @@ from textual.content import Content
 from textual.widgets import Input
 
 from kbtui.errors import UsageError
+from kbtui.history.history import open_foreign
+from kbtui.history.looking.diff import as_patch
 from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace
+from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_number
 from kbtui.tui.history.commit_list import CommitList
+from kbtui.tui.history.year import YearView, read_days
 from kbtui.tui.messages import KnowledgeChanged, leave_for, tell
+from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.widgets.dialogs import PickDialog, TextDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import Choice, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
@@ -39,7 +45,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge.entries.entry import EntryInfo
     from kbtui.knowledge.library.library import Library
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.history.year import YearView
 
 
 def _in_turn(
@@ -167,8 +172,6 @@ class HistoryScreen(ListAndDiff):
 
     async def action_year(self) -> None:
         """Show a year as a strip of days above the changes, or take it away."""
-        from kbtui.tui.history.year import YearView
-
         if not self.query(YearView):
             run_latest(self, "year", self._show_year)
             return
@@ -177,8 +180,6 @@ class HistoryScreen(ListAndDiff):
         self.rows.focus()
 
     async def _show_year(self) -> None:
-        from kbtui.tui.history.year import YearView, read_days
-
         today = datetime.now().astimezone().date()
         days = await asyncio.to_thread(read_days, self.kb.history, self.path, today)
         year = YearView(days, today, id="history-year")
@@ -242,8 +243,6 @@ class HistoryScreen(ListAndDiff):
             run_latest(self, "copy", self._copy_patch, self.rows.commit)
 
     async def _copy_patch(self, commit: Commit) -> None:
-        from kbtui.history.looking.diff import as_patch
-
         diffs = await asyncio.to_thread(self.kb.history.changes_of, commit.id)
         self.app.copy_to_clipboard(as_patch(diffs))
 
@@ -251,8 +250,6 @@ class HistoryScreen(ListAndDiff):
         """Show where the first line of the shown place comes from, be it new or gone."""
         first = self.place.first_line if self.place is not None else None
         if first is not None:
-            from kbtui.tui.notes.why import WhyScreen
-
             self.app.push_screen(WhyScreen(self.kb, *first), self._go_on)
 
     def _go_on(self, there: Message | None) -> None:
@@ -276,8 +273,6 @@ class HistoryScreen(ListAndDiff):
             self.turns.run(self._undo_hunk, self.place)
 
     async def _undo_hunk(self, place: ShownPlace) -> None:
-        from kbtui.tui.history.commit_detail import hunk_number
-
         history = self.kb.history
         number = await asyncio.to_thread(hunk_number, history, place)
         if number is None:
@@ -306,8 +301,6 @@ class HistoryScreen(ListAndDiff):
     async def _undone(
         self, commit: Commit, undo: Callable[[Mapping[Conflict, Resolution], Sink], object]
     ) -> None:
-        from kbtui.tui.diff.undo_conflict import undo_asked
-
         said = sentence(commit, self._names())
         done = await undo_asked(self, self.kb.history, said, undo)
         if done is not None:
@@ -334,9 +327,6 @@ class HistoryScreen(ListAndDiff):
         entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
         if len(entries) <= 1:
             return entries[0] if entries else None
-        from kbtui.tui.widgets.dialogs import PickDialog
-        from kbtui.tui.widgets.row_list import Choice
-
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
         return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))
 
@@ -393,8 +383,6 @@ class ForeignKnowledge:
 
 async def browse(screen: Screen[None], folder: str) -> None:
     """Show the history of a git repository; asks for its folder where none is given."""
-    from kbtui.tui.widgets.dialogs import TextDialog
-
     wanted: str | None = folder.strip()
     if not wanted:
         wanted = await screen.app.push_screen_wait(
@@ -409,7 +397,5 @@ async def browse(screen: Screen[None], folder: str) -> None:
 
 
 def _opened(folder: str) -> ForeignKnowledge:
-    from kbtui.history.history import open_foreign
-
     place = Path(folder).expanduser()
     return ForeignKnowledge(place, open_foreign(place))

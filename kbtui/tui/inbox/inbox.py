@@ -21,6 +21,7 @@ from kbtui.presentation.proposals import files_said, paths_of, reason_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
+from kbtui.tui.diff.undo_conflict import undo_settled
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList
 from kbtui.tui.messages import (
     InboxChanged,
@@ -32,6 +33,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.dialogs import KeyDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
@@ -286,8 +288,6 @@ class InboxScreen(ListAndDiff):
         self.turns.run(self._undo)
 
     async def _undo(self) -> None:
-        from kbtui.tui.diff.undo_conflict import undo_settled
-
         commit = self._accepted
         if commit is None:
             self._say("Nothing was accepted here yet; F4 shows every change.")
@@ -330,8 +330,6 @@ class InboxScreen(ListAndDiff):
         return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
 
     async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:
-        from kbtui.tui.widgets.dialogs import KeyDialog
-
         return await self.app.push_screen_wait(KeyDialog(title, text, keys))
 
     # Writing

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from kbtui.memory.background.service import plan_diff
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, name_of
@@ -105,8 +106,6 @@ class PlaceView(DiffView):
         run_latest(self, "plan", self._show_plan, plan, same=same)
 
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
-        from kbtui.memory.background.service import plan_diff
-
         self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 
     @property

@@ -18,6 +18,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import headings_of
 from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
+from kbtui.tui.notes.fuzzy import FuzzyIndex
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.popup import Completion, Popup
 from kbtui.workspace.layout import short_name
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.fuzzy import FuzzyIndex
     from kbtui.tui.notes.note_area import NoteArea
 
 Kind = Literal["note", "at", "heading", "tag", "property", "value"]
@@ -130,8 +130,6 @@ class Vocabulary:
         ]
 
     def _notes(self, query: str, before: str) -> list[Completion]:
-        from kbtui.tui.notes.fuzzy import FuzzyIndex
-
         if self._names is None:
             infos = self._kb.library.infos()
             self._slugs = Counter(fold(info.slug) for info in infos)

@@ -14,25 +14,35 @@ from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError
-from kbtui.knowledge.entries.entry import IN_VAULT, Link, target_first
+from kbtui.history.change import Actor
+from kbtui.knowledge.entries.entry import (
+    IN_VAULT,
+    Link,
+    info_of,
+    parse_entry,
+    target_first,
+    without_empty_sections,
+)
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
+from kbtui.knowledge.library.library import Backlink
 from kbtui.presentation import notes
 from kbtui.presentation.moments import day_heading, written_said
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import without_markup
+from kbtui.tui.markdown.source import Embed, Neighbour, Property, Section, SourceText
+from kbtui.tui.markdown.syntax import LinkRef
+from kbtui.workspace.files import decode
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 
 if TYPE_CHECKING:
     from datetime import date
 
     from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.library import Backlink, ResolvedLink
+    from kbtui.knowledge.library.library import ResolvedLink
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.source import Embed, Property, Section, SourceText
-    from kbtui.tui.markdown.syntax import LinkRef
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
@@ -94,9 +104,6 @@ class Document:
 
         With `whole` nothing else is left out.
         """
-        from kbtui.tui.markdown.source import SourceText
-        from kbtui.tui.markdown.syntax import LinkRef
-
         if self.picture is not None:
             embeds = {LinkRef("markdown", "it"): self.picture}
             return SourceText("![](it)", embeds=embeds)
@@ -199,8 +206,6 @@ class DocumentLinks:
 
     def sections(self) -> tuple[Section, ...]:
         """What is listed below the text: the lines that link here, those that only name it."""
-        from kbtui.tui.markdown.source import Neighbour, Section
-
         found: list[Section] = []
         for title, lines in (
             ("linked from", self.backlinks),
@@ -221,8 +226,6 @@ class DocumentLinks:
 
         `among` are the links of a line; without any, those of the whole note.
         """
-        from kbtui.tui.markdown.syntax import LinkRef
-
         found: list[tuple[str, str, LinkRef]] = []
         out = [LinkRef("wiki", at.link.target, at.link.heading or "") for at in self.outgoing]
         for ref in among or dict.fromkeys(out):
@@ -267,9 +270,6 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _file(kb: KnowledgeBase, path: str) -> Document:
-    from kbtui.knowledge.entries.entry import info_of, parse_entry, without_empty_sections
-    from kbtui.workspace.files import decode
-
     if kind_of(path) and is_document(path, kb.settings.search.roots):
         return _converted(kb, path)
     data = kb.library.read(path, READ_LIMIT_BYTES)
@@ -324,8 +324,6 @@ def _day(document: Document, entry: Entry, day: date) -> Document:
 
 def picture_embed(path: str, documents: Documents) -> Embed:
     """A picture with its name and size, or the reason why it isn't shown."""
-    from kbtui.tui.markdown.source import Embed
-
     name = clean_line(path.rpartition("/")[2])
     try:
         picture = documents.picture(path)
@@ -385,8 +383,6 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
 
 def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
     """Where the lines of a name stand."""
-    from kbtui.knowledge.library.library import Backlink
-
     lines = kb.names.lines(path.removeprefix(NAME_PREFIX))
     return DocumentLinks(
         backlinks=tuple(
@@ -482,8 +478,6 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
 
     The day on which it was begun is only said where nothing is said of a change since.
     """
-    from kbtui.tui.markdown.source import Property
-
     written = entry.frontmatter
     keys = (*_CHANGED, "created")
     changed = next((key for key in keys if frontmatter.word(written, key)), "")
@@ -520,8 +514,6 @@ def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
     Raises:
         KbtuiError: the line says something else by now, or can't be written.
     """
-    from kbtui.history.change import Actor
-
     now = load_document(kb, path)
     there = task_at(now.text, task.line)
     if there is None or there.text != task.text:

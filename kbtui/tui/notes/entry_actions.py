@@ -12,9 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Origin
+from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
+from kbtui.knowledge.format.body import tasks_in
+from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
+from kbtui.tui.diff.confirm import Question, make_change
+from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import tell
+from kbtui.tui.notes.documents import load_mentions
+from kbtui.tui.terminal.process import edit_file
+from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog, PickDialog, TextDialog
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
 
@@ -23,7 +33,7 @@ _MOST_TASKS = 5_000
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from kbtui.history.change import Commit, Origin, Sink
+    from kbtui.history.change import Commit, Sink
     from kbtui.knowledge.entries.entry import Entry
     from kbtui.knowledge.format.body import TaskLine
     from kbtui.knowledge_base import KnowledgeBase
@@ -47,8 +57,6 @@ async def entry_of_message(
     log = await asyncio.to_thread(kb.sessions.read_log, session)
     first, said = log.messages[0], next(each for each in log.messages if each.id == message)
     title = log.shown_title if said is first else headline(said.content)
-    from kbtui.history.change import Origin
-
     origin = Origin(session=session, messages=(message, message))
     return await new_entry(node, kb, clean_line(title), body=said.content, origin=origin)
 
@@ -62,10 +70,6 @@ async def new_entry(
     origin: Origin | None = None,
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
-    from kbtui.history.change import Origin
-    from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
-    from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog
-
     types = await asyncio.to_thread(kb.library.types)
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
     chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
@@ -117,8 +121,6 @@ def first_line_to_fill(text: str) -> int:
 
 async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for a new title, rename the entry and repair the links to it; returns its new path."""
-    from kbtui.tui.widgets.dialogs import TextDialog
-
     entry = await asyncio.to_thread(kb.library.get, path)
     explained = "Links to it are repaired; the old name stays as an alias."
     title = await node.app.push_screen_wait(
@@ -131,9 +133,6 @@ async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | Non
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for another category and move the entry there; returns its new path."""
-    from kbtui.tui.widgets.dialogs import PickDialog
-    from kbtui.tui.widgets.row_list import Choice
-
     infos = await asyncio.to_thread(kb.library.infos)
     info = next((info for info in infos if info.path == path), None)
     if info is None:
@@ -154,8 +153,6 @@ async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
 
 
 async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: str) -> str | None:
-    from kbtui.tui.diff.confirm import Question, make_change
-
     own = [path]
 
     def gather(sink: Sink) -> None:
@@ -173,9 +170,6 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
 
 async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     """Make links of the places where other entries say the name of one."""
-    from kbtui.tui.diff.confirm import Question, make_change
-    from kbtui.tui.notes.documents import load_mentions
-
     mentions = await asyncio.to_thread(load_mentions, kb, path)
     if not mentions:
         tell(node, "No other note says its name without a link.")
@@ -194,8 +188,6 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
     """Delete an entry; where other files link to it, they would change too, so ask first."""
-    from kbtui.tui.diff.confirm import Question, make_change
-
     info = kb.library.info(path)
     title = clean_line(title_of(info) if info is not None else name_of(path))
     text = "{files} would be rewritten: links to it become plain text. u brings everything back."
@@ -233,8 +225,6 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 async def _undone(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
-    from kbtui.tui.diff.undo_conflict import undo_asked
-
     return await undo_asked(
         node,
         kb.history,
@@ -245,15 +235,11 @@ async def _undone(
 
 
 def _said(kb: KnowledgeBase, commit: Commit) -> str:
-    from kbtui.presentation.deeds import sentence
-
     return sentence(commit, Names(kb.library.infos()))
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     """Hand the file to the person's editor; what it saves is the person's own change."""
-    from kbtui.tui.terminal.process import edit_file
-
     edit_file(node.app, kb.workspace.place(path))
     if await asyncio.to_thread(kb.history.adopt, settle=0) is None:
         tell(node, "Nothing changed.")
@@ -261,9 +247,6 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     """Choose one of all tags, each with how many entries have it."""
-    from kbtui.tui.widgets.dialogs import PickDialog
-    from kbtui.tui.widgets.row_list import Choice
-
     counts = await asyncio.to_thread(kb.library.tags)
     if not counts:
         tell(node, "No note has a tag.")
@@ -282,8 +265,6 @@ class PlacedTask(NamedTuple):
 
 def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
     """The tasks of all notes that aren't done, note by note; reads them all."""
-    from kbtui.knowledge.format.body import tasks_in
-
     found: list[PlacedTask] = []
     for info in kb.library.infos():
         try:
@@ -300,9 +281,6 @@ def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
 
 async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
     """Choose one of the tasks of all notes that aren't done."""
-    from kbtui.tui.widgets.dialogs import PickDialog
-    from kbtui.tui.widgets.row_list import Choice
-
     tasks = await asyncio.to_thread(open_tasks, kb)
     if not tasks:
         tell(node, "No note has a task that isn't done.")
@@ -318,8 +296,6 @@ async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
 
 async def open_web_link(node: DOMNode, url: str) -> None:
     """Show where a link leads before anything is opened."""
-    from kbtui.tui.widgets.dialogs import KeyDialog
-
     answer = await node.app.push_screen_wait(
         KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
     )

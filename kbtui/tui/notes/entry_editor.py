@@ -24,14 +24,20 @@ from textual.widgets import Static
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Actor
+from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import renamed_headings
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.diff.confirm import choose_version
 from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.completing import Completer, Vocabulary
+from kbtui.tui.notes.documents import load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
+from kbtui.tui.widgets.dialogs import KeyDialog
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
@@ -234,8 +240,6 @@ class EntryEditor(Pane):
             run_latest(self, "notice", self._take_notice)
 
     async def _take_notice(self) -> None:
-        from kbtui.tui.notes.documents import load_document
-
         document = await asyncio.to_thread(load_document, self._kb, self.path)
         if document.blob == self._base or self._saving:
             return
@@ -280,8 +284,6 @@ class EntryEditor(Pane):
         renamed, naming = await asyncio.to_thread(self._renamed, self._original, self.text)
         if not naming:
             return {}
-        from kbtui.tui.widgets.dialogs import KeyDialog
-
         old, new = next(iter(renamed.items()))
         more = f", and {counted(len(renamed) - 1, 'other heading')}" if len(renamed) > 1 else ""
         links = counted(len(naming), "note links", "notes link")
@@ -296,8 +298,6 @@ class EntryEditor(Pane):
 
     def _renamed(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
         """The headings that read otherwise and are linked to, and the notes that do."""
-        from kbtui.knowledge.format.body import renamed_headings
-
         renamed = renamed_headings(before, after)
         library = self._kb.library
         if not renamed or not library.exists(self.path):
@@ -310,9 +310,6 @@ class EntryEditor(Pane):
         self, text: str, expecting: str | None, headings: Mapping[str, str]
     ) -> Document | None:
         """Write, unless the file isn't what is expected: then it is returned instead."""
-        from kbtui.history.change import Actor
-        from kbtui.tui.notes.documents import load_document
-
         # Asked before, as the door would keep the text in a copy beside the file; here it is
         # still in the editor. For the moment between asking and writing, the door watches.
         document = load_document(self._kb, self.path)
@@ -329,8 +326,6 @@ class EntryEditor(Pane):
         return None
 
     async def _saved(self, typed: str) -> None:
-        from kbtui.tui.notes.documents import load_document
-
         document = await asyncio.to_thread(load_document, self._kb, self.path)
         self._note = ""
         if self.text_area.text == typed:
@@ -342,8 +337,6 @@ class EntryEditor(Pane):
         self._show_state()
 
     async def _settle(self, theirs: Document) -> bool:
-        from kbtui.tui.diff.confirm import choose_version
-
         await self._draft_stored()
         choice = await choose_version(
             self, self.path, theirs=theirs.text, mine=self.text, base=self._original
@@ -372,8 +365,6 @@ class EntryEditor(Pane):
         if not self.dirty:
             await self._forget()
             return True
-        from kbtui.tui.widgets.dialogs import KeyDialog
-
         answer = await self.app.push_screen_wait(
             KeyDialog(
                 "Not saved",
@@ -420,8 +411,6 @@ def replace_lines(area: NoteArea, text: str) -> None:
 
 def head_problem(text: str) -> str:
     """What is wrong with the frontmatter of a text, in one line; empty where nothing is."""
-    from kbtui.knowledge.format import frontmatter
-
     first, _, rest = text.partition("\n")
     if first.rstrip() != "---":
         return ""

@@ -13,12 +13,25 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.knowledge.format.body import task_at
+from kbtui.knowledge.format.body import headings_of, line_named, task_at
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry, tell
+from kbtui.tui.notes.documents import (
+    load_document,
+    load_links,
+    load_mentions,
+    message_line,
+    stated_summary,
+    tick,
+)
+from kbtui.tui.notes.embeds import with_embeds
+from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
+from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.row_list import Choice
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -219,8 +232,6 @@ class EntryView(Pane):
         run_latest(self, "look" if after else "load", self._loaded, place, after)
 
     async def _loaded(self, place: _Place, after: float) -> None:
-        from kbtui.tui.notes.documents import load_document, load_links, load_mentions, message_line
-
         path, line, top = place
         if after:
             await asyncio.sleep(after)
@@ -255,8 +266,6 @@ class EntryView(Pane):
         self._show_source(document.source(), reveal=reveal, top=top, more=more)
 
     def _header(self, document: Document) -> Content:
-        from kbtui.tui.notes.documents import stated_summary
-
         entry = document.entry
         lines = []
         if document.kind == "entry" and entry is not None and not entry.problem:
@@ -299,8 +308,6 @@ class EntryView(Pane):
         if document is None or document.kind not in _RECORDED:
             tell(self, "Nobody keeps account of who wrote this.", "warning")
             return
-        from kbtui.tui.notes.why import WhyScreen
-
         screen = WhyScreen(self._kb, document.path, self.body.pointed_source)
         self.app.push_screen(screen, self._go_on)
 
@@ -316,8 +323,6 @@ class EntryView(Pane):
         run_latest(self, "open", self._preview)
 
     async def _preview(self) -> None:
-        from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
-
         await self._arrived.wait()
         links = self.links
         refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
@@ -335,10 +340,6 @@ class EntryView(Pane):
         run_latest(self, "outline", self._choose_heading)
 
     async def _choose_heading(self) -> None:
-        from kbtui.knowledge.format.body import headings_of
-        from kbtui.tui.widgets.dialogs import PickDialog
-        from kbtui.tui.widgets.row_list import Choice
-
         await self._arrived.wait()
         document = self.document
         text = document.text if document is not None else ""
@@ -360,8 +361,6 @@ class EntryView(Pane):
 
     def tick(self) -> bool:
         """Tick the task under the cursor, or open it again; False where there is none."""
-        from kbtui.tui.notes.documents import tick
-
         document = self.document
         if document is None or not document.editable or not self.body.has_cursor:
             return False
@@ -386,9 +385,6 @@ class EntryView(Pane):
         run_latest(self, "open", self._choose_link)
 
     async def _choose_link(self, among: Sequence[LinkRef] = ()) -> None:
-        from kbtui.tui.widgets.dialogs import PickDialog
-        from kbtui.tui.widgets.row_list import Choice
-
         await self._arrived.wait()
         links = self.links
         ends = links.ends(among) if links is not None else []
@@ -422,8 +418,6 @@ class EntryView(Pane):
                 run_latest(self, "follow", self._open_at_heading, path, link)
 
     def _go_to_heading(self, link: LinkRef) -> None:
-        from kbtui.knowledge.format.body import line_named
-
         if self.document is not None:
             line = line_named(self.document.text, link.heading)
             if line is not None:
@@ -436,13 +430,8 @@ class EntryView(Pane):
         self.post_message(OpenEntry(path, line))
 
     def _line_of_heading(self, path: str, heading: str) -> int | None:
-        from kbtui.knowledge.format.body import line_named
-        from kbtui.tui.notes.documents import load_document
-
         return line_named(load_document(self._kb, path).text, heading)
 
 
 def _with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
-    from kbtui.tui.notes.embeds import with_embeds
-
     return links if document.raw else with_embeds(kb, document, links)

@@ -23,13 +23,17 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry
+from kbtui.tui.notes.documents import load_document
 from kbtui.tui.notes.map_layout import MOST_STEPS, Around, Drawing, Group, Mark, Spot, lay_out, step
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.process import new_file
+from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import mark, sign, signed
 from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 from kbtui.workspace.layout import short_name
 
@@ -304,8 +308,6 @@ class MapScreen(Screen[OpenEntry]):
             run_latest(self, "look", self._look_at, self.map.item)
 
     async def _look_at(self, item: Item) -> None:
-        from kbtui.tui.notes.documents import load_document
-
         pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
         if isinstance(item, Group):
             pane.label_with(sign(item.kind) + Content(item.title))
@@ -356,9 +358,6 @@ class MapScreen(Screen[OpenEntry]):
         run_latest(self, "find", self._find)
 
     async def _find(self) -> None:
-        from kbtui.tui.widgets.dialogs import PickDialog
-        from kbtui.tui.widgets.row_list import Choice
-
         around = self.map.around
         if around is None:
             return
@@ -379,8 +378,6 @@ class MapScreen(Screen[OpenEntry]):
             run_latest(self, "save", self._save, self.map.around.middle)
 
     async def _save(self, middle: Named) -> None:
-        from kbtui.tui.terminal.process import new_file
-
         picture = self.map.picture()
         file = await asyncio.to_thread(new_file, f"map of {middle.title}", "svg", picture)
         self.notify(f"Written to {file}", markup=False)

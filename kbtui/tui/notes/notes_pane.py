@@ -20,10 +20,9 @@ from kbtui.tui.messages import (
     go_to,
     tell,
 )
-from kbtui.tui.notes import entry_actions
-from kbtui.tui.notes.entry_view import EntryView
 from kbtui.tui.notes.tree_panel import TreePanel
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.later import later
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
@@ -37,8 +36,19 @@ if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.markdown.markdown_view import MarkdownView
+    from kbtui.tui.notes import documents, entry_actions, entry_editor, entry_view, map as note_map
     from kbtui.tui.notes.entry_editor import EntryEditor
+    from kbtui.tui.notes.entry_view import EntryView
     from kbtui.tui.notes.knowledge_tree import KnowledgeTree
+
+else:
+    documents, entry_actions, entry_editor, entry_view, note_map = later(
+        "notes.documents",
+        "notes.entry_actions",
+        "notes.entry_editor",
+        "notes.entry_view",
+        "notes.map",
+    )
 
 _More = ParamSpec("_More")
 _BESIDE_COLUMNS = 100
@@ -258,7 +268,7 @@ class NotesPane(Vertical):
     async def _show(self, kb: KnowledgeBase, path: str, line: int | None = None) -> EntryView:
         """Show a file in the reader, which is made for the first one, and in the tree."""
         if self.view is None:
-            self.view = EntryView(kb, id="notes-entry")
+            self.view = entry_view.EntryView(kb, id="notes-entry")
             self._show_note(shows=True)
             await self.query_one("#notes-split").mount(self.view)
         self.view.open(path, line)
@@ -272,8 +282,8 @@ class NotesPane(Vertical):
         for around in self.screen.query(Divided):
             around.divide()
 
-    @on(EntryView.Opened)
-    def _opened(self, event: EntryView.Opened) -> None:
+    def on_entry_view_opened(self, event: EntryView.Opened) -> None:
+        """Say what is shown."""
         event.stop()
         path = event.document.path
         if self.view is not None:
@@ -291,13 +301,13 @@ class NotesPane(Vertical):
         event.stop()
         self.open_entry(event.path, event.line, edit=event.edit)
 
-    @on(EntryView.WebLink)
-    def _web_link(self, event: EntryView.WebLink) -> None:
+    def on_entry_view_web_link(self, event: EntryView.WebLink) -> None:
+        """Ask whether to leave for it."""
         event.stop()
         run_latest(self, "action", entry_actions.open_web_link, self, event.url)
 
-    @on(EntryView.MissingLink)
-    def _missing_link(self, event: EntryView.MissingLink) -> None:
+    def on_entry_view_missing_link(self, event: EntryView.MissingLink) -> None:
+        """Offer to write what isn't there."""
         event.stop()
         self.offer_to_make(event.target)
 
@@ -313,13 +323,10 @@ class NotesPane(Vertical):
 
     async def _edit(self, path: str, line: int | None = None) -> None:
         """Put the editor in the place of tree and reader."""
-        from kbtui.tui.notes.documents import load_document
-        from kbtui.tui.notes.entry_editor import EntryEditor, why_not_editable
-
         if self.kb is None or self.editor is not None:
             return
-        document = await asyncio.to_thread(load_document, self.kb, path)
-        why_not = why_not_editable(document)
+        document = await asyncio.to_thread(documents.load_document, self.kb, path)
+        why_not = entry_editor.why_not_editable(document)
         if why_not:
             tell(self, why_not, "warning")
             return
@@ -328,7 +335,7 @@ class NotesPane(Vertical):
             await self._show(self.kb, path)
         elif line is None and (view.body.scroll_y > 0 or view.body.has_cursor):
             line = view.body.pointed_source
-        self.editor = EntryEditor(self.kb, document, line=line, id="notes-editor")
+        self.editor = entry_editor.EntryEditor(self.kb, document, line=line, id="notes-editor")
         self.add_class("-editing")
         await self.query_one("#notes-split").mount(self.editor)
         go_to(self.editor.text_area)
@@ -463,9 +470,7 @@ class NotesPane(Vertical):
         if path is None or self.kb is None:
             tell(self, _NO_ENTRY)
             return
-        from kbtui.tui.notes.map import MapScreen
-
-        self.app.push_screen(MapScreen(self.kb, path), self._go_on)
+        self.app.push_screen(note_map.MapScreen(self.kb, path), self._go_on)
 
     def _go_on(self, there: OpenEntry | None) -> None:
         if there is not None:
@@ -536,15 +541,14 @@ class NotesPane(Vertical):
             self.open_entry(made.path)
 
     async def _entry_of_message(self, kb: KnowledgeBase) -> Entry | None:
-        from kbtui.tui.notes.documents import message_at, session_of
-
         document = self.view.document if self.view is not None else None
         if self.view is None or document is None or document.kind != "conversation":
             return None
-        message = message_at(document, self.view.body.pointed_source)
+        message = documents.message_at(document, self.view.body.pointed_source)
         if message is None:
             return None
-        return await entry_actions.entry_of_message(self, kb, session_of(document.path), message)
+        session = documents.session_of(document.path)
+        return await entry_actions.entry_of_message(self, kb, session, message)
 
     async def action_edit(self) -> None:
         """Edit the entry here."""

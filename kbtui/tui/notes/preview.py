@@ -11,8 +11,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
+from kbtui.knowledge.format.body import line_named
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.messages import OpenEntry
+from kbtui.tui.notes.documents import load_document
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.kinds import signed
@@ -72,9 +74,6 @@ class PreviewScreen(Dialog[Message]):
         run_latest(self, "preview", self._show, self._targets[self._at])
 
     async def _show(self, target: LinkTarget) -> None:
-        from kbtui.knowledge.format.body import line_named
-        from kbtui.tui.notes.documents import load_document
-
         document = await asyncio.to_thread(load_document, self._kb, target.path)
         self._line = None
         if (part := target.link.heading) and target.link.kind == "file":

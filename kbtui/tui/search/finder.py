@@ -12,9 +12,11 @@ from textual.content import Content, Span
 from textual.screen import Screen
 from textual.widgets import Input
 
+from kbtui.search.query.parser import marker
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry
+from kbtui.tui.notes.documents import load_document, message_line
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.row_list import RowList
 
@@ -50,8 +52,6 @@ class Preview(MarkdownView):
     def mark(self, query: str) -> None:
         """Mark what a query asks for, in what is shown and in what comes."""
         if query != self._query:
-            from kbtui.search.query.parser import marker
-
             self._query, self._marker = query, marker(query) if query.strip() else None
             self._redraw()
 
@@ -69,8 +69,6 @@ class Preview(MarkdownView):
         self.show(SourceText(""))
 
     async def _look_at(self, path: str, lines: tuple[int, int] | None, message: int | None) -> None:
-        from kbtui.tui.notes.documents import load_document, message_line
-
         await asyncio.sleep(_LOOK_SECONDS)
         document = await asyncio.to_thread(load_document, self._kb, path)
         reveal: tuple[int, int | None] | None = lines

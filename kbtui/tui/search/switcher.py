@@ -15,6 +15,7 @@ from textual.widgets import Input
 from kbtui.presentation.notes import Named, kind_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
+from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
 from kbtui.tui.notes.fuzzy import (
     TEXTS_AFTER_SECONDS,
     entries_saying,
@@ -208,8 +209,6 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             await self._make(self.names.offer)
 
     async def _make(self, title: str) -> None:
-        from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
-
         entry = await new_entry(self, self.kb, title)
         if entry is not None:
             self.leave_for(entry.path, first_line_to_fill(entry.text), edit=True)

@@ -244,12 +244,19 @@ def test_delete_cleans_related_lists_and_leaves_the_words(linked: Room) -> None:
     text = linked.text("knowledge/people/ann.md")
     assert "related: [ people/ann]  # mine\n" in text
     assert 'up: "b and Docker Engine"' in text
-    assert "\ndocker the engine topics/docker Docker Engine Moby\n" in text
+    assert "\nDocker Engine the engine Docker Engine Docker Engine Moby\n" in text
     assert "`[[docker]]` a b c\n" in text
     assert "| d |" in text
-    assert linked.text("memory/MEMORY.md") == "See docker.\n"
+    assert linked.text("memory/MEMORY.md") == "See Docker Engine.\n"
     assert linked.library.outgoing("knowledge/people/ann.md")[0].path == "knowledge/people/ann.md"
     assert before != text
+
+
+def test_undo_of_a_deletion_gives_the_links_back_byte_for_byte(linked: Room) -> None:
+    before = {path: linked.text(path) for path in ("knowledge/people/ann.md", "memory/MEMORY.md")}
+    deleted = linked.library.delete("docker")
+    linked.history.undo(deleted.id)
+    assert {path: linked.text(path) for path in before} == before
 
 
 def test_a_single_related_value_goes_with_its_key(room: Room) -> None:

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from kbtui.text import clean_line, shorten
+from kbtui.text import clean_line, shorten, slugify
 
 BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"---[ \t]*\r?\n")
@@ -278,6 +278,12 @@ def renamed_headings(old: str, new: str) -> dict[str, str]:
             if is_other and was.level == now.level and not is_named(was.text, now.text):
                 found[was.text] = now.text
     return found
+
+
+def shows_title(target: str, written: str) -> bool:
+    """True if a link is shown by its entry's title: it has no words, only a path or a slug."""
+    own = not target or not written.startswith(target)
+    return not own and ("/" in target or target == slugify(target))
 
 
 def is_named(name: str, heading: str) -> bool:

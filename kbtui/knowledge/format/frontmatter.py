@@ -103,7 +103,7 @@ def set_keys(document: str | bytes, changes: Mapping[str, Any]) -> str | bytes:
     if isinstance(document, str):
         return set_keys(_encoded(document), changes).decode("utf-8", "surrogatepass")
     parts = split(document)
-    return _with_head(parts, lambda head: edit_keys(head, changes, parts.newline))
+    return _with_head(parts, lambda head, tree: edit_keys(head, tree, changes, parts.newline))
 
 
 @overload
@@ -120,19 +120,20 @@ def replace_scalars(
     """
     if isinstance(document, str):
         return replace_scalars(_encoded(document), replace).decode("utf-8", "surrogatepass")
-    return _with_head(split(document), lambda head: edit_scalars(head, replace))
+    return _with_head(split(document), lambda head, tree: edit_scalars(head, tree, replace))
 
 
 def _encoded(document: str) -> bytes:
     return document.encode("utf-8", "surrogatepass")
 
 
-def _with_head(parts: Parts, edit: Callable[[str], str]) -> bytes:
+def _with_head(parts: Parts, edit: Callable[[str, Node], str]) -> bytes:
+    front = read(parts)
+    if front.problem is not None:
+        raise UnreadableError(f"The frontmatter can't be changed: {front.problem}.", _LEFT_ALONE)
+    head = parts.head.decode()
     try:
-        head = parts.head.decode()
-        changed = edit(head)
-    except UnicodeDecodeError as error:
-        raise UnreadableError("The frontmatter isn't valid UTF-8.", _LEFT_ALONE) from error
+        changed = edit(head, front.tree)
     except FrontmatterError as error:
         raise UnreadableError(f"The frontmatter can't be changed: {error}.", _LEFT_ALONE) from error
     return parts.join() if changed == head else parts.with_head(changed).join()

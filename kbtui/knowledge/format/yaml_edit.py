@@ -185,13 +185,12 @@ _UNPRINTABLE = re.compile(
 _RESOLVER: Any = yaml.resolver.Resolver()
 
 
-def edit_keys(text: str, changes: Mapping[str, Any], newline: str) -> str:
-    """Set the keys of `changes`, or remove those whose new value is None.
+def edit_keys(text: str, root: Node, changes: Mapping[str, Any], newline: str) -> str:
+    """Set the keys of `changes`, or remove those whose new value is None; `root` is its tree.
 
     Raises:
-        FrontmatterError: the text can't be read, or can't be changed without touching more.
+        FrontmatterError: the text can't be changed without touching more.
     """
-    root = read_tree(text)
     before = root.plain()
     wanted = {key: as_loaded(value) for key, value in changes.items() if value is not None}
     removed = {key for key, value in changes.items() if value is None}
@@ -205,9 +204,12 @@ def edit_keys(text: str, changes: Mapping[str, Any], newline: str) -> str:
     return _checked(_apply(text, editor.finish()), expected)
 
 
-def edit_scalars(text: str, replace: Callable[[str, str], str | None]) -> str:
-    """Pass every scalar below a top-level key to `replace(key, value)`; None leaves it alone."""
-    root = read_tree(text)
+def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None]) -> str:
+    """Pass every scalar below a top-level key to `replace(key, value)`; None leaves it alone.
+
+    Raises:
+        FrontmatterError: the text can't be changed without touching more.
+    """
     edits: list[Edit] = []
     for key, value in root.pairs():
         for node in value.scalars():
@@ -216,6 +218,8 @@ def edit_scalars(text: str, replace: Callable[[str, str], str | None]) -> str:
                 style = "'" if node.style in {"|", ">"} else node.style
                 flow = value.style == "flow" or root.style == "flow"
                 edits.append((node.start, node.end, scalar_text(new, style, flow=flow)))
+    if not edits:
+        return text
     changed = _apply(text, edits)
     read_tree(changed)
     return changed

@@ -20,6 +20,7 @@ from kbtui.knowledge.entries.entry import (
     is_indexed,
     page_name,
     parse_entry,
+    slug_of,
     with_page_alias,
     without_line,
 )
@@ -294,8 +295,9 @@ class Overlay:
 
     def unlinked(self, path: str, data: bytes, source: str) -> bytes:
         """The bytes of the file `source` with every link to an entry turned into its text."""
-        index = self.index()
-        return unlinked(data, index.read, lambda link: index.resolve(link, source) == path)
+        index, gone = self.index(), self.entry(path)
+        title = clean_line(gone.title) if gone is not None else page_name(slug_of(path))
+        return unlinked(data, title, index.read, lambda link: index.resolve(link, source) == path)
 
     def merged(self, path: str, target: str, text: bytes) -> Edits:
         """The edits that let `text`, in the file `target`, take the place of two entries."""
@@ -363,7 +365,7 @@ class Overlay:
         sources |= graph.sources_naming(names) | {each for each in self.edits if is_indexed(each)}
         for source in sorted(sources.difference(moving)):
             data = self.data(source) if self.exists(source) else None
-            if data is None or parse_entry(source, data).problem:
+            if data is None or self._problem(source, data):
                 continue
             try:
                 repaired = repair(data, source)
@@ -372,6 +374,13 @@ class Overlay:
             if repaired != data:
                 self.repaired.add(source)
                 yield source, repaired
+
+    def _problem(self, path: str, data: bytes) -> str | None:
+        """Why a machine leaves a file alone; where the file is as it was indexed that is known."""
+        known = self._entries.get(path)
+        if known is None or known.blob != files.blob_of(data):
+            known = parse_entry(path, data)
+        return known.problem
 
 
 def _is_retitled(before: bytes, after: bytes, title: str) -> bool:

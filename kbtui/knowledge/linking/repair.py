@@ -23,7 +23,7 @@ from kbtui.knowledge.entries.habits import (
     naming_of,
 )
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.body import is_named
+from kbtui.knowledge.format.body import is_named, shows_title
 from kbtui.knowledge.format.links import (
     IN_VAULT,
     Link,
@@ -238,8 +238,13 @@ def follow(data: bytes, source: str, move: Move) -> bytes:
     )
 
 
-def unlinked(data: bytes, read: Callable[[Link], Link], is_gone: Callable[[Link], bool]) -> bytes:
-    """Take links to something gone out: of ``related`` whole, elsewhere their text stays."""
+def unlinked(
+    data: bytes, title: str, read: Callable[[Link], Link], is_gone: Callable[[Link], bool]
+) -> bytes:
+    """Take links to something gone out: of ``related`` whole, elsewhere what was seen stays.
+
+    That are their words, or the `title` where they have none but a path or a slug.
+    """
 
     def in_value(key: str, value: str) -> str | None:
         return value if key == "related" else _edited(value, links_in_value(value), in_text)
@@ -247,7 +252,9 @@ def unlinked(data: bytes, read: Callable[[Link], Link], is_gone: Callable[[Link]
     def in_text(placed: PlacedLink) -> Iterator[_Edit]:
         placed = _meant(placed, read)
         if not placed.definition and is_gone(placed.link):
-            yield placed.start, placed.end, placed.text
+            link, text = placed.link, placed.text
+            bare = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
+            yield placed.start, placed.end, title if bare else text
 
     data = frontmatter.replace_scalars(data, in_value)
     related = frontmatter.parse(data).values.get("related")

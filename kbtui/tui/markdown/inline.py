@@ -10,8 +10,9 @@ from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
+from kbtui.knowledge.format.body import shows_title
 from kbtui.presentation.notes import Named
-from kbtui.text import clean, clean_line, slugify
+from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
 from kbtui.tui.widgets.kinds import KIND_STYLE, mark
 
@@ -75,18 +76,12 @@ class Links:
 
     def shown(self, ref: LinkRef, written: str) -> str:
         """A link by the title of its note, where only the note's path or slug is written."""
-        if not _is_name_of_file(ref.target, written):
+        if not shows_title(ref.target, written):
             return written
         named = self.leads_to(ref)
         if named is None or not (title := clean_line(named.title)):
             return written
         return f"{title}{_INTO}{ref.heading}" if ref.heading else title
-
-
-def _is_name_of_file(target: str, written: str) -> bool:
-    """True if a link has no text but its target, and that is a path or a slug."""
-    own = not target or not written.startswith(target)
-    return not own and ("/" in target or target == slugify(target))
 
 
 class InlineBuilder:

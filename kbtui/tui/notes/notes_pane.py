@@ -232,10 +232,10 @@ class NotesPane(Vertical):
         if self.view is None or self.view.path != path or self.view.leave(path):
             self._follow()
             return
+        go_to(self.knowledge_tree)  # first: what is focused and goes has Textual look for another
         self.view.remove()
         self.view = None
         self._show_note(shows=False)
-        go_to(self.knowledge_tree)
 
     # Opening
 
@@ -277,7 +277,7 @@ class NotesPane(Vertical):
 
     def _show_note(self, *, shows: bool) -> None:
         """Make room for a note, or give it back: the tree alone needs less."""
-        self.set_class(shows, "-reading")
+        self.set_class(shows, "-reading", update=False)  # the screen's update is for all in it
         self.screen.set_class(shows, "-reading-note")
         for around in self.screen.query(Divided):
             around.divide()

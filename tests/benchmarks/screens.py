@@ -65,7 +65,9 @@ class _Heart:
 @asynccontextmanager
 async def _app(workspace: Path) -> AsyncIterator[tuple[Any, Any, _Heart]]:
     from kbtui.tui.app.app import KbtuiApp
+    from kbtui.tui.terminal.process import collect_rarely
 
+    collect_rarely()  # as where the app starts
     app, heart = KbtuiApp(workspace), _Heart()
     async with app.run_test(size=(140, 42)) as pilot:
         await at_rest.until(app, lambda: app.kb is not None and app.main.chat.model)

@@ -134,6 +134,8 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _in_head(parts: frontmatter.Parts) -> Iterator[str]:
+    if _SUMMARY.encode() not in parts.head:
+        return  # an undo asks this of thousands of files
     summary = frontmatter.read(parts).values.get(_SUMMARY)
     if isinstance(summary, str):
         yield clean_line(summary)

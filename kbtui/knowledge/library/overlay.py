@@ -378,9 +378,9 @@ class Overlay:
     def _problem(self, path: str, data: bytes) -> str | None:
         """Why a machine leaves a file alone; where the file is as it was indexed that is known."""
         known = self._entries.get(path)
-        if known is None or known.blob != files.blob_of(data):
-            known = parse_entry(path, data)
-        return known.problem
+        if known is not None and known.blob == files.blob_of(data):
+            return known.problem
+        return parse_entry(path, data).problem
 
 
 def _is_retitled(before: bytes, after: bytes, title: str) -> bool:

@@ -264,3 +264,22 @@ def test_the_prompt_keeps_to_its_budget_and_ranks_by_the_conversation(large: Roo
 def test_a_budget_that_nothing_fits_into_gives_nothing(room: Room) -> None:
     room.library.create("topic", "Docker", body="Runs.")
     assert room.library.prompt_index("x", 1, _count) == ""
+
+
+def test_one_that_takes_long_is_written_the_less_often(
+    large: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    timer = catalog.threading.Timer
+    monkeypatch.setattr(
+        catalog.threading, "Timer", lambda wait, do: (waits.append(wait), timer(3600.0, do))[1]
+    )
+    monkeypatch.setattr(catalog, "IDLE_SECONDS", 3.0)
+    clock = iter(range(0, 10_000, 20))  # each look at it is 20 seconds later
+    monkeypatch.setattr(catalog.time, "monotonic", lambda: float(next(clock)))
+    large.library.create("fact", "First")
+    large.library.flush()
+    large.library.create("fact", "Second")
+    assert waits[0] <= 3.0
+    assert waits[1] >= 100.0
+    large.library.close()

@@ -3,7 +3,7 @@
 Up to 1,000 entries INDEX.md is written in the same change that altered a name or a summary. Above
 that it holds the categories and 300 entries, each category has an INDEX.md of its own, and all of
 them are written a little later: when nothing was changed for a moment, after half a minute at the
-latest, or on leaving. They are never merged, only generated again.
+latest (later where that takes long), or on leaving. They are never merged, only generated again.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ AT_ONCE = 1_000
 CHOSEN = 300
 IDLE_SECONDS = 3.0
 LATEST_SECONDS = 30.0
+_REST = 10
+"""So many times as long as the writing took nothing is written again: of an import of years it is
+the smaller part."""
 TITLE = "Knowledge Index"
 ROOT_INDEX = "knowledge/INDEX.md"
 SUMMARY_WIDTH = 120
@@ -67,6 +70,7 @@ class Catalog:
         self._lock = threading.RLock()
         self._pending: _Pending | None = None
         self._timer: threading.Timer | None = None
+        self._rests_until = 0.0
 
     def companion(self, change: Change) -> None:
         """Add the new INDEX.md to a change of a name or a summary, but for own folders."""
@@ -117,6 +121,7 @@ class Catalog:
         if not self._workspace.writable or self._workspace.in_place:
             return None
         actor = pending.actor if pending else renewing or Actor.YOU
+        begun = time.monotonic()
         infos = self._entries.infos()
         with self._history.change(actor, "bring the index up to date") as change:
             if len(infos) > AT_ONCE:
@@ -124,6 +129,8 @@ class Catalog:
             else:
                 self._write_small(change, infos)
         self._mark.unlink(missing_ok=True)
+        now = time.monotonic()
+        self._rests_until = now + _REST * (now - begun)
         return change.result
 
     def close(self) -> None:
@@ -232,6 +239,7 @@ class Catalog:
                 self._mark.touch(0o600)
             self._pending.actor = actor
             wait = min(IDLE_SECONDS, max(0.0, self._pending.since + LATEST_SECONDS - now))
+            wait = max(wait, self._rests_until - now)
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = threading.Timer(wait, self._flush_later)

@@ -154,7 +154,7 @@ def _places(text: str, begin: int, end: int, language: str) -> Iterator[_ValuePl
         elif link.where == "alone" and not _is_alone(text, begin):
             continue
         elif found := link.pattern.match(text, end):
-            yield _ValuePlace(found.end(), _clause_end(text, found.end()), link.says)
+            yield _ValuePlace(found.end(), _clause_end(text, found.end() + 3), link.says)
 
 
 def _clause_end(text: str, place: int) -> int:

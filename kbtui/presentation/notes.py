@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from zlib import crc32
 
 from kbtui.presentation.moments import day_said
 from kbtui.text import clean_line, slugify
@@ -35,6 +36,7 @@ KINDS: Mapping[str, Kind] = {
 }
 OTHER = Kind("other", "○", "O")
 """The kind of a note that has none of them, as most of somebody's vault."""
+_BY_FOLDER = [OTHER._replace(name=f"other-{name}") for name in KINDS if name != "fact"]
 MEMORY = "memory/MEMORY.md"
 """The file of what is remembered."""
 _SESSIONS = "sessions/"
@@ -44,9 +46,11 @@ _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
 _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
 
 
-def kind_of(type_: str | None) -> Kind:
-    """The kind that an entry's type stands for."""
-    return KINDS.get((type_ or "").casefold(), OTHER)
+def kind_of(type_: str | None, path: str = "") -> Kind:
+    """The kind that an entry's type stands for; without one, the colour of its top folder."""
+    folder, inside, _ = path.removeprefix(ENTRIES).partition("/")
+    other = _BY_FOLDER[crc32(folder.encode()) % len(_BY_FOLDER)] if inside else OTHER
+    return KINDS.get((type_ or "").casefold(), other)
 
 
 def title_of(info: EntryInfo) -> str:
@@ -88,7 +92,7 @@ class Names:
             return Named(path, self._titles.get(path) or "a conversation")
         info = None if (own := _own(path)) else self._infos.get(path)
         if info is not None:
-            return Named(path, title_of(info), kind_of(info.type))
+            return Named(path, title_of(info), kind_of(info.type, path))
         return own or _by_path(path)
 
     def section(self, path: str, heading: str = "") -> str:
@@ -149,7 +153,7 @@ def _by_path(path: str) -> Named:
     if slug == slugify(slug) and not words[:1].isdigit():
         words = words.replace("-", " ")
         slug = words[:1].upper() + words[1:]
-    kind = kind_of(TYPE_OF_FOLDER.get(path.removeprefix(ENTRIES).partition("/")[0]))
+    kind = kind_of(TYPE_OF_FOLDER.get(path.removeprefix(ENTRIES).partition("/")[0]), path)
     return Named(path, slug or clean_line(path), kind if is_entry else None)
 
 

@@ -96,7 +96,7 @@ class Document:
     def named(self) -> Named:
         """It as it is called, with the sign of its kind where it is an entry."""
         is_entry = self.kind == "entry" and self.entry is not None
-        kind = notes.kind_of(self.entry.type) if is_entry and self.entry else None
+        kind = notes.kind_of(self.entry.type, self.path) if is_entry and self.entry else None
         return Named(self.path, self.title, kind)
 
     def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> SourceText:

@@ -361,7 +361,7 @@ class KnowledgeTree(RowList):
     def _entry_line(self, entry: EntryInfo, indent: str, width: int) -> Content:
         title, lead = title_of(entry), Content(f"{indent}  ")
         if entry.is_entry:
-            lead += sign(kind_of(entry.type))
+            lead += sign(kind_of(entry.type, entry.path))
         name = self._with_matches(lead + Content(title), title, len(lead.plain))
         if entry.problem:
             name += Content.styled(" !", ".rows--bad")

@@ -24,7 +24,17 @@ from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry
 from kbtui.tui.notes.documents import load_document
-from kbtui.tui.notes.map_layout import MOST_STEPS, Around, Drawing, Group, Mark, Spot, lay_out, step
+from kbtui.tui.notes.map_layout import (
+    EDGES,
+    MOST_STEPS,
+    Around,
+    Drawing,
+    Group,
+    Mark,
+    Spot,
+    lay_out,
+    step,
+)
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import PickDialog
@@ -74,7 +84,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a map; the cursor is on one of its spots."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "map--line", "map--quiet", "map--middle", "map--cursor",
+        "map--line", "map--quiet", "map--middle", "map--edge", "map--cursor", "map--edge-cursor",
     }  # fmt: skip
     DEFAULT_CSS = """
     MapView {
@@ -82,6 +92,8 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .map--line { color: $foreground 40%; }
         & > .map--quiet { color: $text-muted; }
         & > .map--middle { background: $secondary-muted; color: $text-secondary; text-style: bold; }
+        & > .map--edge { color: $secondary-muted; }
+        & > .map--edge-cursor { color: $primary; }
         & > .map--cursor { background: $primary; color: $background; text-style: bold; }
     }
     """
@@ -131,7 +143,9 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.around is None or not self.size.width:
             return
         name = name or (_name(self.item) if self.item is not None else "")
-        self.drawing = lay_out(self.around, self.size.width - 1, self.unfolded, self.steps)
+        self.drawing = lay_out(
+            self.around, self.size.width - 1, self.unfolded, self.steps, self.size.height
+        )
         self._rows = self.drawing.rows()
         found = (n for n, spot in enumerate(self.drawing.spots) if _name(spot.item) == name)
         self.virtual_size = Size(self.size.width - 1, len(self._rows) + self._above)
@@ -142,7 +156,7 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def _above(self) -> int:
         """Empty rows above a map that doesn't fill the pane."""
-        return max(0, (self.size.height - len(self._rows)) // 3)
+        return max(0, (self.size.height - len(self._rows)) * 2 // 5)
 
     def on_resize(self) -> None:
         """Place everything again."""
@@ -212,15 +226,18 @@ class MapView(ScrollView, can_focus=True, inherit_bindings=False):
             line += self._mark(each) if isinstance(each, Mark) else self._spot(each)
         return to_strip(line, width, self.visual_style, style_parser(self))
 
-    @staticmethod
-    def _mark(mark: Mark) -> Content:
+    def _mark(self, mark: Mark) -> Content:
+        if mark.text[0] in EDGES:
+            if self.app.has_class("-few-colors"):
+                return Content(" " * len(mark.text))
+            return Content.styled(mark.text, ".map--edge" if self.cursor else ".map--edge-cursor")
         quiet = any(character.isalpha() for character in mark.text)
         return Content.styled(mark.text, ".map--quiet" if quiet else ".map--line")
 
     def _spot(self, spot: Spot) -> Content:
         kind = spot.item.kind or OTHER
         pointed = self.drawing.spots[self.cursor] is spot
-        title = Content.styled(spot.title, ".map--quiet" if spot.column > 1 else "")
+        title = Content.styled(spot.title, ".map--quiet" if spot.column == 2 else "")
         if spot.column == 0:
             text = Content(f" {mark(kind)} {spot.title} ")
             return text.stylize(".map--cursor" if pointed else ".map--middle")
@@ -294,9 +311,9 @@ class MapScreen(Screen[OpenEntry]):
     async def _show(self, path: str, pointed: str) -> None:
         around = await asyncio.to_thread(read_around, self._kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
-        away = counted(self.map.steps, "step")
+        place = f"{notes} within {counted(self.map.steps, 'step')}"
         title = Content.assemble("Map of ", signed(around.middle))
-        self.query_one("#map-pane", Pane).label_with(title, place=f"{notes}, {away} away at most")
+        self.query_one("#map-pane", Pane).label_with(title, place=place)
         self.map.show(around, pointed)
 
     # The note under the cursor

@@ -16,12 +16,16 @@ MOST_SINGLE = 30
 _MOST_FURTHER = 40
 _LEAST_SIDE = 22
 """Cells that each side needs beside the middle; with fewer, the middle stands above."""
-_LEAST_BEHIND = 14
+_LEAST_BEHIND, _MOST_BEHIND = 14, 30
 _MIDDLE_ROW = 12
 _JOIN = 8  # cells between a side and the middle: " ──┼─── "
 _BEHIND = " ─── "
+EDGES = "▄▀"
+"""What the note in the middle has above and below it."""
 _HEADS = 2  # rows above the notes
 _TO_IT, _FROM_IT = "links to it", "it links to"
+_LIST_COLUMNS = 40
+_LIST = 10  # the number of the first column of a list, right of all that stands above it
 _FURTHER = ("one step further", "two steps further")
 MOST_STEPS = 1 + len(_FURTHER)
 """Steps from the middle that a map goes at most."""
@@ -71,7 +75,10 @@ class Around:
 
 
 class Spot(NamedTuple):
-    """A note or group where it stands; `column` counts from the left, the middle is 0."""
+    """A note or group where it stands; `column` counts from the left, the middle is 0.
+
+    Those of a list below the map count from `_LIST` on.
+    """
 
     item: Item
     title: str
@@ -120,7 +127,11 @@ class Drawing:
 
 
 def lay_out(
-    around: Around, width: int, unfolded: frozenset[str] = frozenset(), steps: int = 2
+    around: Around,
+    width: int,
+    unfolded: frozenset[str] = frozenset(),
+    steps: int = 2,
+    height: int = 0,
 ) -> Drawing:
     """Place a note in the middle, what links to it left, what it links to right, the rest below.
 
@@ -129,16 +140,21 @@ def lay_out(
         width: The cells there are.
         unfolded: The names of groups whose members are shown.
         steps: How many steps from the middle it goes, `MOST_STEPS` at most.
+        height: The rows there are; where they are many, a side has an empty one between its notes.
     """
     left = folded("to", around.incoming, unfolded)
     right = folded("from", around.outgoing, unfolded)
     if not left and not right:
         return _alone(around.middle, width)
-    chip = min(cell_len(around.middle.title) + 4, max(8, width // 3))
-    if (width - chip - 2 * _JOIN) // 2 < _LEAST_SIDE:
+    sides = 2 * (_JOIN + _LEAST_SIDE)
+    chip = cell_len(around.middle.title) + 4
+    if width - min(chip, max(8, width // 3)) < sides:
         drawing = _two_columns(around, left, right, width)
     else:
-        drawing = _three_columns(around, left, right, width, chip)
+        roomy = _HEADS + 2 * max(len(left), len(right)) <= height * 2 // 3
+        drawing = _three_columns(
+            around, left, right, width, min(chip, width - sides), 2 if roomy else 1
+        )
     shown = {note.path for note in (around.middle, *around.incoming, *around.outgoing)}
     last: Sequence[Item] = (*right, *left)
     for head in _FURTHER[: steps - 1]:
@@ -161,10 +177,10 @@ def folded(side: str, notes: Sequence[Named], unfolded: frozenset[str]) -> list[
 
 def _groups(side: str, notes: Sequence[Named]) -> list[Group]:
     gathered: dict[str, list[Named]] = {}
-    one_kind = len({note.kind for note in notes}) == 1
+    one_kind = len({_kind_name(note) for note in notes}) == 1
     for note in notes:
         folder, inside, _ = note.path.removeprefix(ENTRIES).partition("/")
-        name = (note.kind or OTHER).name if not one_kind else folder if inside else ""
+        name = _kind_name(note) if not one_kind else folder if inside else ""
         gathered.setdefault(name, []).append(note)
     return [
         Group(
@@ -175,6 +191,12 @@ def _groups(side: str, notes: Sequence[Named]) -> list[Group]:
         )
         for name, of in gathered.items()
     ]
+
+
+def _kind_name(note: Named) -> str:
+    return (
+        note.kind.name if note.kind is not None and note.kind.shape != OTHER.shape else OTHER.name
+    )
 
 
 def _said(name: str, count: int, *, is_folder: bool) -> str:
@@ -190,33 +212,55 @@ def _alone(middle: Named, width: int) -> Drawing:
     return Drawing([spot], [Mark(said, max(0, (width - cell_len(said)) // 2), 2)])
 
 
+def _path(item: Item) -> str:
+    return item.path if isinstance(item, Named) else ""
+
+
 def _widest(items: Iterable[Item], room: int) -> int:
     return max((min(room, cell_len(item.title) + 2) for item in items), default=0)
 
 
 def _three_columns(
-    around: Around, left: Sequence[Item], right: Sequence[Item], width: int, chip: int
+    around: Around,
+    left: Sequence[Item],
+    right: Sequence[Item],
+    width: int,
+    chip: int,
+    apart: int,
 ) -> Drawing:
     room = (width - chip - 2 * _JOIN) // 2
     wide = _widest(left, room)
     near = _widest(right, room)
-    behind = _LEAST_BEHIND * 2 + len(_BEHIND) if around.further else 0
+    beyond = (note for item in right for note in around.further.get(_path(item), ()))
+    behind = _widest(beyond, _MOST_BEHIND) + len(_BEHIND) if around.further else 0
     margin = max(0, (width - wide - near - behind - chip - 2 * _JOIN) // 2)
     edge = margin + wide
     after = edge + chip + (_JOIN if left else 0) + (_JOIN if right else 0)
-    middle = _HEADS + min((max(len(left), len(right)) - 1) // 2, _MIDDLE_ROW)
+    half = (max(len(left), len(right)) - 1) * apart // 2
+    middle = _HEADS + min(half, _MIDDLE_ROW)
     at = edge + (_JOIN if left else 0)
-    drawing = Drawing([Spot(around.middle, cut(around.middle.title, chip - 4), at, middle, 0)], [])
-    top = max(_HEADS, middle - (max(len(left), len(right)) - 1) // 2)
+    chip_spot = Spot(around.middle, cut(around.middle.title, chip - 4), at, middle, 0)
+    edges = [
+        Mark(each * chip_spot.width, at, y)
+        for each, y in zip(EDGES, (middle - 1, middle + 1), strict=True)
+    ]
+    drawing = Drawing([chip_spot], edges)
+    top = max(_HEADS, middle - half)
     for items, side, head in ((left, -1, _TO_IT), (right, 1, _FROM_IT)):
-        start = max(_HEADS, middle - (len(items) - 1) // 2)
-        for y, item in enumerate(items, start):
-            title, on = cut(item.title, room - 2), "───" if y == middle else ""
-            x = after if side > 0 else edge - cell_len(title) - 2
-            drawing.spots.append(Spot(item, title, x, y, side))
-            joint = _JOINTS[y > start, y < start + len(items) - 1, y == middle][side > 0]
-            line = f"{on}{joint}──" if side > 0 else f"──{joint}{on}"
-            drawing.marks.append(Mark(line, after - 1 - len(line) if side > 0 else edge + 1, y))
+        start = max(_HEADS, middle - (len(items) - 1) * apart // 2)
+        end = start + (len(items) - 1) * apart
+        for y in range(start, end + 1):
+            on, to = "───" if y == middle else "", ""
+            joint = ("├┤" if on else "││")[side > 0]
+            if (y - start) % apart == 0:
+                item = items[(y - start) // apart]
+                title = cut(item.title, room - 2)
+                x = after if side > 0 else edge - cell_len(title) - 2
+                drawing.spots.append(Spot(item, title, x, y, side))
+                joint, to = _JOINTS[y > start, y < end, y == middle][side > 0], "──"
+            line = f"{on}{joint}{to}" if side > 0 else f"{to}{joint}{on}"
+            x = after - 4 - len(on) if side > 0 else edge + 3 - len(to)
+            drawing.marks.append(Mark(line, x, y))
         if items:
             x = after if side > 0 else max(0, edge - len(head))
             drawing.marks.append(Mark(head, x, top - _HEADS))
@@ -283,18 +327,23 @@ def _has_room(spot: Spot, width: int) -> bool:
 def _list_below(
     drawing: Drawing, rest: Sequence[tuple[Named, Named]], width: int, head: str
 ) -> None:
-    """List notes below all, each with the one that leads there."""
-    y, x = drawing.height + 1, min(4, width // 10)
-    drawing.marks.append(Mark(cut(head, width - x), x, y))
-    for row, (note, by) in enumerate(rest[:_MOST_FURTHER], y + 1):
-        spot = Spot(note, cut(note.title, max(1, (width - x) * 2 // 3)), x, row, -1)
+    """List notes below all, in columns, each with the one that leads there."""
+    top, left = drawing.height + 2, min(4, width // 10)
+    drawing.marks.append(Mark(cut(head, width - left), left, top - 1))
+    shown = rest[:_MOST_FURTHER]
+    columns = max(1, min(3, (width - left) // _LIST_COLUMNS)) if len(shown) > 1 else 1
+    rows, wide = -(-len(shown) // columns), (width - left) // columns
+    for number, (note, by) in enumerate(shown):
+        column, row = divmod(number, rows)
+        x, y, room = left + column * wide, top + row, wide - (2 if columns > 1 else 0)
+        spot = Spot(note, cut(note.title, max(1, room * 2 // 3)), x, y, _LIST + column)
         drawing.spots.append(spot)
-        room = width - x - spot.width
-        if room > 8:
-            drawing.marks.append(Mark(cut(f" by {by.title}", room), x + spot.width, row))
+        if room - spot.width > 8:
+            by_it = cut(f" via {by.title}", room - spot.width)
+            drawing.marks.append(Mark(by_it, x + spot.width, y))
     if len(rest) > _MOST_FURTHER:
-        left = len(rest) - _MOST_FURTHER
-        drawing.marks.append(Mark(f"and {left:,} more", x + 2, y + 1 + _MOST_FURTHER))
+        more = f"and {len(rest) - _MOST_FURTHER:,} more"
+        drawing.marks.append(Mark(more, left + 2, top + rows))
 
 
 def cut(text: str, width: int) -> str:
@@ -314,8 +363,12 @@ def step(spots: Sequence[Spot], at: int, dx: int, dy: int) -> int:
     def sideways(spot: Spot) -> tuple[int, int]:
         return abs(spot.column - here.column), abs(spot.y - here.y)
 
+    def is_beside(spot: Spot) -> bool:
+        listed = spot.column >= _LIST
+        return listed == (here.column >= _LIST) and (spot.column - here.column) * dx > 0
+
     if dy:
         there = [n for n, spot in enumerate(spots) if (spot.y - here.y) * dy > 0]
         return min(there, key=lambda n: upright(spots[n]), default=at)
-    there = [n for n, spot in enumerate(spots) if (spot.column - here.column) * dx > 0]
+    there = [n for n, spot in enumerate(spots) if is_beside(spot)]
     return min(there, key=lambda n: sideways(spots[n]), default=at)

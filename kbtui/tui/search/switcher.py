@@ -96,7 +96,7 @@ class EntryNamesList(RowList):
         found = self._in_text(index)
         if found is not None:
             info = found[0]
-            named = Named(info.path, title_of(info), kind_of(info.type))
+            named = Named(info.path, title_of(info), kind_of(info.type, info.path))
             label = Content(" ") + signed(named)
             said = Content.styled("  in its text", ".rows--muted")
             return [(label + said).truncate(width, ellipsis=True)]
@@ -107,7 +107,7 @@ class EntryNamesList(RowList):
                 )
             ]
         entry = self.entries[index]
-        named = Named(entry.path, title_of(entry), kind_of(entry.type))
+        named = Named(entry.path, title_of(entry), kind_of(entry.type, entry.path))
         right = Content.styled(self._place(entry), ".rows--muted")
         right = right.truncate(width // 2, ellipsis=True)
         room = max(4, width - right.cell_length - 3)

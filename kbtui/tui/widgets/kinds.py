@@ -49,6 +49,7 @@ KIND_STYLE = ".kind--"
 
 def kind_colour(theme: Theme, name: str) -> str:
     """The colour of a kind: the theme's variable ``kind-NAME``, else one that fits its ground."""
+    name = name.removeprefix(f"{OTHER.name}-")
     own = theme.variables.get(f"kind-{name}")
     return own or (_DARK if theme.dark else _LIGHT)[name]
 

@@ -51,7 +51,7 @@ def test_a_note_stands_between_what_links_to_it_and_what_it_links_to() -> None:
 def test_what_is_a_step_further_stands_below_with_the_note_that_leads_there() -> None:
     text = drawn(Around(A, (B,), (), {B.path: (C, A)}))
     assert "one step further" in text
-    assert "■ C by B" in text
+    assert "■ C via B" in text
     assert text.count("■ A") == 1
 
 
@@ -60,9 +60,9 @@ def test_it_goes_as_many_steps_as_are_asked_for() -> None:
     near, usual, far = (drawn(around, steps=steps) for steps in (1, 2, 3))
     assert "■ B" in near
     assert "■ C" not in near
-    assert "■ C by B" in usual
+    assert "■ C via B" in usual
     assert "■ D" not in usual
-    assert far.index("two steps further") < far.index("■ D by C")
+    assert far.index("two steps further") < far.index("■ D via C")
     assert "■ E" not in far
 
 

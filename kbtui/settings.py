@@ -68,27 +68,38 @@ class RoleSettings(_Section):
     """The model of one role; what is None is taken from the role ``chat``."""
 
     model: str | None = Field(
-        None, title="model", description="provider/model or `offline`; empty: what is found"
+        None,
+        title="model",
+        description="Such as ollama/qwen3:8b; `offline` for none. Empty: what is found.",
     )
     api_base: str | None = Field(
-        None, title="server's address", description="OpenAI-compatible endpoint"
+        None,
+        title="server's address",
+        description="Where a server that speaks OpenAI's protocol answers.",
     )
-    api_key: SecretStr | None = Field(None, title="key", description="better kept in the keyring")
+    api_key: SecretStr | None = Field(
+        None, title="key", description="What the provider gave you. It is safer in the keyring."
+    )
     context_window: int | None = Field(
-        None, gt=0, title="context window", description="tokens, if litellm doesn't know"
+        None,
+        gt=0,
+        title="context window",
+        description="How many tokens it can read at once, where that isn't known.",
     )
     max_tokens: int | None = Field(
-        None, gt=0, title="longest answer", description="limit of one answer, in tokens"
+        None, gt=0, title="longest answer", description="The most tokens of one answer."
     )
     temperature: float | None = Field(
         None,
         ge=0,
         le=2,
         title="temperature",
-        description="empty: the model's own; 0.1 where memory is made",
+        description="How freely it words things. Empty: the model's own; 0.1 where memory is made.",
     )
     vision: bool | None = Field(
-        None, title="takes pictures", description="takes pictures; empty: as litellm knows"
+        None,
+        title="takes pictures",
+        description="Whether it understands pictures. Empty: as far as that is known.",
     )
 
 
@@ -101,24 +112,31 @@ class ModelsSettings(_Section):
     extract: RoleSettings = Field(RoleSettings(), alias="import")
     embed: RoleSettings = Field(
         RoleSettings(),
-        description="embedding model: a sentence-transformers name or folder, or `litellm:NAME`",
+        description="A name or folder of sentence-transformers, or `litellm:NAME`.",
     )
     servers: tuple[str, ...] = Field(
         LOCAL_SERVERS,
         title="Servers to look for",
-        description="where a server is looked for beside Ollama (llama.cpp, LM Studio, vLLM)",
+        description="Where llama.cpp, LM Studio or vLLM may answer, beside Ollama.",
     )
     first_token_seconds: float | None = Field(
         None,
         gt=0,
         title="Wait for the first word, seconds",
-        description="wait for the first piece; empty: 60, or 900 for one on this machine",
+        description="How long an answer may take to begin. Empty: 60, or 900 on this machine.",
     )
     idle_seconds: float = Field(
-        120, gt=0, title="Wait between words, seconds", description="wait between two pieces"
+        120,
+        gt=0,
+        title="Wait between words, seconds",
+        description="How long it may pause while it answers.",
     )
     retries: int = Field(
-        2, ge=0, le=10, title="Tries again", description="tries again after 429, 5xx, no connection"
+        2,
+        ge=0,
+        le=10,
+        title="Tries again",
+        description="How often it is asked again when a server is busy or fails.",
     )
 
 
@@ -129,27 +147,46 @@ class ContextSettings(_Section):
         None,
         gt=0,
         title="Messages of the conversation",
-        description="messages of the session in the prompt; empty: as many as fit",
+        description="How many a prompt holds at most. Empty: as many as fit.",
     )
     session_tokens: int = Field(
         50_000,
         gt=0,
         title="Conversation, tokens",
-        description="tokens of the session in the prompt",
+        description="The most that a prompt holds of the conversation.",
     )
     index_tokens: int = Field(
-        1_200, ge=0, title="List of notes, tokens", description="the part of INDEX.md"
+        1_200,
+        ge=0,
+        title="List of notes, tokens",
+        description="The most that a prompt holds of the list of your notes.",
     )
-    memory_tokens: int = Field(4_000, ge=0, title="Memory, tokens", description="MEMORY.md")
+    memory_tokens: int = Field(
+        4_000,
+        ge=0,
+        title="Memory, tokens",
+        description="The most that a prompt holds of what is remembered.",
+    )
     bootstrap_tokens: int = Field(
-        4_000, ge=0, title="Who kbtui is, tokens", description="SOUL, USER, AGENTS, TOOLS, IDENTITY"
+        4_000,
+        ge=0,
+        title="Who kbtui is, tokens",
+        description="The most that a prompt holds of SOUL, USER, AGENTS, TOOLS and IDENTITY.",
     )
     skills_tokens: int = Field(
-        2_000, ge=0, title="How-tos, tokens", description="skills: always-on ones in full"
+        2_000,
+        ge=0,
+        title="How-tos, tokens",
+        description="The most that a prompt holds of them; those that always count are whole.",
     )
-    notes_tokens: int = Field(2_000, ge=0, title="Daily notes, tokens", description="daily notes")
+    notes_tokens: int = Field(
+        2_000,
+        ge=0,
+        title="Daily notes, tokens",
+        description="The most that a prompt holds of the last days.",
+    )
     notes_days: int = Field(
-        7, ge=0, title="Daily notes, days", description="how many days of daily notes"
+        7, ge=0, title="Daily notes, days", description="How many of the last days a prompt holds."
     )
 
     def session_share(self, window: int) -> int:
@@ -162,42 +199,61 @@ class SearchSettings(_Section):
 
     retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
     semantic: bool = Field(
-        default=True, title="Search by meaning", description="search by meaning as well as by words"
+        default=True,
+        title="Search by meaning",
+        description="Finds what is meant as well as what is written.",
     )
     background: bool = Field(
         default=True,
         title="Prepare it after a command",
-        description="after a command, a process goes on to prepare the search by meaning",
+        description="After a command, a process goes on preparing the search by meaning.",
     )
     chunk_tokens: int = Field(
-        512, ge=64, le=8192, title="Passage, tokens", description="the unit that is found"
+        512,
+        ge=64,
+        le=8192,
+        title="Passage, tokens",
+        description="How long the pieces are that are found.",
     )
     chunk_overlap: int = Field(
         64,
         ge=0,
         le=1024,
         title="Shared by neighbours, tokens",
-        description="tokens that neighbours share",
+        description="What a passage repeats of the one before it.",
     )
     vector_weight: float = Field(
-        0.7, ge=0, le=1, title="Weight of meaning", description="weight of meaning"
+        0.7,
+        ge=0,
+        le=1,
+        title="Weight of meaning",
+        description="How much it counts that a passage means the same.",
     )
     text_weight: float = Field(
-        0.3, ge=0, le=1, title="Weight of words", description="weight of words"
+        0.3,
+        ge=0,
+        le=1,
+        title="Weight of words",
+        description="How much it counts that a passage has the same words.",
     )
     decay_days: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         title="Older counts less",
-        description="half-life of a hit's score, in days by folder: memory = 90; 0 or none: never",
+        description="Days until a hit counts half, by folder: memory = 90. 0 or none: never.",
     )
     sync_interval_seconds: float = Field(
-        60, gt=0, title="Look for edits, seconds", description="look at all files so often"
+        60,
+        gt=0,
+        title="Look for edits, seconds",
+        description="How often all files are looked at for edits made elsewhere.",
     )
     max_file_megabytes: float = Field(
-        5, gt=0, title="Largest text, MB", description="larger text files are listed, not indexed"
+        5, gt=0, title="Largest text, MB", description="Larger files are listed, but not searched."
     )
     roots: tuple[str, ...] = Field(
-        (), title="Further folders", description="further folders of the workspace to index"
+        (),
+        title="Further folders",
+        description="Folders of the workspace that are searched as well.",
     )
 
     @field_validator("roots")
@@ -224,7 +280,9 @@ class FlushSettings(_Section):
 
     retired: ClassVar[frozenset[str]] = frozenset({"threshold_tokens"})
     enabled: bool = Field(
-        default=True, title="Notes of the day", description="write what matters into memory/DATE.md"
+        default=True,
+        title="Notes of the day",
+        description="Writes what matters into the day's note before a conversation is condensed.",
     )
 
 
@@ -234,16 +292,19 @@ class SessionNotesSettings(_Section):
     enabled: bool = Field(
         default=True,
         title="A note of each conversation",
-        description="write memory/DATE-slug.md at a session's end",
+        description="Leaves a note of what was said when a conversation ends.",
     )
     max_messages: int = Field(
         20,
         gt=0,
         title="Messages that it is made of",
-        description="messages of the session's end to summarise",
+        description="How many of the last ones that note sums up.",
     )
     min_user_messages: int = Field(
-        3, ge=0, title="Fewest messages of yours", description="shorter sessions leave no file"
+        3,
+        ge=0,
+        title="Fewest messages of yours",
+        description="Shorter conversations leave no note.",
     )
 
 
@@ -254,25 +315,25 @@ class MemorySettings(_Section):
     review: Literal["auto", "ask"] = Field(
         "auto",
         title="Asks before it writes",
-        description="`auto`: only what would change lines of yours unasked, SOUL.md or USER.md is"
-        " proposed; `ask`: all that is written in conversations and over MCP",
+        description="`auto`: only before it changes lines of yours unasked, or who it is. `ask`:"
+        " before anything is written, by you and it or by other agents.",
     )
     journal: Literal["", "own", "daily"] = Field(
         "",
         title="Where statements are kept",
-        description="where what you state is kept: `own`: notes by day of kbtui's; `daily`: a"
-        " section of the daily notes that a vault has; empty: own, and asked once",
+        description="`own`: in notes by day of kbtui's. `daily`: in a section of your vault's daily"
+        " notes. Empty: own, and you are asked once.",
     )
     consolidate: bool = Field(
         default=True,
         title="Condense conversations",
-        description="condense conversations by themselves",
+        description="Long conversations become memory by themselves.",
     )
     idle_minutes: float = Field(
         5,
         ge=0,
         title="Write down after quiet minutes",
-        description="write down what was said after so long a quiet time; 0: never",
+        description="Writes down what was said when nothing was said for so long. 0: never.",
     )
     flush: FlushSettings = FlushSettings()
     session_notes: SessionNotesSettings = SessionNotesSettings()
@@ -283,13 +344,21 @@ class DreamSettings(_Section):
 
     retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
     interval_hours: float = Field(
-        2, ge=0, title="Every so many hours", description="how often Dream runs; 0: only when asked"
+        2,
+        ge=0,
+        title="Every so many hours",
+        description="How often Dream tidies what is known. 0: only when asked.",
     )
     model_override: str | None = Field(
-        None, title="Model", description="instead of models.dream.model"
+        None,
+        title="Model",
+        description="The model that Dream uses; the same as models.dream.model.",
     )
     max_batch_size: int = Field(
-        20, gt=0, title="Archive entries a run", description="archive entries read in one run"
+        20,
+        gt=0,
+        title="Archive entries a run",
+        description="How many entries of the archive one run reads.",
     )
 
 
@@ -297,10 +366,16 @@ class BudgetSettings(_Section):
     """Limits of what runs without being watched."""
 
     daily_usd: float = Field(
-        1.0, ge=0, title="Dollars a day", description="background work with paid models, a day"
+        1.0,
+        ge=0,
+        title="Dollars a day",
+        description="The most that work in the background may cost a day.",
     )
     turn_steps: int = Field(
-        30, gt=0, title="Calls a message", description="model calls in one turn"
+        30,
+        gt=0,
+        title="Questions to a model",
+        description="How often a model may be asked for one answer.",
     )
 
 
@@ -308,12 +383,12 @@ class SyncSettings(_Section):
     """What travels to other machines, beside notes and memory."""
 
     documents: bool = Field(
-        default=False, title="Documents travel", description="what lies under docs/ travels as well"
+        default=False, title="Documents travel", description="Sync takes along what lies in docs/."
     )
     conversations: bool = Field(
         default=False,
         title="Conversations travel",
-        description="conversations travel as well",
+        description="Sync takes along your conversations.",
     )
 
     attachment_megabytes: float = Field(
@@ -321,7 +396,7 @@ class SyncSettings(_Section):
         ge=0,
         le=50,
         title="Largest picture, MB",
-        description="largest picture, paper, recording to take up; 0: none",
+        description="Larger pictures, papers and recordings stay here. 0: all do.",
     )
 
 
@@ -329,7 +404,9 @@ class PrivacySettings(_Section):
     """Paths that never leave this machine."""
 
     private_paths: tuple[str, ...] = Field(
-        (), title="Private files", description=".gitignore syntax, local models only"
+        (),
+        title="Private files",
+        description="Only models on this machine see them. Patterns as in .gitignore.",
     )
 
 
@@ -339,32 +416,38 @@ class McpSettings(_Section):
     search_conversations: bool = Field(
         default=False,
         title="May search conversations",
-        description="let them search earlier conversations as well",
+        description="Other agents may search what you said, too.",
     )
 
 
 class UiSettings(_Section):
     """The app's looks and keys."""
 
-    theme: str = Field("kbtui-dark", title="Theme", description="`/theme` shows all")
+    theme: str = Field(
+        "kbtui-dark", title="Theme", description="The colours; `/theme` shows each as you choose."
+    )
     plain: bool = Field(
         default=False,
         title="Letters for signs",
-        description="letters (D P J T F S R) for the kinds of notes, in place of signs",
+        description="Letters (D P J T F S R) for the kinds of notes, in place of signs.",
     )
-    keys: dict[str, str] = Field(default_factory=dict, title="Keys", description="action id = keys")
+    keys: dict[str, str] = Field(
+        default_factory=dict, title="Keys", description="Keys of your own, by action."
+    )
 
 
 class LogSettings(_Section):
     """The log file."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", title="Least that is kept", description="the least kept"
+        "info",
+        title="Least that is kept",
+        description="The least grave messages that the log keeps.",
     )
     prompts: bool = Field(
         default=False,
         title="Prompts and answers",
-        description="write prompts and answers into the log",
+        description="Writes prompts and answers into the log as well.",
     )
 
 

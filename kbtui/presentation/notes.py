@@ -41,7 +41,8 @@ MEMORY = "memory/MEMORY.md"
 """The file of what is remembered."""
 _SESSIONS = "sessions/"
 _STEP = " > "  # between headings, as the search index says them
-_INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+"""Between a note and the section of it that is meant."""
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
 _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
 
@@ -98,7 +99,7 @@ class Names:
     def section(self, path: str, heading: str = "") -> str:
         """A place in a note: its title, and the section where there is one that it isn't called."""
         title, section = self[path].title, clean_line(heading).rpartition(_STEP)[2]
-        return f"{title}{_INTO}{section}" if section and section != title else title
+        return f"{title}{INTO}{section}" if section and section != title else title
 
 
 class _Conversation(Protocol):

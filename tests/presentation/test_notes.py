@@ -38,6 +38,17 @@ def test_kinds_differ_by_sign_and_by_letter() -> None:
     assert kind_of("recipe") is kind_of(None) is OTHER
 
 
+def test_a_note_without_a_kind_has_the_colour_of_its_top_folder() -> None:
+    one, other, top = (
+        kind_of(None, f"knowledge/{path}.md") for path in ("Days/a", "Days/in/b", "c")
+    )
+    assert one is other
+    assert one.shape == OTHER.shape
+    assert one.name.removeprefix("other-") in KINDS
+    assert top is OTHER
+    assert kind_of("person", "knowledge/Days/a.md") is KINDS["person"]
+
+
 def test_a_section_is_said_once() -> None:
     names = Names()
     assert names.section("knowledge/auth.md", "Auth > Decision").endswith("Decision")

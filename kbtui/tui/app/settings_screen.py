@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.cells import cell_len
 from textual import events, getters, on
 from textual.containers import Vertical
 from textual.content import Content
@@ -38,6 +39,13 @@ _ROLES = {
     "import": "Reads what is brought in",
     "embed": "Finds by meaning",
 }
+_MEANINGS = {
+    "chat": "The model that talks with you and writes what you tell it.",
+    "consolidate": "The model that makes memory of conversations when they get long or end.",
+    "dream": "The model that sorts what is remembered into your notes while nobody waits.",
+    "import": "The model that finds what is worth keeping in what you bring.",
+    "embed": "The model by which search knows what is meant.",
+}
 _WORK = {
     "chat": "Answers",
     "consolidate": "Condensing",
@@ -50,6 +58,7 @@ _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
 _BESIDE_COLUMNS = 70
+_ROOMY_ROWS = 30
 _LATER = "It holds from the next start on."
 
 
@@ -75,7 +84,13 @@ class Field(NamedTuple):
     @property
     def about(self) -> str:
         """What it means."""
-        return self.setting.about
+        role = self.setting.name.split(".")[1]
+        return _MEANINGS.get(role, "") if _is_role(self.setting) else self.setting.about
+
+    @property
+    def has_choices(self) -> bool:
+        """True where one chooses from a list."""
+        return _is_role(self.setting) or len(self.setting.choices or ()) > 2
 
     @property
     def standard(self) -> str:
@@ -150,7 +165,18 @@ def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
 
 
 class FieldList(RowList):
-    """Fields with their values; what differs from the default is bold and says where it is from."""
+    """Fields with their values as chips; what differs from the default is in the accent colour.
+
+    Where there is room, what a field means stands below it.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"fields--value", "fields--given"}
+    DEFAULT_CSS = """
+    FieldList {
+        & > .fields--value { background: $panel; }
+        & > .fields--given { background: $panel; color: $text-primary; text-style: bold; }
+    }
+    """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -159,6 +185,8 @@ class FieldList(RowList):
     def show_fields(self, fields: Sequence[Field], name: str = "") -> None:
         """Show fields, with the cursor on the one of that name."""
         self._fields = fields
+        explained = self.app.size.height >= _ROOMY_ROWS and any(not each.action for each in fields)
+        self.ROW_HEIGHT = 3 if explained else 1
         names = [field.setting.name for field in fields]
         self.rows_changed(names.index(name) if name in names else 0)
 
@@ -177,13 +205,17 @@ class FieldList(RowList):
         return Content.styled(" Nothing fits that.", ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw label and value."""
+        """Draw label and value, and below what it means."""
         field = self._fields[index]
-        room = max(10, width // 2)
-        label = Content(f" {field.label}").truncate(room - 1, ellipsis=True)
-        style = ".rows--strong" if field.is_given else ".rows--muted"
-        value = Content.styled(field.value, style).truncate(width - room - 1, ellipsis=True)
-        return [label + Content(" " * (room - label.cell_length)) + value]
+        style = ".fields--given" if field.is_given else ".fields--value"
+        more = " ▾" if field.has_choices else ""
+        value = Content(field.value).truncate(max(4, width // 2 - 4), ellipsis=True)
+        chip = Content.styled(f" {value.plain}{more} ", style)
+        label = Content.styled(f" {field.label}", ".rows--strong" if self.ROW_HEIGHT > 1 else "")
+        label = label.truncate(max(1, width - chip.cell_length - 2), ellipsis=True)
+        gap = " " * max(1, width - label.cell_length - chip.cell_length - 1)
+        about = Content.styled(f" {field.about}", ".rows--muted")
+        return [label + Content(gap) + chip, about.truncate(width - 1, ellipsis=True)]
 
 
 class KeyPressDialog(Dialog[str]):
@@ -311,12 +343,10 @@ class SettingsScreen(Screen[None]):
         if field is not None:
             source = field.setting.source
             given = f"set by {clean_line(source)}" if source else "not changed"
-            about.update(
-                Content.assemble(
-                    (f"{field.about or field.label}\n", "bold"),
-                    (f"default: {field.standard}\n{given}", "$text-muted"),
-                )
-            )
+            facts = f"{field.setting.name}   default: {field.standard}   {given}"
+            told = self.rows.ROW_HEIGHT > 1 and cell_len(field.about) < self.rows.size.width - 2
+            meaning = "" if told else f"{field.about or field.label}\n"
+            about.update(Content.assemble((meaning, "bold"), (facts, "$text-muted")))
 
     @on(RowList.Highlighted, "#settings-names")
     def _other_group(self, event: RowList.Highlighted) -> None:

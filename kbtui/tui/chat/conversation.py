@@ -46,7 +46,7 @@ from kbtui.tui.chat.items import (
 )
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.chat.turn_view import TurnView
-from kbtui.tui.chat.written import read_written, undone_commits
+from kbtui.tui.chat.written import WrittenNote, read_written, undone_commits
 from kbtui.views.view import Audience
 
 if TYPE_CHECKING:
@@ -271,9 +271,7 @@ class Conversation:
                             names_of, kb.library, paths, kb.sessions
                         )
                     if isinstance(event, ToolFinished):
-                        view.written = await asyncio.to_thread(
-                            read_written, kb.history, event.changes
-                        )
+                        view.written = await asyncio.to_thread(_cards, kb, event.changes)
                     view.show(event)
                     self._tell_wait(event)
                     if isinstance(event, UsageReported):
@@ -336,6 +334,10 @@ def _laid_out(kb: KnowledgeBase | None, messages: list[SessionMessage], width: i
     return items
 
 
+def _cards(kb: KnowledgeBase, changes: Sequence[TurnChange]) -> tuple[WrittenNote, ...]:
+    return read_written(kb.history, changes, kb.library.infos())
+
+
 def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
     """Say of tools that wrote what they wrote, and which of it was undone since."""
     if not tools:
@@ -343,7 +345,7 @@ def _read_cards(kb: KnowledgeBase, tools: Sequence[ToolItem]) -> None:
     commits = {change.commit for tool in tools for change in tool.changes}
     undone = undone_commits(kb.history, commits)
     for tool in tools:
-        tool.written = read_written(kb.history, tool.changes)
+        tool.written = _cards(kb, tool.changes)
         tool.undone = undone.issuperset(change.commit for change in tool.changes)
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.moments import written_said
+from kbtui.presentation.notes import INTO, Named, Names
 from kbtui.text import clean, clean_line, shorten
+from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 
@@ -54,7 +56,6 @@ class Item:
     """
 
     dense: ClassVar[bool] = False
-    loose_below_text: ClassVar[bool] = True
     click: ClassVar[str] = ""
     turn: str = field(default="", kw_only=True)
     message: int | None = field(default=None, kw_only=True)
@@ -112,9 +113,7 @@ class Item:
 
     def gap_after(self, before: Item) -> int:
         """How many blank lines stand between the item before and this one."""
-        if before.dense and self.dense:
-            return 0
-        return int(self.loose_below_text or not self.dense)
+        return int(not (before.dense and self.dense))
 
 
 @dataclass(eq=False, slots=True)
@@ -228,7 +227,6 @@ class LinkItem(Item):
     """A line that leads to an entry: a citation, or what a tool changed."""
 
     dense: ClassVar[bool] = True
-    loose_below_text: ClassVar[bool] = False
     click: ClassVar[str] = "open"
     label: str = ""
     to: Target = field(default_factory=lambda: Target(""))
@@ -238,12 +236,12 @@ class LinkItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """One line: the note by its name, and what is said of it."""
         named = self.named or _unknown[self.to.path]
-        note = "" if self.note == named.title else clean_line(self.note)
+        note = clean_line(self.note)
         head = Content.assemble(
             ("  ", ""),
             (f"{self.label} ", ".chat--cite"),
             signed(named, ".chat--link"),
-            (f"  {note}" if note else "", ".chat--muted"),
+            (note and f"  {note}", ".chat--muted"),
         )
         return [Line(head.truncate(width, ellipsis=True))]
 
@@ -285,7 +283,6 @@ class NotKeptItem(Item):
     """A statement of the person's that isn't kept, until they say so; `kept` is where."""
 
     dense: ClassVar[bool] = True
-    loose_below_text: ClassVar[bool] = False
     text: str = ""
     kept: str = ""
 
@@ -314,7 +311,6 @@ class BeforeItem(Item):
     """An earlier line that what was just noted may be about; `past` once it is struck out."""
 
     dense: ClassVar[bool] = True
-    loose_below_text: ClassVar[bool] = False
     click: ClassVar[str] = "open"
     earlier: Earlier
     past: bool = False
@@ -322,8 +318,9 @@ class BeforeItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """The line, and below it when it was written and what can be done."""
         keys = " · past" if self.past else _MARKS_PAST
-        when = f"{self.earlier.when[:10]} " if self.earlier.when else ""
-        said = Content(shorten(clean_line(self.earlier.text), max(10, width - len(_BEFORE))))
+        when = f"{written_said(self.earlier.when[:10])} · " if self.earlier.when else ""
+        read = as_read(clean_line(self.earlier.text), _unknown)
+        said = Content(shorten(read, max(10, width - len(_BEFORE))))
         said = said.stylize(".md--strike" if self.past else ".chat--link")
         below = Content.assemble((f"{_BELOW}{when}", ".chat--muted"), (keys[3:], ".chat--cite"))
         return [
@@ -362,21 +359,15 @@ def failure(error: KbtuiError) -> NoticeItem:
 
 def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> list[LinkItem]:
     """A line for each citation of an answer: the note, and the section, page or slide in it."""
-    return [
-        LinkItem(
-            label=f"[{cited.n}]",
-            to=Target(cited.path, cited.first),
-            note=cited.place or _section(cited.title),
-            named=names[cited.path],
-            turn=turn,
-        )
-        for cited in citations
-    ]
-
-
-def _section(title: str) -> str:
-    """The section of a passage that is called ``note > heading > heading``."""
-    return title.rpartition(" > ")[2] if " > " in title else ""
+    items = []
+    for cited in citations:
+        named, place = names[cited.path], cited.place or cited.title
+        # A passage is called "note > heading > heading", a line of a note "note: heading".
+        section = place.rpartition(" > ")[2].removeprefix(f"{named.title}: ")
+        note = f"{INTO}{section}".strip() if section and section != named.title else ""
+        to = Target(cited.path, cited.first)
+        items.append(LinkItem(label=f"[{cited.n}]", to=to, note=note, named=named, turn=turn))
+    return items
 
 
 def wrapped(text: str, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from kbtui.errors import KbtuiError
+from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
+from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.widgets.line_view import Line
 
 if TYPE_CHECKING:
     from kbtui.agent.events import TurnChange
     from kbtui.history.history import History
     from kbtui.history.looking.diff import DiffLine, FileDiff
+    from kbtui.knowledge.library.library import EntryInfo
 
 MAX_LINES = 5
 MAX_CARDS = 3
@@ -39,8 +42,14 @@ class WrittenNote:
     more: int = 0
 
 
-def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[WrittenNote, ...]:
-    """What changes did to notes, catalogues left out; reads the history, so for threads."""
+def read_written(
+    history: History, changes: Sequence[TurnChange], infos: Iterable[EntryInfo] = ()
+) -> tuple[WrittenNote, ...]:
+    """What changes did to notes, catalogues left out; reads the history, so for threads.
+
+    `infos` are the entries that there are: links say their titles.
+    """
+    names = Names(infos if changes else ())
     found: list[WrittenNote] = []
     for change in changes:
         try:
@@ -48,7 +57,7 @@ def read_written(history: History, changes: Sequence[TurnChange]) -> tuple[Writt
         except KbtuiError:  # purged, or of a history that isn't here
             continue
         wanted = [each for each in differences if each.path in change.paths]
-        found += [_written(each) for each in wanted if not each.path.endswith("INDEX.md")]
+        found += [_written(each, names) for each in wanted if not each.path.endswith("INDEX.md")]
     return tuple(found[:MAX_CARDS])
 
 
@@ -65,34 +74,30 @@ def undone_commits(history: History, commits: Collection[str]) -> set[str]:
     return undone & set(commits)
 
 
-def _written(difference: FileDiff) -> WrittenNote:
+def _written(difference: FileDiff, names: Names) -> WrittenNote:
     old, new = difference.heads
     said = [
         (line.kind, text)
         for hunk in difference.hunks
         for line in hunk.lines
-        if line.kind != " " and (text := _said(line, new if line.kind == "+" else old))
+        if line.kind != " " and (text := _said(line, new if line.kind == "+" else old, names))
     ]
     return WrittenNote(
         difference.path, difference.kind, tuple(said[:MAX_LINES]), max(0, len(said) - MAX_LINES)
     )
 
 
-def _said(line: DiffLine, head_lines: int) -> str:
+def _said(line: DiffLine, head_lines: int, names: Names) -> str:
     """A changed line as people read it: no headings, and of properties no upkeep."""
     text = clean_line(line.text)
     number = line.new if line.kind == "+" else line.old
     if (number or 0) > head_lines:
-        return "" if text.startswith("#") and text.lstrip("#")[:1] in {"", " "} else _item(text)
+        is_heading = text.startswith("#") and text.lstrip("#")[:1] in {"", " "}
+        return "" if is_heading else as_read(text, names)
     found = _PROPERTY.fullmatch(text)
     if found is None or found[1] in _UPKEEP or found[2] in _EMPTY:
         return ""
-    return f"{found[1]}  {found[2]}"
-
-
-def _item(text: str) -> str:
-    """The text of a list's item without its bullet, beside which the sign would be a second one."""
-    return text[2:].lstrip() if text[:2] in {"- ", "* ", "+ "} else text
+    return f"{found[1]}  {as_read(found[2], names)}"
 
 
 def card_lines(written: WrittenNote, title: Content, width: int, *, undone: bool) -> list[Line]:

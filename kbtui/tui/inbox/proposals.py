@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import getters
 from textual.containers import Vertical
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class ProposalList(RowList):
     """Two lines for each proposal."""
 
-    ROW_HEIGHT: ClassVar[int] = 2
+    ROW_HEIGHT = 2
 
     def __init__(self, *, classes: str | None = None) -> None:
         self.plans: tuple[Plan, ...] = ()

@@ -11,7 +11,7 @@ from textual.content import Content, Span
 from textual.style import Style
 
 from kbtui.knowledge.format.body import shows_title
-from kbtui.presentation.notes import Named
+from kbtui.presentation.notes import INTO, Named
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
 from kbtui.tui.widgets.kinds import KIND_STYLE, mark
@@ -19,9 +19,6 @@ from kbtui.tui.widgets.kinds import KIND_STYLE, mark
 _AS_CODE = frozenset({"code_inline", "math_inline", "math_inline_double"})
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
 _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
-
-
-_INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
 _BEGINS = re.compile(
@@ -81,7 +78,7 @@ class Links:
         named = self.leads_to(ref)
         if named is None or not (title := clean_line(named.title)):
             return written
-        return f"{title}{_INTO}{ref.heading}" if ref.heading else title
+        return f"{title}{INTO}{ref.heading}" if ref.heading else title
 
 
 class InlineBuilder:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+from kbtui.workspace.layout import ENTRIES
+
+if TYPE_CHECKING:
+    from kbtui.presentation.notes import Names
 
 # Marks of headings, of a list or quote at the start, links, emphasis, code, comments, block ids.
 _MARKUP = re.compile(
     r"(?:^|(?<=\s))\#{1,6}\s+|^\s*(?:[-*+]\s+(?:\[.\]\s+)?|>\s?|\|\s?)"
     r"|!?\[\[(?:[^\[\]|]*\|)?|\]\]|!?\[(?=[^\[\]]*\]\([^()]*\))|(?<=[^\[\]])\]\([^()]*\)|\*\*|==|`|%%|\s\^[\w-]+$"
 )
+
+
+_PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 
 
 def kept(text: str) -> list[tuple[int, int]]:
@@ -21,3 +30,8 @@ def kept(text: str) -> list[tuple[int, int]]:
 def without_markup(text: str) -> str:
     """A line of Markdown as it reads."""
     return "".join(text[a:b] for a, b in kept(text))
+
+
+def as_read(text: str, names: Names) -> str:
+    """A line of Markdown as it reads, with the notes that it leads to by a path by their titles."""
+    return without_markup(_PATH_LINK.sub(lambda link: names[f"{ENTRIES}{link[1]}.md"].title, text))

@@ -31,7 +31,7 @@ from kbtui.presentation.moments import day_heading, written_said
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
-from kbtui.tui.markdown.plain import without_markup
+from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.markdown.source import Embed, Neighbour, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
@@ -52,7 +52,6 @@ _CHANGED = ("updated", "modified")
 _SAID_AS = {"aliases": "also called", "alias": "also called"}
 _LINKED_PATH = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
-_PATH_LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+?)(?:\.md)?(?:#[^\[\]|]*)?\]\]")
 _HEAD_OF_MESSAGE = re.compile(r"##### \w+ · (\d+)")
 _MOST_BACKLINKS = 200
 _LONGEST_SAID = 50
@@ -246,7 +245,7 @@ def _said_of(line: str, names: Names) -> str:
     name, colon, values = line.partition(": ")
     if colon and values.startswith("[") and not values.startswith("[["):
         return name
-    return without_markup(_PATH_LINK.sub(lambda link: names[f"{ENTRIES}{link[1]}.md"].title, line))
+    return as_read(line, names)
 
 
 def _key(target: str) -> str:

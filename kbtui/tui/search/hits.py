@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.search.query.parser import SEPARATOR
 from kbtui.search.results import without_weak
 from kbtui.sessions.imported import speaker
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
 _TITLE = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
-_INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 
 
 def by_note(hits: Iterable[Hit]) -> list[Hit]:
@@ -37,7 +36,7 @@ def by_note(hits: Iterable[Hit]) -> list[Hit]:
 class HitList(RowList):
     """Hits of four lines each: the note and the section, what stands there, a blank line."""
 
-    ROW_HEIGHT: ClassVar[int] = 4
+    ROW_HEIGHT = 4
 
     def __init__(self, *, id: str | None = None) -> None:
         self.hits: tuple[Hit, ...] = ()
@@ -96,8 +95,10 @@ class HitList(RowList):
         right = Content.styled(place_of(hit), ".rows--muted").truncate(width // 2, ellipsis=True)
         head = self._head(index).truncate(max(4, width - right.cell_length - 3), ellipsis=True)
         gap = " " * (width - head.cell_length - right.cell_length - 1)
-        lines = snippet_of(hit, self._names).wrap(max(10, width - 4))[:2]
-        return [head + Content(gap) + right, *(Content("   ") + line for line in lines)]
+        lines = snippet_of(hit, self._names).wrap(max(10, width - 4))
+        if len(lines) > 2:
+            lines[1] = (lines[1].rstrip() + " …").truncate(max(10, width - 4), ellipsis=True)
+        return [head + Content(gap) + right, *(Content("   ") + line for line in lines[:2])]
 
     def _head(self, index: int) -> Content:
         """The note, once for all its hits, and the section."""
@@ -108,11 +109,11 @@ class HitList(RowList):
             who = speaker(hit.speaker or "", hit.session)
             heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
         section = without_markup(heading.rpartition(" > ")[2])
-        section = "" if section == named.title else section
+        section = "" if section in {named.title, str(day_of_note(hit.path))} else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
         if before is not None and (before.session or before.path) == (hit.session or hit.path):
             return Content.styled(f"   {section or 'further down'}{also}", ".rows--muted")
-        into = f"{_INTO}{section}" if section else ""
+        into = f"{INTO}{section}" if section else ""
         return Content.assemble(" ", signed(named, ".rows--strong"), (into + also, ".rows--muted"))
 
 
@@ -155,7 +156,7 @@ def _marked(hit: Hit, start: int, names: Names) -> Iterator[tuple[str, str]]:
         path, _, section = snippet[at:end].partition("#")
         if snippet[:at].endswith("[[") and "/" in path:
             found = any(at <= match[0] < end for match in matches)
-            said = names[_linked(path)].title + (f"{_INTO}{section}" if section else "")
+            said = names[_linked(path)].title + (f"{INTO}{section}" if section else "")
             yield _flat(said), ".rows--match" if found else ""
             continue
         for match_start, match_end in matches:

@@ -24,6 +24,8 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import signed
+from kbtui.tui.widgets.line_view import coloured
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
@@ -309,7 +311,7 @@ class SearchScreen(Finder):
         """Show the place of the hit."""
         hit = self.hits.hit
         if hit is not None:
-            preview.border_title = Content(self.hits.named(hit).title)
+            preview.border_title = coloured(preview, signed(self.hits.named(hit)))
             lines = (hit.line, hit.lines[1])
             preview.look_at(hit.path, lines, hit.messages[0] if hit.messages else None)
 

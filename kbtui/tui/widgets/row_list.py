@@ -27,7 +27,7 @@ class RowList(ScrollView, can_focus=True):
     `rows_changed` when the data changed.
     """
 
-    ROW_HEIGHT: ClassVar[int] = 1
+    ROW_HEIGHT: int = 1
     """Lines that a row takes."""
     CLICK_SELECTS: ClassVar[bool] = True
     """True where one click selects; else it moves the cursor, and two select."""

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from kbtui.presentation.notes import INTO
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import steady
 from kbtui.tui.widgets.pane import cut_middle
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Workspace
 
-_INTO = Content(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ")
 _PROGRAM = "kbtui  "
 _GAP = 2
 
@@ -44,7 +44,7 @@ class TitleRow(Static):
     def render(self) -> Content:
         """Both; the folder loses its middle where there isn't room for all."""
         width = self.content_size.width
-        place = _INTO + Content(self._place) if self._place else Content()
+        place = Content(INTO + self._place if self._place else "")
         room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP
         folder = cut_middle(_said(self.folder), max(0, room)) if self.folder is not None else ""
         left = Content.assemble((_PROGRAM, "bold $primary"), folder, place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kbtui.agent.events import Citation, TurnChange
-from kbtui.presentation.notes import Names
+from kbtui.presentation.notes import INTO, Names
 from kbtui.tui.chat.cards import (
     ReasoningItem,
     ToolItem,
@@ -155,7 +155,7 @@ def test_what_a_tool_wrote_can_be_opened_without_the_catalogue() -> None:
 def test_a_citation_names_the_note_and_the_section() -> None:
     cited = Citation(1, "knowledge/people/alice-brown.md", 14, 16, "Alice Brown > Role")
     (item,) = citation_items([cited], "t", Names())
-    assert plain(item) == ["  [1] ● Alice brown  Role"]
+    assert plain(item) == [f"  [1] ● Alice brown {INTO}Role"]
     assert item.target == Target("knowledge/people/alice-brown.md", 14)
 
 

@@ -102,6 +102,12 @@ def test_an_undone_card_says_so_and_offers_no_undo() -> None:
     assert "u undoes" not in text
 
 
+def test_links_say_the_titles_of_what_they_lead_to(history) -> None:
+    text = "# Mast\n\n- Ask [[people/alice]] about **it**\n"
+    (card,) = read_written(history, [_write(history, text, "knowledge/topics/mast.md")])
+    assert card.lines == (("+", "Ask Alice about it"),)
+
+
 def test_notes_beyond_the_cards_are_counted_and_none_is_passed_over(history) -> None:
     paths = tuple(f"knowledge/people/p{number}.md" for number in range(5))
     with history.change(Actor.AGENT, "Write them", Origin(turn="t1")) as change:

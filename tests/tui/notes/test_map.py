@@ -66,6 +66,14 @@ def test_it_goes_as_many_steps_as_are_asked_for() -> None:
     assert "■ E" not in far
 
 
+def test_where_there_is_room_notes_stand_apart_and_the_middle_between_two() -> None:
+    lines = drawn(Around(A, (B, C), (D, E)), height=40).split("\n")
+    middle = next(line for line in lines if "■ A" in line)
+    assert "├───  ■ A  ───┤" in middle
+    assert [line.strip()[:3] for line in lines if "■ B" in line or "■ C" in line] == ["■ B", "■ C"]
+    assert "■ B" not in middle
+
+
 def test_a_note_without_links_says_so() -> None:
     assert "No note links to it, and it links to none." in drawn(Around(A))
 
@@ -203,7 +211,7 @@ async def test_plus_and_minus_change_how_far_it_goes(tmp_path):
         screen = await arrived(pilot, MapScreen, "#map")
         await until(pilot, lambda: "N2" in text_of(screen.map))
         await pilot.press("plus")
-        await until(pilot, lambda: "N3 by N2" in text_of(screen.map))
+        await until(pilot, lambda: "N3 via N2" in text_of(screen.map))
         await pilot.press("plus", "minus", "minus")
         await until(pilot, lambda: "N2" not in text_of(screen.map))
         await pilot.press("minus")

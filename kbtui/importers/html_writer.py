@@ -52,6 +52,8 @@ _LINE = re.compile(r"^(.*)", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _TICKS = re.compile(r"`+")
 _PRE_BEGIN, _PRE_END = re.compile(r"\A[ \n]*\n"), re.compile(r"[ \n]*\Z")
+_COMMENT_END = re.compile(r"--\s*>")
+_MOST_SECTIONS = 1000
 _MOST_SPAN = 1000
 _DEEPEST = 300
 """Elements that may be open; of what is deeper only the words are taken."""
@@ -63,10 +65,24 @@ def markdown_of(html: str, lead: Callable[[str], str] = str) -> str:
 
     `lead` may lead the address of a link elsewhere.
     """
+    html = tamed(html)
     try:
         return _Writer(lead).written(html)
     except AssertionError:  # a section that is marked as nothing HTML knows
         return _Writer(lead).written(html.replace("<![", "&lt;!["))
+
+
+def tamed(html: str) -> str:
+    """HTML in which what nobody ends is words.
+
+    For each such comment, section or tag `html.parser` would look through all that follows.
+    """
+    rest = max((match.end() for match in _COMMENT_END.finditer(html)), default=0)
+    html = html[:rest] + html[rest:].replace("<!--", "&lt;!--")
+    if html.count("<![") > _MOST_SECTIONS:
+        html = html.replace("<![", "&lt;![")
+    rest = html.rfind(">") + 1
+    return html[:rest] + html[rest:].replace("<", "&lt;")
 
 
 class _Element:

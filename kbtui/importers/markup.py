@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from kbtui.importers.html_writer import markdown_of
+from kbtui.importers.html_writer import markdown_of, tamed
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def to_markdown(
     a link elsewhere, and costs less.
     """
     if prepare:
-        tree = _tree_of(html)
+        tree = _tree_of(tamed(html))
         prepare(tree)
         html = tree.decode()
     text = words_of(markdown_of(html, lead).replace("\xa0", " "))

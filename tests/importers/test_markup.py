@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
 import pytest
 
 from kbtui.importers.markup import to_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -61,3 +67,35 @@ def test_depth_costs_the_form_and_not_the_words() -> None:
     assert to_markdown("<div>" * 5000 + "deep" + "</div>" * 5000) == "deep"
     assert to_markdown("<li>" * 100_000 + "deep").endswith("- deep")
     assert to_markdown("<div>" * 5000 + "<p style='display:none'>not seen</p>seen") == "seen"
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<p ", "</", "<?", "<![if ", "<a href=x ", "<!--x>"])
+@pytest.mark.parametrize("end", ["", ">", "]>"])
+def test_what_nobody_ends_is_looked_through_a_few_times_at_most(
+    piece: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = 0
+
+    def counted(name: str) -> Callable[[HTMLParser, int], int]:
+        of_parser = getattr(HTMLParser, name)
+
+        def look(parser: HTMLParser, begin: int) -> int:
+            nonlocal looked_at
+            found: int = of_parser(parser, begin)
+            looked_at += (len(parser.rawdata) if found < 0 else found) - begin
+            return found
+
+        return look
+
+    looks = (
+        "parse_starttag",
+        "parse_endtag",
+        "parse_comment",
+        "parse_pi",
+        "parse_html_declaration",
+    )
+    for name in looks:
+        monkeypatch.setattr(HTMLParser, name, counted(name))
+    html = piece * 20_000 + end
+    to_markdown(html)
+    assert looked_at <= 4 * len(html)

@@ -59,6 +59,9 @@ class ScriptedAgent:
         self.asked: list[str] = []
         self.stopped = 0
 
+    def session_room(self) -> int:
+        return 50_000
+
     async def turn(self, session: Session, text: str, *, model: Any = None) -> AsyncIterator[Event]:
         self.asked.append(text)
         turn = f"turn-{len(self.asked)}"

@@ -287,8 +287,13 @@ class Door:
             change.result = self._commit(change, edits, current, events, unseen)
             return change.result
 
-    def forward(self, onto: str | None, commit: str, actor: Actor = Actor.SYNC) -> None:
+    def forward(
+        self, onto: str | None, commit: str, actor: Actor = Actor.SYNC, watch: Watch | None = None
+    ) -> None:
         """Go on to a commit that somebody else made: the files become what it says.
+
+        `watch` is told how many files of how many are written; what it raises stops that, and then
+        nothing is changed.
 
         Raises:
             MovedError: Files or history are different by now; nothing is applied.
@@ -302,7 +307,7 @@ class Door:
             pairs = {path: (blob_of(current[path]), blob) for path, blob in blobs.items()}
             read = self._repository.read_blob
             written = OnDemand(blobs, lambda path: read(blobs[path] or ""))
-            self._put_in_place(Intent(commit, onto, pairs), written, [], _unwatched)
+            self._put_in_place(Intent(commit, onto, pairs), written, [], watch or _unwatched)
             events.append(Changed(commit, tuple(every), actor))
 
     # Steps ---------------------------------------------------------------------------------

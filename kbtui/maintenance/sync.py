@@ -108,11 +108,13 @@ class Syncing:
         *,
         tell: Callable[[str], None] = lambda _: None,
         stopped: Callable[[], bool] | None = None,
+        count: Callable[[str, int, int], None] | None = None,
         replace_theirs: bool = False,
     ) -> Synced:
         """Sync with an address, or the one that is remembered, and remember it.
 
-        `stopped` says whether somebody wants to stop; with `replace_theirs`, after a purge, what
+        `stopped` says whether somebody wants to stop, `count` is told how much of a step is done of
+        how much, or `tell` in words; with `replace_theirs`, after a purge, what
         the other side has that we don't is dropped.
 
         Raises:
@@ -134,7 +136,7 @@ class Syncing:
             _is_unused,
             Companions(self._areas, self._hold, _keeps_apart) if self._areas else None,
         )
-        watcher = SyncWatcher(tell, stopped)
+        watcher = SyncWatcher(tell, stopped, count)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         if self._remotes.get() is None:

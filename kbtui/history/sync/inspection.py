@@ -51,8 +51,18 @@ _COMMIT = re.compile(
 )
 
 
-def check_pack(stream: BinaryIO) -> None:
+Watch = Callable[[int, int], None]
+_WATCHED = 500
+
+
+def _unwatched(_done: int, _total: int) -> None:
+    return
+
+
+def check_pack(stream: BinaryIO, watch: Watch = _unwatched) -> None:
     """Unpack every object of a pack piece by piece, keeping nothing, and look at the sizes.
+
+    `watch` is told how many objects of how many, and may stop it.
 
     Raises:
         RefusedHistoryError: An object is too large, or isn't what it says.
@@ -66,7 +76,9 @@ def check_pack(stream: BinaryIO) -> None:
         raise _refused("it has too many objects")
     reader = _PackReader(stream.read)
     try:
-        for _ in range(count):
+        for number in range(count):
+            if number % _WATCHED == 0:
+                watch(number, count)
             reader.skip_object()
     except (zlib.error, EOFError, IndexError) as error:
         raise _refused("what it sent is damaged") from error
@@ -170,15 +182,17 @@ class Inspection:
         self.large: set[str] = set()
         """The blobs that were found to be too large for a workspace's files."""
 
-    def check(self, tip: str) -> None:
-        """Check everything up to a commit.
+    def check(self, tip: str, watch: Watch = _unwatched) -> None:
+        """Check everything up to a commit; `watch` is told how many, and may stop it.
 
         Raises:
             RefusedHistoryError: Something is none of git's, or is missing.
             PurgedTipError: It is built on a purged commit.
         """
         try:
-            for identifier, raw in newer(self._incoming, tip, self._known):
+            commits = [*newer(self._incoming, tip, self._known)]
+            for number, (identifier, raw) in enumerate(commits):
+                watch(number, len(commits))
                 if identifier in self._purged:
                     raise PurgedTipError(tip)
                 kind, data = self._incoming.read_object(identifier)

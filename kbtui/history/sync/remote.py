@@ -54,14 +54,22 @@ class SyncWatcher:
         self,
         tell: Callable[[str], None] = lambda _: None,
         stopped: Callable[[], bool] | None = None,
+        count: Callable[[str, int, int], None] | None = None,
     ) -> None:
+        """Tell `tell` each step, and `count` how much of how much of one is done; None: `tell`."""
         self._tell = tell
         self._stopped = stopped or (lambda: False)
+        self._count = count or (lambda step, done, of: tell(f"{step} {done:,} of {of:,}"))
 
     def tell(self, text: str) -> None:
         """Say what is being done; raises as `check`."""
         self.check()
         self._tell(clean_line(text))
+
+    def count(self, step: str, done: int, total: int) -> None:
+        """Say how much of a step is done; raises as `check`."""
+        self.check()
+        self._count(clean_line(step), done, total)
 
     def check(self) -> None:
         """Give up if somebody wants that.

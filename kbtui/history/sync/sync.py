@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kbtui.errors import ConflictError, RefusedHistoryError, RemoteError
 from kbtui.history.adoption import Adoption
@@ -300,7 +301,7 @@ class Sync:
         if base is None and head is not None and not self._repository.files(theirs):
             return self._merge(None, head, theirs, watcher, report)  # but a README.md, say
         if head is None or base == head or (base is None and self._is_fresh(head)):
-            self._door.forward(head, theirs)
+            self._door.forward(head, theirs, watch=partial(watcher.count, "Writing files"))
             return report
         if base is None and not joins:
             raise RefusedHistoryError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shutil
 import socket
 from functools import partial
@@ -53,6 +54,8 @@ _PROBE = ".probe-permissions"
 SECONDS = 60.0
 """Seconds that the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
+_COUNTED = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
+"""How git says how far it is."""
 _REF = NAME.encode()
 BESIDE = b"refs/heads/kbtui-beside"
 """The branch of what travels beside the notes, documents and conversations; see `beside`."""
@@ -61,10 +64,11 @@ BESIDE = b"refs/heads/kbtui-beside"
 class Incoming:
     """Objects that were fetched and not yet let in."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, watcher: SyncWatcher) -> None:
         from dulwich.object_store import DiskObjectStore
 
         self._home = repository
+        self._watcher = watcher
         self._folder = repository.folder / temporary_name(INCOMING)
         objects = self._folder / "objects"
         (objects / "pack").mkdir(mode=0o700, parents=True)
@@ -103,14 +107,14 @@ class Incoming:
         """
         if self._size:
             self.file.flush()
-            check_pack(self.file)
+            check_pack(self.file, partial(self._watcher.count, "Unpacking what came"))
             try:
                 self._commit()
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
         known = _Admitted(self._home)
         inspection = Inspection(self.repository, known, purged, contents=contents)
-        inspection.check(tip)
+        inspection.check(tip, partial(self._watcher.count, "Looking through what came"))
         return inspection.large
 
     def close(self) -> None:
@@ -190,7 +194,7 @@ class Transport:
         if self._address.folder is not None:
             prepare_folder(self._address.folder, known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
-            incoming = Incoming(self._repository)
+            incoming = Incoming(self._repository, self._watcher)
         try:
             yield self._fetch_into(incoming, have, knows, purged), incoming
         finally:
@@ -256,7 +260,7 @@ class Transport:
     def _watched(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
         for number, record in enumerate(records):
             if number % 500 == 0:
-                self._watcher.tell(f"Sending {number:,} of {count:,}")
+                self._watcher.count("Sending", number, count)
             yield record
 
     def _fetch_into(
@@ -284,8 +288,14 @@ class Transport:
             before = self._repository.read_commit(identifier.decode()).parents
             return [each.encode() for each in before if self._repository.has(each)]
 
+        size = 0
+
         def take(data: bytes) -> int:
+            nonlocal size
+            if size >> 20 != (size + len(data)) >> 20:
+                self._watcher.tell(f"Receiving, {(size + len(data)) >> 20:,} MB so far")
             self._watcher.check()
+            size += len(data)
             return incoming.write(data)
 
         heads: list[Any] = [each.encode() for each in have]
@@ -296,7 +306,9 @@ class Transport:
 
     def _progress(self, data: bytes) -> None:
         text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
-        if text:
+        if (counted := _COUNTED.match(text)) is not None:
+            self._watcher.count(counted[1], int(counted[2]), int(counted[3]))
+        elif text:
             self._watcher.tell(text)
 
     def _client(self) -> tuple[GitClient, str]:

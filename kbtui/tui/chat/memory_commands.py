@@ -24,6 +24,7 @@ from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
+from kbtui.tui.widgets.progress import paces
 from kbtui.tui.widgets.row_list import Choice
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
         )
         host.tell(NoticeItem(title=f"Syncing with {address.shown}", text=text))
     done = await host.syncing.run(
-        lambda tell, stopped: kb.syncing.run(argument or None, tell=tell, stopped=stopped)
+        lambda tell, stopped: kb.syncing.run(
+            argument or None, tell=tell, stopped=stopped, count=paces(tell)
+        )
     )
     lines = list(done.report.notes)
     if done.proposals:

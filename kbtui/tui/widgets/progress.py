@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 
 from kbtui.text import span
@@ -34,3 +35,14 @@ class Pace:
             return bar(share)
         left = took * (1 - share) / share
         return f"{bar(share)} about {span(left)} left" if left >= 1 else bar(share)
+
+
+def paces(tell: Callable[[str], None]) -> Callable[[str, int, int], None]:
+    """Tells how far each step is, with a bar and the time left: step, done, total."""
+    paces: dict[str, Pace] = {}
+
+    def count(step: str, done: int, total: int) -> None:
+        pace = paces.setdefault(step, Pace())
+        tell(f"{step[:1].lower()}{step[1:]} {pace.said(done, total)}".rstrip())
+
+    return count

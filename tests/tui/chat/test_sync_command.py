@@ -62,10 +62,16 @@ class _LongSync:
         self.stopped: Callable[[], bool] = lambda: False
 
     def __call__(
-        self, _remote: str | None, *, tell: Callable[[str], None], stopped: Callable[[], bool]
+        self,
+        _remote: str | None,
+        *,
+        tell: Callable[[str], None],
+        stopped: Callable[[], bool],
+        count: Callable[[str, int, int], None],
     ) -> None:
         self.stopped = stopped
-        tell("fetching 7 of 9")
+        tell("connecting")
+        count("Fetching", 7, 9)
         self.door.wait()
         raise RemoteError("The sync was stopped.", "Nothing is lost.")
 
@@ -80,7 +86,7 @@ async def test_a_sync_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
         tasks = shell.app.screen.tasks
-        await shell.until(lambda: "Sync: fetching 7 of 9" in text_of(tasks))
+        await shell.until(lambda: "Sync: fetching ▰▰▰▰▰▰▱▱" in text_of(tasks))
         await shell.press("x")
         await shell.until(sync.stopped)
         sync.door.open()

@@ -13,6 +13,7 @@ import pytest
 from kbtui.errors import RefusedHistoryError
 from kbtui.history.history import History
 from kbtui.history.sync.sync import SyncReport
+from kbtui.history.sync.transport import Incoming
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
 from kbtui.redaction.secret import Secret
@@ -316,3 +317,29 @@ def test_what_one_machine_forgot_doesnt_come_back_from_one_that_went_on(world, f
     world.everywhere()
     with KnowledgeBase.open(world.there) as kb:
         assert "heron" not in kb.sessions.read_log("talk").messages[0].content
+
+
+def test_a_new_machine_fetches_the_newest_versions_alone_and_goes_on_with_both(
+    plain: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for year in range(6):
+        plain.write(plain.here, "docs/plan.pdf", os.urandom(200_000))
+        plain.say(plain.here, f"Year {year}.")
+        plain.sync(plain.here)
+    came = 0
+    take = Incoming.write
+
+    def counted(incoming: Incoming, data: bytes) -> int:
+        nonlocal came
+        came += len(data)
+        return take(incoming, data)
+
+    monkeypatch.setattr(Incoming, "write", counted)
+    plain.sync(plain.there)
+    assert 200_000 < came < 300_000
+    assert plain.files(plain.there) == plain.files(plain.here)
+    plain.say(plain.there, "And one more.")
+    plain.write(plain.there, "docs/plan.pdf", b"%PDF of there")
+    plain.everywhere()
+    assert b"one more" in plain.file(plain.here, "sessions/talk.jsonl").read_bytes()
+    assert plain.file(plain.here, "docs/plan.pdf").read_bytes() == b"%PDF of there"

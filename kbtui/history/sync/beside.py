@@ -120,14 +120,15 @@ class Beside:
         *,
         force: bool,
     ) -> Exchanged:
-        with transport.fetched(known, known.__contains__) as (tip, incoming):
+        is_first = not seen.tip  # then no older version is of use
+        with transport.fetched(known, known.__contains__, alone=is_first) as (tip, incoming):
             if tip is not None:
-                incoming.inspect(tip, contents=False)
+                incoming.inspect(tip, contents=False, alone=is_first)
             there = incoming.repository
             tree = there.read_commit(tip).tree if tip else None
             theirs = dict(walk_files(tree, there.read_tree)) if tree else {}
             is_purged = tip is not None and seen.purged
-            agreed = seen.blobs if _goes_on(there, tip, seen.tip) else {}
+            agreed = {} if is_first or not _goes_on(there, tip, seen.tip) else seen.blobs
             plan = _Plan(self._layout, self._scanner, companions, theirs, agreed)
             self._scanner.sweep()
             plan.make(there.read_blob, is_purged=is_purged, force=force)

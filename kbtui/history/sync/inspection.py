@@ -182,15 +182,17 @@ class Inspection:
         self.large: set[str] = set()
         """The blobs that were found to be too large for a workspace's files."""
 
-    def check(self, tip: str, watch: Watch = _unwatched) -> None:
-        """Check everything up to a commit; `watch` is told how many, and may stop it.
+    def check(self, tip: str, watch: Watch = _unwatched, *, alone: bool = False) -> None:
+        """Check everything up to a commit, or it alone; `watch` is told how many, and may stop it.
 
         Raises:
             RefusedHistoryError: Something is none of git's, or is missing.
             PurgedTipError: It is built on a purged commit.
         """
         try:
-            commits = [*newer(self._incoming, tip, self._known)]
+            before: str | None = None
+            known = self._incoming.read_commit(tip).parents if alone else self._known
+            commits = [*newer(self._incoming, tip, known)]
             for number, (identifier, raw) in enumerate(commits):
                 watch(number, len(commits))
                 if identifier in self._purged:
@@ -198,8 +200,9 @@ class Inspection:
                 kind, data = self._incoming.read_object(identifier)
                 if kind != b"commit" or not _COMMIT.fullmatch(data):
                     raise _refused(f"commit {identifier[:10]} is malformed")
-                before = self._incoming.read_commit(raw.parents[0]).tree if raw.parents else None
-                self._check_tree(raw.tree, before, "")
+                if raw.parents and not alone:
+                    before = self._incoming.read_commit(raw.parents[0]).tree
+                self._check_tree(raw.tree, before if raw.parents else None, "")
         except RefusedHistoryError:
             raise
         except (KbtuiError, ValueError, OverflowError) as error:

@@ -94,11 +94,16 @@ class Incoming:
         PackFolder(self._home.folder).let_in(self._folder / "objects")
 
     def inspect(
-        self, tip: str, purged: frozenset[str] = frozenset(), *, contents: bool = True
+        self,
+        tip: str,
+        purged: frozenset[str] = frozenset(),
+        *,
+        contents: bool = True,
+        alone: bool = False,
     ) -> set[str]:
         """Look everything through: the blobs that are too large for a workspace's files.
 
-        Without `contents` they may lack what they don't need to send.
+        Without `contents` they may lack what they don't need to send; `alone`: what was before.
 
         Raises:
             RefusedHistoryError: Something in it is none of git's.
@@ -114,7 +119,8 @@ class Incoming:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
         known = _Admitted(self._home)
         inspection = Inspection(self.repository, known, purged, contents=contents)
-        inspection.check(tip, partial(self._watcher.count, "Looking through what came"))
+        watch = partial(self._watcher.count, "Looking through what came")
+        inspection.check(tip, watch, alone=alone)
         return inspection.large
 
     def close(self) -> None:
@@ -186,17 +192,20 @@ class Transport:
         have: Sequence[str],
         knows: Callable[[str], bool],
         purged: frozenset[str] = frozenset(),
+        *,
+        alone: bool = False,
     ) -> Iterator[tuple[str | None, Incoming]]:
         """Bring over what the other side has, and keep it apart for the block.
 
-        `knows` says whether a commit is here with all that is needed of it; else as `fetch`.
+        `knows` says whether a commit is here with all that is needed of it; `alone`: of the newest
+        commit nothing that was before it is asked for. Else as `fetch`.
         """
         if self._address.folder is not None:
             prepare_folder(self._address.folder, known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository, self._watcher)
         try:
-            yield self._fetch_into(incoming, have, knows, purged), incoming
+            yield self._fetch_into(incoming, have, knows, purged, 1 if alone else None), incoming
         finally:
             incoming.close()
 
@@ -269,6 +278,7 @@ class Transport:
         have: Sequence[str],
         knows: Callable[[str], bool],
         purged: frozenset[str],
+        depth: int | None,
     ) -> str | None:
         from dulwich.object_store import ObjectStoreGraphWalker
 
@@ -301,7 +311,7 @@ class Transport:
         heads: list[Any] = [each.encode() for each in have]
         walker = ObjectStoreGraphWalker(heads, parents)
         with self._connected() as (client, path):
-            client.fetch_pack(path, wants, walker, take, progress=self._progress)
+            client.fetch_pack(path, wants, walker, take, progress=self._progress, depth=depth)
         return found[0] if found else None
 
     def _progress(self, data: bytes) -> None:

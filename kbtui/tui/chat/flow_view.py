@@ -214,11 +214,6 @@ class FlowView(LineView):
         if self._dirty is None:
             return
         self._drawn_at = started = monotonic()
-        changed = [item for item in self.items[self._dirty :] if item.stale]
-        heavy = [item for item in changed if item.weight > _HEAVY_CHARACTERS]
-        for item in heavy:
-            item.hold(self._flow.width)
-        self._lay_out_aside(heavy)
         self._lay_out_from(self._dirty)
         self._cost = monotonic() - started
 
@@ -227,6 +222,11 @@ class FlowView(LineView):
         if not self.size.width:
             return  # the first resize comes back here
         at, self._dirty = (at if self._dirty is None else min(at, self._dirty)), None
+        changed = [item for item in self.items[at:] if item.stale]
+        heavy = [item for item in changed if item.weight > _HEAVY_CHARACTERS]
+        for item in heavy:
+            item.hold(self._flow.width or self.text_width)
+        self._lay_out_aside(heavy)
         first = self._flow.lay_out(at, self._flow.width or self.text_width)
         self.lines = self._flow.lines
         for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
@@ -260,14 +260,19 @@ class FlowView(LineView):
     async def _work_aside(self) -> None:
         """Lay out what is heavy, again as long as more of it comes meanwhile."""
         while self._aside:
-            items, width = list(self._aside), self._wanted_width
+            items, width = list(self._aside), self._wanted_width or self.text_width
             self._aside.clear()
             for item in items:
                 item.adopt(width, await asyncio.to_thread(item.lay_out, width))
+            top = self._flow.item_at(round(self.scroll_y))
+            below = self.scroll_y - self._flow.span(top).start if top is not None else 0
             if width != self._flow.width:
                 self._take_width(width)
             elif any(places := [self._flow.index(item) + 1 for item in items]):
                 self._lay_out_from(min(filter(None, places)) - 1)
+                if not self._following and top is not None:
+                    start = self._flow.span(top).start
+                    self.scroll_to(y=start + below, animate=False, force=True, immediate=True)
         self._working_aside = False
 
     def _take_width(self, width: int) -> None:

@@ -23,6 +23,7 @@ from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
 from kbtui.tui.notes.notes_pane import NotesPane
+from kbtui.tui.terminal.background import call_after, run_latest
 from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.widgets.pane import Pane
@@ -60,6 +61,8 @@ else:
     )
 
 _TICK_SECONDS = 0.2
+_DRAFT_AFTER_SECONDS = 1.0
+"""Seconds without a key after which the draft is kept."""
 _WAYS = frozenset("12345")
 
 
@@ -108,6 +111,7 @@ class ChatPane(Pane):
         self.completions = Completions(self.prompt, self.popup)
         self._conversation: Conversation | None = None
         self._drafts: Drafts | None = None
+        self._draft_timer: asyncio.TimerHandle | None = None
         self.start: StartPanel | None = None
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
@@ -218,8 +222,9 @@ class ChatPane(Pane):
 
     def save_draft(self, named: Path | None = None) -> None:
         """Keep the prompt's text and what waits; `named` is the workspace if it isn't open yet."""
-        waiting = self._conversation.waiting if self._conversation is not None else []
-        text = "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
+        text = self._unsent
+        if self._draft_timer is not None:
+            self._draft_timer.cancel()
         if self._drafts is not None:
             self._drafts.save(text)
         elif text.strip():
@@ -227,6 +232,21 @@ class ChatPane(Pane):
 
             with contextlib.suppress(KbtuiError):
                 Drafts(find_workspace(named, patience=1.0)).add(text)
+
+    @property
+    def _unsent(self) -> str:
+        waiting = self._conversation.waiting if self._conversation is not None else []
+        return "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
+
+    def _keep_soon(self) -> None:
+        """Keep what is written once nobody types: a process that is killed is told nothing."""
+        if self._draft_timer is not None:
+            self._draft_timer.cancel()
+        self._draft_timer = call_after(self, _DRAFT_AFTER_SECONDS, self._keep_draft)
+
+    def _keep_draft(self) -> None:
+        if (drafts := self._drafts) is not None:
+            run_latest(self, "draft", asyncio.to_thread, drafts.keep, self._unsent)
 
     # What commands may ask for
 
@@ -386,6 +406,7 @@ class ChatPane(Pane):
     @on(Prompt.Typed)
     def _typed(self, event: Prompt.Typed) -> None:
         event.stop()
+        self._keep_soon()
         if self.completions.typed(event.token):
             entries = self.completions.entries(event.token)
             self.run_worker(entries, group="entries", exclusive=True)

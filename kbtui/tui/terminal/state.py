@@ -14,6 +14,8 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from kbtui.workspace.durable import is_alive
+
 _MAX_INPUTS = 1_000
 _MAX_BYTES = 4_000_000
 
@@ -84,14 +86,28 @@ def _layout_file() -> Path:
 
 
 class Drafts:
-    """The unsent text of a workspace's prompt."""
+    """The unsent text of a workspace's prompt.
+
+    While the app runs it stands in a file of the process's own, as several may run.
+    """
 
     def __init__(self, root: Path) -> None:
         self._file = workspace_state(root) / "draft.md"
+        self._running = self._file.with_name(f"draft-{os.getpid()}.md")
 
     def load(self) -> str:
-        """The text that was not sent last time."""
+        """The text that was not sent last time, nor by a process that was killed since."""
+        for left in sorted(self._file.parent.glob("draft-*.md")):
+            process = left.stem.removeprefix("draft-")
+            if process.isdecimal() and not is_alive(int(process)):
+                self.add(read_state(left))
+                _write_or_remove(left, "")
         return read_state(self._file)
+
+    def keep(self, text: str) -> None:
+        """Keep `text` in case that the process is killed; slow, for a thread."""
+        _write_or_remove(self._running, text)
+        _write_or_remove(self._file, "")
 
     def add(self, text: str) -> None:
         """Keep `text` below what was kept before and hasn't been seen since."""
@@ -99,11 +115,16 @@ class Drafts:
 
     def save(self, text: str) -> None:
         """Keep `text` for the next start; nothing is kept for an empty prompt."""
-        if text.strip():
-            write_state(self._file, text)
-        else:
-            with contextlib.suppress(OSError):
-                self._file.unlink(missing_ok=True)
+        _write_or_remove(self._file, text)
+        _write_or_remove(self._running, "")
+
+
+def _write_or_remove(file: Path, text: str) -> None:
+    if text.strip():
+        write_state(file, text)
+    else:
+        with contextlib.suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 _MAX_SEARCHES = 8

@@ -24,6 +24,13 @@ def test_a_draft_comes_back_and_an_empty_one_goes(tmp_path: Path) -> None:
     assert Drafts(tmp_path).load() == ""
 
 
+def test_the_draft_of_a_process_that_runs_is_left_to_it(tmp_path: Path) -> None:
+    Drafts(tmp_path).keep("being written")
+    assert Drafts(tmp_path).load() == ""
+    Drafts(tmp_path).save("being written still")
+    assert Drafts(tmp_path).load() == "being written still"
+
+
 def test_what_is_kept_is_private(tmp_path: Path) -> None:
     Drafts(tmp_path).save("secret thought")
     folder = workspace_state(tmp_path)

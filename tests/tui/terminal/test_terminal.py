@@ -64,6 +64,19 @@ def test_a_signal_restores_the_terminal_and_keeps_the_draft(
     assert Drafts(workspace).load() == "not sent yet"
 
 
+def test_a_process_that_is_killed_leaves_its_draft(workspace: Path) -> None:
+    with start(workspace) as terminal:
+        terminal.wait_for("no model")
+        terminal.send("not sent yet")
+        terminal.wait_for("not sent yet")
+        folder = workspace_state(workspace)
+        terminal.wait(lambda _: any("not sent" in f.read_text() for f in folder.glob("draft*")))
+        terminal.kill(signal.SIGKILL)
+        terminal.wait_exit()
+    with start(workspace) as terminal:
+        terminal.wait_for("not sent yet")
+
+
 def test_a_terminal_that_goes_away_ends_the_app_and_keeps_the_draft(workspace: Path) -> None:
     terminal = start(workspace)
     terminal.wait_for("no model")

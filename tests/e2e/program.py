@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.forked import run_forked
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,16 +48,19 @@ def kbtui(
 
     As a `mere_user` it may read only what the modes of files allow.
     """
-    first = _MERE_USER if mere_user and os.getuid() == 0 else ()
     where = [] if workspace is None else ["-w", str(workspace)]
+    argv = [*where, *map(str, args)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    if not mere_user or os.getuid() != 0:
+        return Done(*run_forked(argv, stdin, env, timeout=5 * PATIENCE))
     done = subprocess.run(
-        [*first, sys.executable, "-m", "kbtui", *where, *map(str, args)],
+        [*_MERE_USER, sys.executable, "-m", "kbtui", *argv],
         input=stdin,
         capture_output=True,
         text=True,
         timeout=5 * PATIENCE,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        env=env,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generation import Generations
     from kbtui.search.index.rows import TreeReader
-    from kbtui.search.query.fusion import Meaning
+    from kbtui.search.query.fusion import Comparison
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
     from kbtui.search.query.semantic import Semantic
@@ -524,7 +524,7 @@ class SearchIndex:
         request: _Request,
         corpus: Corpus,
         rows: Rows,
-        meaning: Meaning | None,
+        meaning: Comparison | None,
         half_lives: Mapping[str, float],
     ) -> tuple[Hit, ...]:
         from kbtui.search.query.hits import best_hits
@@ -625,6 +625,6 @@ def _left_out(request: _Request, corpus: Corpus, rows: Rows) -> Mask:
         chunks = corpus.chunks[numbers].tolist()
         said = rows.rows(chunks)
         for number, chunk in zip(numbers.tolist(), chunks, strict=True):
-            messages = said[chunk].messages if chunk in said else None
+            messages = said[chunk].chunk.messages if chunk in said else None
             found[number] |= messages is not None and messages[1] >= first
     return found

@@ -161,7 +161,7 @@ def _keywords(chance: random.Random, index: SearchIndex) -> Iterator[str]:
     corpus = generation.corpus()
     numbers = corpus.chunks.tolist()
     for row in generation.store.rows(chance.sample(numbers, min(80, len(numbers)))).values():
-        words = dict.fromkeys(re.findall(r"[^\W\d_]{4,}", row.text))
+        words = dict.fromkeys(re.findall(r"[^\W\d_]{4,}", row.chunk.text))
         rare = [
             word
             for word in words

@@ -158,7 +158,7 @@ def _ask(root: Path) -> dict[str, float]:
     store = index._generations().serving.store
     numbers = [number for number, _, _ in store.passage_keys()]
     rows = store.rows(chosen.sample(numbers, min(len(numbers), 2 * _QUERIES)))
-    texts = [words for row in rows.values() if len(words := row.text.split()) > 12]
+    texts = [words for row in rows.values() if len(words := row.chunk.text.split()) > 12]
     queries = [" ".join(words[4 : 4 + chosen.randint(2, 8)]) for words in texts[:_QUERIES]]
     for name, semantic, own in (("words", False, queries[::2]), ("hybrid", True, queries[1::2])):
         took = [

@@ -145,7 +145,7 @@ class Bench:
         found: dict[str, None] = {}
         while len(found) < count:
             row = store.rows([self.random.choice(numbers)]).popitem()[1]
-            words = [word for word in row.text.split() if word.isalpha() and len(word) > 2]
+            words = [word for word in row.chunk.text.split() if word.isalpha() and len(word) > 2]
             length = self.random.randint(2, 8)
             if len(words) > length:
                 start = self.random.randrange(len(words) - length)
@@ -320,7 +320,7 @@ def measure_model(bench: Bench, table: Table, *, peer: bool) -> dict[str, float]
     store = bench.index._generations().serving.store
     numbers = [number for number, _, _ in store.passage_keys()]
     rows = store.rows(bench.random.sample(numbers, 150))
-    texts = [text for row in rows.values() for text in row.passage_texts()][:200]
+    texts = [text for row in rows.values() for text in row.chunk.passage_texts()][:200]
     rate = len(texts) / (_timed(lambda: embedder.documents(texts)) / 1000)
     asked = spread([_timed(lambda q=q: embedder.query(q)) for q in bench.queries(50)])
     table.row("model: load, ms", load_ms, None, None)

@@ -10,7 +10,7 @@ import json
 import threading
 import zlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from kbtui.search.index.chunker import (
     passage_key,
     read_document,
 )
-from kbtui.search.index.markdown import front_end, is_title, part_definitions
+from kbtui.search.index.markdown import Properties, front_end, is_title, part_definitions
 from kbtui.search.index.segment import LexicalDocument, Segment
 from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
@@ -44,10 +44,10 @@ STORED = (
 # In the order that `chunk_row` reads.
 READ = (
     "chunks.id, files.path, files.title, files.type, files.tags, files.aliases, files.created,"
-    " coalesce(nullif(chunks.updated, ''), nullif(files.updated, ''), files.created),"
-    " files.private, files.extra, chunks.ord, chunks.text, chunks.first_line, chunks.last_line,"
-    " chunks.headings, chunks.context, chunks.session, chunks.first_message, chunks.last_message,"
-    " chunks.role, chunks.passages, chunks.keys, chunks.check_sum"
+    " files.updated, files.private, files.extra, chunks.ord, chunks.text, chunks.first_line,"
+    " chunks.last_line, chunks.headings, chunks.passages, chunks.session, chunks.first_message,"
+    " chunks.last_message, chunks.updated, chunks.context, chunks.role, chunks.keys,"
+    " chunks.check_sum"
 )
 _SIGNATURE_BYTES = 12
 # Who said a message, and what marks one that asks and states nothing.
@@ -62,79 +62,49 @@ class DamagedStoreError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk with the properties of its file; `ord` counts within the file, from 0."""
+    """A chunk with the properties of its `file`; `ord` counts within the file, from 0.
+
+    `keys` are those of its passages' vectors, one behind the other.
+    """
 
     id: int
     path: str
-    title: str
-    type: str
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    created: str
-    updated: str
-    private: bool
-    extra: str
     ord: int
-    text: str
-    lines: tuple[int, int]
-    headings: tuple[tuple[int, str], ...]
-    context: str
-    session: str | None
-    messages: tuple[int, int] | None
-    role: str
-    passages: tuple[Passage, ...]
+    file: Properties
+    chunk: Chunk
     keys: bytes
 
-    def passage_texts(self) -> list[str]:
-        """The texts of this chunk that are embedded, in the order of `keys`."""
-        return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
+    @property
+    def updated(self) -> str:
+        """The day of the last change that is known; empty where none is."""
+        return self.chunk.updated or self.file.updated or self.file.created
 
 
 def row_of(document: IndexedDocument, chunk: Chunk, number: int, order: int) -> ChunkRow:
     """The row that a chunk makes."""
-    properties = document.properties
-    return ChunkRow(
-        id=number,
-        path=document.path,
-        title=properties.title,
-        type=properties.type,
-        tags=properties.tags,
-        aliases=properties.aliases,
-        created=properties.created,
-        updated=chunk.updated or properties.updated or properties.created,
-        private=properties.private,
-        extra=properties.extra,
-        ord=order,
-        text=storable(chunk.text),
-        lines=chunk.lines,
-        headings=chunk.headings,
-        context=storable(chunk.context),
-        session=chunk.session,
-        messages=chunk.messages,
-        role=chunk.role,
-        passages=chunk.passages,
-        keys=b"".join(passage_key(text) for text in chunk.passage_texts()),
-    )
+    chunk = replace(chunk, text=storable(chunk.text), context=storable(chunk.context))
+    keys = b"".join(passage_key(text) for text in chunk.passage_texts())
+    return ChunkRow(number, document.path, order, document.properties, chunk, keys)
 
 
-def stored_values(row: ChunkRow, chunk: Chunk, content: bytes) -> tuple[Any, ...]:
+def stored_values(row: ChunkRow, content: bytes) -> tuple[Any, ...]:
     """The values that are stored of a row with its signature, in the order of `STORED`."""
-    passages = json.dumps([[p.start, p.end, p.context] for p in row.passages])
-    headings = json.dumps(row.headings)
+    passages = json.dumps([[p.start, p.end, p.context] for p in row.chunk.passages])
+    headings = json.dumps(row.chunk.headings)
     return (
         row.ord,
-        row.text,
-        *row.lines,
+        row.chunk.text,
+        *row.chunk.lines,
         headings,
-        row.context,
-        chunk.updated,
-        row.session,
-        *(row.messages or (None, None)),
-        row.role,
+        row.chunk.context,
+        row.chunk.updated,
+        row.chunk.session,
+        *(row.chunk.messages or (None, None)),
+        row.chunk.role,
         passages,
         row.keys,
         content,
-        _check_sum(row.text, headings, passages, row.keys),
+        _check_sum(row.chunk.text, headings, passages, row.keys),
     )
 
 
@@ -152,34 +122,26 @@ def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
     Raises:
         DamagedStoreError: it isn't what was stored.
     """
-    number, path, title, kind, tags, aliases, created, updated, private, extra, *rest = stored
-    order, text, first, last, headings, context, session, since, until, *rest = rest
-    role, passages, keys, expected = rest
+    number, path, title, kind, tags, aliases, created, updated, *rest = stored
+    private, extra, order, text, first, last, headings, passages, *rest = rest
+    session, since, until, changed, context, role, keys, expected = rest
     try:
         if _check_sum(text, headings, passages, keys) != expected:
             raise DamagedStoreError(f"chunk {number} of {path} has changed")
-        return ChunkRow(
-            id=number,
-            path=path,
-            title=title,
-            type=kind,
-            tags=tuple(json.loads(tags)),
-            aliases=tuple(json.loads(aliases)),
-            created=created,
-            updated=updated,
-            private=bool(private),
-            extra=extra,
-            ord=order,
-            text=text,
-            lines=(first, last),
-            headings=tuple((line, heading) for line, heading in json.loads(headings)),
-            context=context,
-            session=session,
-            messages=None if since is None else (since, until),
-            role=role,
-            passages=tuple(Passage(*passage) for passage in json.loads(passages)),
-            keys=keys,
+        tags, aliases = tuple(json.loads(tags)), tuple(json.loads(aliases))
+        file = Properties(title, kind, tags, aliases, created, updated, bool(private), extra)
+        chunk = Chunk(
+            text,
+            (first, last),
+            tuple((line, heading) for line, heading in json.loads(headings)),
+            tuple(Passage(*passage) for passage in json.loads(passages)),
+            session,
+            None if since is None else (since, until),
+            changed,
+            context,
+            role,
         )
+        return ChunkRow(number, path, order, file, chunk, keys)
     except (TypeError, ValueError) as error:
         raise DamagedStoreError(f"chunk {number} can't be read: {error}") from error
 
@@ -196,48 +158,52 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 
 def lexical_document(row: ChunkRow) -> LexicalDocument:
     """A chunk as the words index holds it."""
-    parts = dict.fromkeys(part for _, path in row.headings for part in path.split(" > "))
-    label = list(parts) if row.session else []
-    headings = [part for part in parts if not row.session and not is_title(part, row.title)]
+    file, chunk = row.file, row.chunk
+    parts = dict.fromkeys(part for _, path in chunk.headings for part in path.split(" > "))
+    label = list(parts) if chunk.session else []
+    headings = [part for part in parts if not chunk.session and not is_title(part, file.title)]
+    asked = ASKED if chunk.role and is_question(chunk.text) else ""
     return LexicalDocument(
         row.id,
         {
             **_texts(row),
             "headings": "\n".join(headings),
             "label": "\n".join(label),
-            "tags": "\n".join((*row.tags, row.type)),
+            "tags": "\n".join((*file.tags, file.type)),
         },
         {
             "scope": _folders(row.path),
             "path": (row.path,),
-            "type": _filled([analyser.fold(row.type)]),
-            "tag": _filled(_tag_terms(row.tags)),
-            "created": _filled([row.created]),
+            "type": _filled([analyser.fold(file.type)]),
+            "tag": _filled(_tag_terms(file.tags)),
+            "created": _filled([file.created]),
             "updated": _filled([row.updated]),
-            "said": _filled([_speaker(row), ASKED if row.role and is_question(row.text) else ""]),
+            "said": _filled([_speaker(chunk), asked]),
         },
     )
 
 
-def _speaker(row: ChunkRow) -> str:
-    elsewhere = row.role == ASSISTANT and row.session is not None and is_imported(row.session)
-    return ELSEWHERE if elsewhere else row.role
+def _speaker(chunk: Chunk) -> str:
+    is_answer = chunk.role == ASSISTANT and chunk.session is not None
+    return ELSEWHERE if is_answer and is_imported(chunk.session or "") else chunk.role
 
 
 def _texts(row: ChunkRow) -> dict[str, str]:
-    if row.session:
+    text, context, extra = row.chunk.text, row.chunk.context, row.file.extra
+    if row.chunk.session:
         # A conversation's title would outshine what is said in each of its messages.
-        return {"title": "", "body": row.text, "context": f"{row.context}\n{row.extra}"}
+        return {"title": "", "body": text, "context": f"{context}\n{extra}"}
+    title = row.file.title
     name = row.path.rpartition("/")[2].rpartition(".")[0]
-    says_more = not {*analyser.terms(name)} <= {*analyser.terms(row.title)}
-    begun = 0 if row.ord else front_end(row.text, row.title)
-    lines = row.text[:begun].splitlines()
-    front = "\n".join(line for line in lines if not is_title(line.strip("# \t"), row.title))
-    body, definitions = part_definitions(row.text[begun:])
+    says_more = not {*analyser.terms(name)} <= {*analyser.terms(title)}
+    begun = 0 if row.ord else front_end(text, title)
+    lines = text[:begun].splitlines()
+    front = "\n".join(line for line in lines if not is_title(line.strip("# \t"), title))
+    body, definitions = part_definitions(text[begun:])
     return {
-        "title": "\n".join((row.title, *row.aliases, name if says_more else "")),
-        "body": body if row.ord else f"{body}\n{row.extra}",
-        "context": f"{front}\n{definitions}\n{row.context}",
+        "title": "\n".join((title, *row.file.aliases, name if says_more else "")),
+        "body": body if row.ord else f"{body}\n{extra}",
+        "context": f"{front}\n{definitions}\n{context}",
     }
 
 

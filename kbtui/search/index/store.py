@@ -272,15 +272,15 @@ class StateStore:
             row = row_of(document, chunk, 0, order)
             indexed = lexical_document(row)
             content = signature(indexed, row.keys)
-            values = stored_values(row, chunk, content)
+            values = stored_values(row, content)
             stays = old.pop((content, counts[content]), None)
             counts[content] += 1
             if stays is not None:
                 self._connection.execute(_UPDATE, (*values, stays))
             else:
                 cursor = self._connection.execute(_INSERT, (file, *values))
-                words |= analyser.vocabulary(row.text)
-                words |= analyser.vocabulary(row.title)
+                words |= analyser.vocabulary(row.chunk.text)
+                words |= analyser.vocabulary(row.file.title)
                 yield replace(indexed, chunk=int(cursor.lastrowid or 0))
 
     def words(self) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -56,25 +56,6 @@ class VectorKind:
 ROUGH = VectorKind(apart=0.1, feedback=0.6)
 
 
-class Meaning(Protocol):
-    """One query compared by meaning with every document."""
-
-    @property
-    def kind(self) -> VectorKind:
-        """What is measured of vectors of its kind."""
-
-    @property
-    def cosines(self) -> Scores:
-        """The cosine of each document; NaN where it has no vector (yet)."""
-
-    @property
-    def is_calibrated(self) -> bool:
-        """True if it is known how near an answer is: of the bundled model only."""
-
-    def nearer(self, numbers: NDArray[np.int64]) -> Scores:
-        """The cosines of the query when it is moved towards some documents."""
-
-
 @dataclass(frozen=True, slots=True)
 class Fused:
     """`scores` in 0..1 for all documents; `candidates` are those that may be shown.
@@ -89,7 +70,7 @@ class Fused:
 
 def fuse(
     lexical: Scores,
-    meaning: Meaning | None,
+    meaning: Comparison | None,
     mask: Mask,
     weights: tuple[float, float],
     *,
@@ -213,7 +194,13 @@ _LEAST_SECONDS_BETWEEN_VIEWS = 1.0
 
 
 class Comparison:
-    """One query and the vectors of a corpus; see `fusion.Meaning`."""
+    """One query compared by meaning with every document of a corpus.
+
+    Attributes:
+        cosines: How near each document is; NaN where it has no vector (yet).
+        is_calibrated: It is known how near an answer is: of the bundled model only.
+        kind: What is measured of vectors of its kind.
+    """
 
     def __init__(
         self,

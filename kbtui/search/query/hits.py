@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.chunker import Chunk
     from kbtui.search.index.rows import ChunkRow
     from kbtui.search.query.parser import Query
     from kbtui.search.query.ranking import Ranking
@@ -110,17 +111,17 @@ class _Said:
     @cached_property
     def statement(self) -> tuple[tuple[str, ...], int]:
         """The words of the sentence or line that holds the most of the terms, and its line."""
-        row = self.row
-        ends = [match.end() for match in _BETWEEN_STATEMENTS.finditer(row.text)]
-        starts = [0, *ends, len(row.text)]
+        whole, lines = self.row.chunk.text, self.row.chunk.lines
+        ends = [match.end() for match in _BETWEEN_STATEMENTS.finditer(whole)]
+        starts = [0, *ends, len(whole)]
         held: dict[int, set[str]] = {}
-        for start, _, term in analyser.matches(row.text, self.terms):
+        for start, _, term in analyser.matches(whole, self.terms):
             held.setdefault(bisect_right(starts, start) - 1, set()).add(term)
         if not held:
-            return (), row.lines[0]
+            return (), lines[0]
         best = min(held, key=lambda place: (-len(held[place]), place))
-        text = row.text[starts[best] : starts[best + 1]]
-        line = min(row.lines[0] + row.text.count("\n", 0, starts[best]), row.lines[1])
+        text = whole[starts[best] : starts[best + 1]]
+        line = min(lines[0] + whole.count("\n", 0, starts[best]), lines[1])
         return (() if is_question(text) else tuple(analyser.words(text))), line
 
 
@@ -133,10 +134,10 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     also = [
         OtherPlace(
             said.row.path,
-            clean_line(said.row.title),
+            clean_line(said.row.file.title),
             said.statement[1],
-            said.row.session,
-            said.row.messages,
+            said.row.chunk.session,
+            said.row.chunk.messages,
         )
         for said in group
         if said is not first
@@ -160,7 +161,7 @@ def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld) -> bool:
 def _standing(row: ChunkRow) -> int:
     """Entries and documents before notes, before the archive, before what was said."""
     if row.path.startswith("sessions/"):
-        return 4 if row.role == "assistant" else 3
+        return 4 if row.chunk.role == "assistant" else 3
     if row.path.startswith("memory/"):
         return 2 if row.path.endswith(".jsonl") else 1
     return 0
@@ -210,7 +211,7 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            said = analyser.telling_terms(row.text)
+            said = analyser.telling_terms(row.chunk.text)
             together = wanted.keys() & set(pairwise(said))
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
@@ -261,7 +262,13 @@ def _in_order(
 def _has_phrases(row: ChunkRow, asked: Query) -> bool:
     if not asked.demanded_phrases and not asked.excluded_phrases:
         return True
-    places = [row.title, row.text, *row.tags, *row.aliases, *(path for _, path in row.headings)]
+    places = [
+        row.file.title,
+        row.chunk.text,
+        *row.file.tags,
+        *row.file.aliases,
+        *(path for _, path in row.chunk.headings),
+    ]
     return all(_says(places, phrase) for phrase in asked.demanded_phrases) and not any(
         _says(places, phrase) for phrase in asked.excluded_phrases
     )
@@ -278,17 +285,17 @@ def _says(places: Sequence[str], phrase: str) -> bool:
 
 
 def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
-    semantic = ranking.semantic
+    chunk, semantic = row.chunk, ranking.semantic
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
-    shown = blank_definitions(row.text)
-    snippet = query.make_snippet(shown, ranking.terms, asked.phrases, _first_prose(row))
-    line = min(row.lines[0] + snippet.line, row.lines[1])
+    shown = blank_definitions(chunk.text)
+    snippet = query.make_snippet(shown, ranking.terms, asked.phrases, _first_prose(chunk.text))
+    line = min(chunk.lines[0] + snippet.line, chunk.lines[1])
     return Hit(
         path=row.path,
-        title=clean_line(row.title),
-        heading=clean_line(_heading_at(row, line)),
-        lines=row.lines,
+        title=clean_line(row.file.title),
+        heading=clean_line(_heading_at(chunk, line)),
+        lines=chunk.lines,
         snippet=snippet.text,
         matches=snippet.matches,
         score=round(float(ranking.fused.scores[number]), 6),
@@ -299,12 +306,12 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
             semantic=round(cosine, 6) if np.isfinite(cosine) else 0.0,
             boosts=_boosts(number, ranking),
         ),
-        session=row.session,
-        messages=row.messages,
+        session=chunk.session,
+        messages=chunk.messages,
         line=line,
-        text=row.text,
+        text=chunk.text,
         updated=row.updated or None,
-        speaker=row.role,
+        speaker=chunk.role,
         relevance=round(ranking.evidence.relevance(number), 4) if asked.has_words else 1.0,
     )
 
@@ -314,22 +321,22 @@ def _boosts(number: int, ranking: Ranking) -> Mapping[str, float]:
     return {"recency": round(left, 6)} if left < 1 else {}
 
 
-def _first_prose(row: ChunkRow) -> int:
+def _first_prose(text: str) -> int:
     """Where the text behind a leading heading starts."""
     at = 0
-    while row.text.startswith("#", at):
-        end = row.text.find("\n", at)
-        if end < 0 or not row.text[end:].strip():
+    while text.startswith("#", at):
+        end = text.find("\n", at)
+        if end < 0 or not text[end:].strip():
             return 0
         at = end + 1
-        while at < len(row.text) and row.text[at].isspace():
+        while at < len(text) and text[at].isspace():
             at += 1
     return at
 
 
-def _heading_at(row: ChunkRow, line: int) -> str:
+def _heading_at(chunk: Chunk, line: int) -> str:
     path = ""
-    for first, heading in row.headings:
+    for first, heading in chunk.headings:
         if first <= line:
             path = heading
     return path

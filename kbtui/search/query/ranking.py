@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kbtui.search.index.bm25f import Corpus, Mask
-    from kbtui.search.query.fusion import Meaning
+    from kbtui.search.query.fusion import Comparison
     from kbtui.search.query.parser import Condition, Query
 
     Scores = NDArray[np.float64]
@@ -139,7 +139,7 @@ class Evidence:
         return RELEVANT + (answered - RELEVANT) * math.exp(-behind)
 
 
-def gather(corpus: Corpus, asked: Query, meaning: Meaning | None, mask: Mask) -> Evidence:
+def gather(corpus: Corpus, asked: Query, meaning: Comparison | None, mask: Mask) -> Evidence:
     """Look at what the documents of `mask` hold of a query."""
     words = list(_telling_words(corpus, asked.text))
     whole = sum(weight for weight, _, _ in words) or 1.0
@@ -234,7 +234,7 @@ def rank(
     corpus: Corpus,
     asked: Query,
     scope: Sequence[str],
-    meaning: Meaning | None = None,
+    meaning: Comparison | None = None,
     weights: tuple[float, float] = (0.7, 0.3),
     *,
     half_lives: Mapping[str, float] = MappingProxyType({}),

@@ -434,7 +434,9 @@ class Semantic:
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
         batch = self._sendable(batch, rows, reader)
-        found = [(key, rows[chunk].passage_texts()[n]) for key, chunk, n in batch if chunk in rows]
+        found = [
+            (key, rows[chunk].chunk.passage_texts()[n]) for key, chunk, n in batch if chunk in rows
+        ]
         vectors = reader.embedder.documents([text for _, text in found]) if found else ()
         return [(key, vector) for (key, _), vector in zip(found, vectors, strict=True)]
 

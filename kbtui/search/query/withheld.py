@@ -32,15 +32,16 @@ class Withheld:
 
     def is_withheld(self, row: ChunkRow) -> bool:
         """True if a model elsewhere must not see a passage."""
-        if row.session is not None:
+        session = row.chunk.session
+        if session is not None:
             with suppress(OSError):
-                size = self._workspace.place(f"sessions/{row.session}.jsonl").stat().st_size
-                known = self._drew.get(row.session)
+                size = self._workspace.place(f"sessions/{session}.jsonl").stat().st_size
+                known = self._drew.get(session)
                 if known is None or known[0] != size:
-                    known = self._drew[row.session] = (size, self._drew_on_private(row.session))
+                    known = self._drew[session] = (size, self._drew_on_private(session))
                 return known[1]
         return self.hides_file(row)
 
     def hides_file(self, row: ChunkRow) -> bool:
         """True if a passage stands in such a file, which costs nothing to say."""
-        return row.private or self._is_private(row.path)
+        return row.file.private or self._is_private(row.path)

@@ -14,7 +14,7 @@ from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
-from kbtui.history.sync import transport
+from kbtui.history.sync import shared_folder
 from kbtui.history.sync.sync import Companions, SyncRules, parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import OpenedExport
@@ -191,7 +191,7 @@ def _sync_after_the_other(at: Case) -> None:
 
 def _sync_joining(at: Case) -> None:
     """The folder has more packs than it is to have."""
-    with patch.object(transport, "_MANY", 1):
+    with patch.object(shared_folder, "MANY", 1):
         _sync(at)
 
 

@@ -66,8 +66,8 @@ def test_without_the_intent_a_crash_leaves_half_a_change(
         ("kbtui.history.intent.IntentLog.write", None, "a change"),
         ("kbtui.history.intent.IntentLog.recover", "none", "a change"),
         ("kbtui.workspace.scan.Scanner.sweep", None, "a conflict"),
-        ("kbtui.history.sync.transport._clear", None, "a first sync"),
-        ("kbtui.history.sync.transport._take_back_half_made", None, "a first sync"),
+        ("kbtui.history.sync.shared_folder.SharedFolder.clear", None, "a first sync"),
+        ("kbtui.history.sync.shared_folder.SharedFolder.take_back_half_made", None, "a first sync"),
         ("kbtui.workspace.jsonl._mend_end", 0, "a conversation"),
     ],
 )

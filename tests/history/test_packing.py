@@ -241,7 +241,7 @@ def test_what_a_purge_threw_away_meanwhile_does_not_come_back(notes: Notes) -> N
     made = git_object(b"blob", b"secret")
     repository.write_pack(1, [packing.PackRecord(made.id, made.kind, made.data)])
     assert packing.Packing(repository, alone=after_a_purge).run() == 0
-    assert not notes.reopened()._repository.has(made.id)
+    assert made.id not in notes.reopened()._repository
     assert not list(notes.workspace.repository.glob("incoming-*"))
     notes.check()
 

@@ -20,6 +20,7 @@ from kbtui.errors import UsageError
 from kbtui.history.looking.matching import (
     Opcode as Opcode,
     carried,
+    common_ends,
     keys_of as keys_of,
     lines_of,
     opcodes as opcodes,
@@ -305,7 +306,7 @@ def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int
     a, b = _PIECE.findall(old), _PIECE.findall(new)
     if max(len(a), len(b)) > _MAX_WORDS:
         return [], []
-    head, tail = _common_ends(a, b)
+    head, tail = common_ends(a, b)
     left, right = a[head : len(a) - tail], b[head : len(b) - tail]
     codes = _word_codes(left, right)
     same = head + tail + sum(a2 - a1 for tag, a1, a2, _, _ in codes if tag == "equal")
@@ -317,18 +318,6 @@ def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int
             _mark(spans[0], a, head + a1, head + a2)
             _mark(spans[1], b, head + b1, head + b2)
     return spans
-
-
-def _common_ends(a: list[str], b: list[str]) -> tuple[int, int]:
-    """How many words two lines share at their beginning, and then at their end."""
-    shorter = min(len(a), len(b))
-    head = 0
-    while head < shorter and a[head] == b[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and a[-1 - tail] == b[-1 - tail]:
-        tail += 1
-    return head, tail
 
 
 def _word_codes(a: list[str], b: list[str]) -> list[Opcode]:

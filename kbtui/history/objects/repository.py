@@ -237,12 +237,12 @@ class Repository:
             raise _damage(identifier) from error
         return found
 
-    def has(self, identifier: str) -> bool:
-        """True if an object is there."""
-        if self.is_loose(identifier):
+    def __contains__(self, identifier: object) -> bool:
+        """True if an object is there, by its id."""
+        if self.is_loose(str(identifier)):
             return True
         with self._engine:
-            return identifier.encode() in self._store  # type: ignore[operator]
+            return str(identifier).encode() in self._store  # type: ignore[operator]
 
     def is_intact(self, identifier: str) -> bool:
         """True if an object is there and holds what its id says."""

@@ -105,9 +105,8 @@ class NotesAtRoot:
             lines = (self._repository.folder / _FILE).read_text("ascii", "replace").splitlines()
         except OSError:
             return {}
-        pairs = [line.split() for line in lines]
-        has = self._repository.has
-        return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and all(map(has, pair))}
+        pairs = [pair for line in lines if len(pair := line.split()) == 2]
+        return {a: b for a, b in pairs if a in self._repository and b in self._repository}
 
     def _holds_notes(self, tip: str, commits: Iterable[tuple[str, RawCommit]]) -> bool:
         """True if there are notes where a workspace has none, and nothing that kbtui wrote."""
@@ -131,7 +130,7 @@ class NotesAtRoot:
         data = self._repository.read_object(identifier)[1]
         named = _TWIN.search(data)
         ours = named[1].decode() if named else ""
-        if ours and self._repository.has(ours) and self._notes_of(ours) == raw.tree:
+        if ours and ours in self._repository and self._notes_of(ours) == raw.tree:
             return ours
         below = self._named(raw.tree, _GENERATED, _OWNED)
         top = {} if below == EMPTY_TREE else {_TOP: (FOLDER, bytes.fromhex(below))}

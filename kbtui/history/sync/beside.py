@@ -30,7 +30,7 @@ from kbtui.history.sync.purge import SEEN_BESIDE, SUBJECT, PurgedCommits, hidden
 from kbtui.history.sync.transport import Transport
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
-from kbtui.workspace.layout import Layout, with_end
+from kbtui.workspace.layout import Layout, folders_of, with_end
 from kbtui.workspace.scan import Scanner
 
 _FEW, _MASS = 3, 0.3
@@ -104,7 +104,7 @@ class Beside:
             MovedError: A file or the other side was changed meanwhile: try again.
         """
         seen = self._seen(place)
-        known = [seen.tip] if seen.tip and self._repository.has(seen.tip) else []
+        known = [seen.tip] if seen.tip and seen.tip in self._repository else []
         try:
             return self._exchange(transport, place, companions, seen, known, force=replace_theirs)
         except NotFoundError:  # a content that they know us to have, and that is gone by now
@@ -121,7 +121,7 @@ class Beside:
         force: bool,
     ) -> Exchanged:
         is_first = not seen.tip  # then no older version is of use
-        with transport.fetched(known, known.__contains__, alone=is_first) as (tip, incoming):
+        with transport.fetched(known, known, alone=is_first) as (tip, incoming):
             if tip is not None:
                 incoming.inspect(tip, contents=False, alone=is_first)
             there = incoming.repository
@@ -152,7 +152,7 @@ class Beside:
         for path, blob in [*plan.coming.items()]:
             data = None
             if blob is not None:
-                is_moved = blob in where and not there.has(blob)
+                is_moved = blob in where and blob not in there
                 data = plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
             try:
                 with companions.hold(path):
@@ -217,7 +217,7 @@ class Beside:
         """Note what both sides have now, and keep the trees that later ones are told apart by."""
 
         def below(identifier: str) -> Iterator[GitObject]:
-            if identifier in kept or self._repository.has(identifier):
+            if identifier in kept or identifier in self._repository:
                 return
             each = made.get(identifier) or GitObject(identifier, *there.read_object(identifier))
             kept.add(identifier)
@@ -306,7 +306,7 @@ class _Plan:
 
     def _leave_folders(self, one: Mapping[str, str], other: Mapping[str, str]) -> None:
         """Leave the files of one side that are folders on the other, and what is in these."""
-        folders = {folder for path in other for folder in _above(path)}
+        folders = {folder for path in other for folder in folders_of(path)}
         for path in {*one} & folders:
             self.leave(path, "it is a folder on the other side")
             for each in [each for each in other if each.startswith(f"{path}/")]:
@@ -414,8 +414,3 @@ class _Plan:
             return files.is_gone(self._layout, path)
         except KbtuiError:
             return False
-
-
-def _above(path: str) -> Iterator[str]:
-    """The folders that a file lies in."""
-    return (path[:end] for end, letter in enumerate(path) if letter == "/")

@@ -32,7 +32,8 @@ from kbtui.history.sync.remote import (
     SyncWatcher as SyncWatcher,
     parse_address as parse_address,
 )
-from kbtui.history.sync.transport import BESIDE, Transport
+from kbtui.history.sync.shared_folder import BESIDE
+from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors

@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import re
 import shutil
 import socket
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kbtui.errors import KbtuiError, NotFoundError, RefusedHistoryError, RemoteError
+from kbtui.errors import KbtuiError, RefusedHistoryError, RemoteError
 from kbtui.history.door import MovedError
 from kbtui.history.objects.branch import NAME
-from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import INCOMING, PackFolder
-from kbtui.history.objects.packing import pack_again, pack_of, rolled_up
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
 from kbtui.history.sync.remote import DuplexStream, HangUp, remote_error
+from kbtui.history.sync.shared_folder import BESIDE, SharedFolder
 from kbtui.text import clean_line
-from kbtui.workspace.durable import is_alive, storage_errors, sync_folder, temporary_name
+from kbtui.workspace.durable import storage_errors, temporary_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from dulwich.client import GitClient
 
@@ -39,26 +36,12 @@ if TYPE_CHECKING:
     from kbtui.history.sync.remote import Address, SyncWatcher
 
 MAX_PACK = 4 << 30
-_GRACE = 600.0
-"""Seconds after which what was begun in a folder counts as left behind."""
-_MANY = 20
-"""The most packs in a folder: whoever reads there opens them all."""
-_MARK = "kbtui-writes-"
-_PRUNES = "kbtui-prunes"
-_LEFT_BEHIND = (
-    *("*.lock", "info/*.lock", "refs/heads/*.lock", "objects/pack/*.lock", "objects/??/*.lock"),
-    *("objects/pack/tmp*", "objects/??/tmp*", "objects/tmp*"),
-)
-_MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
-_PROBE = ".probe-permissions"
 SECONDS = 60.0
 """Seconds that the other end may be silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
 _COUNTED = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
 """How git says how far it is."""
 _REF = NAME.encode()
-BESIDE = b"refs/heads/kbtui-beside"
-"""The branch of what travels beside the notes, documents and conversations; see `beside`."""
 
 
 class Incoming:
@@ -117,8 +100,7 @@ class Incoming:
                 self._commit()
             except _damage() as error:
                 raise RemoteError("What the other side sent is damaged.", "Try again.") from error
-        known = _Admitted(self._home)
-        inspection = Inspection(self.repository, known, purged, contents=contents)
+        inspection = Inspection(self.repository, self._home, purged, contents=contents)
         watch = partial(self._watcher.count, "Looking through what came")
         inspection.check(tip, watch, alone=alone)
         return inspection.large
@@ -133,16 +115,6 @@ class Incoming:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class _Admitted:
-    """The commits that were let in before, with all that they hold."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-
-    def __contains__(self, commit: object) -> bool:
-        return self._repository.has(str(commit))
-
-
 class Transport:
     """The connection to one address."""
 
@@ -154,6 +126,7 @@ class Transport:
         branch: bytes = _REF,
     ) -> None:
         self._address = address
+        self._folder = SharedFolder(address.folder, address.shown) if address.folder else None
         self._repository = repository
         self._watcher = watcher
         self._until = contextlib.ExitStack()  # what lasts as long as a connection
@@ -162,7 +135,7 @@ class Transport:
     @property
     def is_folder(self) -> bool:
         """True if the other side is a folder that is at hand."""
-        return self._address.folder is not None
+        return self._folder is not None
 
     def fetch(self, have: Sequence[str], purged: frozenset[str]) -> str | None:
         """Bring over what the other side has, and let it in.
@@ -179,9 +152,8 @@ class Transport:
             RefusedHistoryError: What they have doesn't belong into a workspace.
             PurgedTipError: It is built on a purged commit.
         """
-        has = self._repository.has
-        with self.fetched(have, has, purged) as (tip, incoming):
-            if tip is not None and not has(tip):
+        with self.fetched(have, self._repository, purged) as (tip, incoming):
+            if tip is not None and tip not in self._repository:
                 self._watcher.tell("Looking through what came")
                 incoming.admit(tip, purged)
         return tip
@@ -190,22 +162,22 @@ class Transport:
     def fetched(
         self,
         have: Sequence[str],
-        knows: Callable[[str], bool],
+        known: Container[str],
         purged: frozenset[str] = frozenset(),
         *,
         alone: bool = False,
     ) -> Iterator[tuple[str | None, Incoming]]:
         """Bring over what the other side has, and keep it apart for the block.
 
-        `knows` says whether a commit is here with all that is needed of it; `alone`: of the newest
-        commit nothing that was before it is asked for. Else as `fetch`.
+        `known` are the commits that are here with all that is needed of them; `alone`: of the
+        newest commit nothing that was before it is asked for. Else as `fetch`.
         """
-        if self._address.folder is not None:
-            prepare_folder(self._address.folder, known=self._address.known)
+        if self._folder is not None:
+            self._folder.prepare(is_known=self._address.known)
         with storage_errors("Can't keep what was fetched"):
             incoming = Incoming(self._repository, self._watcher)
         try:
-            yield self._fetch_into(incoming, have, knows, purged, 1 if alone else None), incoming
+            yield self._fetch_into(incoming, have, known, purged, 1 if alone else None), incoming
         finally:
             incoming.close()
 
@@ -241,10 +213,10 @@ class Transport:
             for refusal in (result.ref_status or {}).values():
                 if refusal:
                     self._refused(str(refusal))
-            if self._address.folder is not None:
-                _settle(self._address.folder)
+            if self._folder is not None:
+                self._folder.settle()
                 with contextlib.suppress(KbtuiError, OSError):  # some later sync may do it
-                    _join(self._address.folder)
+                    self._folder.join_packs()
 
     def prune(self, purged: frozenset[str]) -> str:
         """Throw away what a folder still keeps of commits that a purge has replaced.
@@ -252,11 +224,10 @@ class Transport:
         Returns:
             Why it may be there still, a sentence; empty where it isn't.
         """
-        place = self._address.folder
-        if place is None or not purged:
+        if self._folder is None or not purged:
             return ""
-        with storage_errors(f"Can't tidy up {place}"), _writing(place):
-            return _prune(place, purged, self._address.shown)
+        with storage_errors(f"Can't tidy up {self._address.shown}"), self._folder.writing():
+            return self._folder.prune(purged)
 
     def _refused(self, why: str) -> None:
         if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
@@ -276,7 +247,7 @@ class Transport:
         self,
         incoming: Incoming,
         have: Sequence[str],
-        knows: Callable[[str], bool],
+        known: Container[str],
         purged: frozenset[str],
         depth: int | None,
     ) -> str | None:
@@ -292,11 +263,11 @@ class Transport:
                 found.append(tip.decode())
                 if found[0] in purged:
                     raise PurgedTipError(found[0])
-            return [] if tip is None or knows(found[0]) else [tip]
+            return [] if tip is None or found[0] in known else [tip]
 
         def parents(identifier: bytes) -> list[Any]:
             before = self._repository.read_commit(identifier.decode()).parents
-            return [each.encode() for each in before if self._repository.has(each)]
+            return [each.encode() for each in before if each in self._repository]
 
         size = 0
 
@@ -325,7 +296,7 @@ class Transport:
         from dulwich.client import SSHGitClient, default_urllib3_manager, get_transport_and_path
 
         text = self._address.text
-        if self._address.folder is not None:
+        if self._folder is not None:
             return _folder_client(), text
         if text.startswith("git:"):
             return self._git_client(text)
@@ -402,7 +373,9 @@ class Transport:
         """A client for the block; what goes wrong there is a sentence."""
         self._watcher.tell(f"Connecting to {self._address.shown}")
         try:
-            with _writing(self._address.folder), contextlib.ExitStack() as self._until:
+            with contextlib.ExitStack() as self._until:
+                if self._folder is not None:
+                    self._until.enter_context(self._folder.writing())
                 client, path = self._client()
                 with contextlib.closing(client):
                     yield client, path
@@ -455,225 +428,6 @@ def _folder_client() -> GitClient:
             return contextlib.closing(opened)
 
     return FolderClient(thin_packs=False)
-
-
-def prepare_folder(folder: Path, *, known: bool = False) -> None:
-    """Make an empty or missing folder a repository that others can sync with as well.
-
-    Where a `known` one was nothing is made: an empty folder is what a stick leaves behind.
-
-    Raises:
-        RemoteError: There is something else, or the disk isn't there.
-    """
-    from dulwich.repo import Repo
-
-    with storage_errors(f"Can't look at {folder}"):
-        _take_back_half_made(folder)
-        if (folder / "objects").is_dir() or (folder / ".git").exists():
-            return
-        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-        if known:
-            raise RemoteError(
-                f"{folder} is gone: what was synced with it before isn't there.",
-                f"Is the disk connected? To start over there, say `kbtui sync {folder}`.",
-            )
-        if taken or not folder.parent.is_dir():
-            raise RemoteError(
-                f"{folder} is no place to sync with: there is no history there.",
-                "Is the disk connected? A new place has to be an empty folder.",
-            )
-    with storage_errors(f"Can't make a history in {folder}"):
-        folder.mkdir(exist_ok=True)
-        main = _REF.removeprefix(b"refs/heads/")
-        with contextlib.closing(Repo.init_bare(folder, default_branch=main)) as made:
-            config = made.get_config()
-            config.set((b"core",), b"fsync", b"all")
-            config.write_to_path()
-
-
-def _take_back_half_made(folder: Path) -> None:
-    """Empty a folder in which somebody was cut off while making it a repository."""
-    names = {item.name for item in folder.iterdir()} - {_PROBE} if folder.is_dir() else set()
-    made = {name.removesuffix(".lock") for name in names}
-    if not names or "config" in names or not made <= _MADE:
-        return
-    inside = list(folder.rglob("*"))
-    if any(item.is_file() and item.parent != folder for item in inside):
-        return
-    for item in reversed(inside):
-        item.rmdir() if item.is_dir() else item.unlink()
-
-
-@contextlib.contextmanager
-def _writing(place: Path | None) -> Iterator[None]:
-    """Say in a folder that this process writes there, having removed what dead ones left.
-
-    Locks of git are empty files that tell no owner. Those that can only be a dead process's of
-    this machine go at once, others when they are too old for anybody's who lives.
-    """
-    folder = _git_folder(place)
-    if folder is None:
-        yield
-        return
-    mark = folder / f"{_MARK}{platform.node()}-{os.getpid()}"
-    with contextlib.suppress(OSError):  # where nothing can be written there is nothing to send
-        mark.touch()
-        _clear(folder, mark)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            mark.unlink()
-
-
-def _git_folder(place: Path | None) -> Path | None:
-    """Where the repository of a folder is; None: it has none yet, or isn't a folder."""
-    from dulwich.errors import NotGitRepository
-    from dulwich.repo import Repo
-
-    if place is None or not place.is_dir():
-        return None
-    try:
-        with contextlib.closing(Repo(place)) as repository:
-            return Path(repository.commondir())
-    except NotGitRepository:
-        return None
-
-
-def _is_dead(mark: Path) -> bool:
-    """True if a process of this machine left a mark, and has ended."""
-    number = mark.name.removeprefix(f"{_MARK}{platform.node()}-")
-    return number != mark.name and number.isdecimal() and not is_alive(int(number))
-
-
-def _clear(folder: Path, own: Path) -> None:
-    marks = [mark for mark in folder.glob(f"{_MARK}*") if mark != own]
-    dead = [mark for mark in marks if _is_dead(mark)]
-    now = own.stat().st_mtime  # by the clock that tells the age of all files there
-    left = [path for pattern in _LEFT_BEHIND for path in folder.glob(pattern)]
-    packs = folder.glob("objects/pack/*.pack")
-    left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]  # git sees none
-    for path in [*left, *marks]:
-        with contextlib.suppress(FileNotFoundError):
-            is_theirs = path in dead or (len(dead) == len(marks) > 0)
-            # What comes from the future is of a clock that was wrong.
-            if is_theirs or abs(now - path.stat().st_mtime) > _GRACE:
-                path.unlink()
-
-
-def _looked_at(place: Path) -> tuple[Path, bool, Sequence[bytes], list[str]]:
-    """Where a repository is, whether it is bare, its branches and tags that aren't ours.
-
-    The last is the newest commit of what travels beside the notes, if there is any.
-    """
-    from dulwich.repo import Repo
-
-    with contextlib.closing(Repo(place)) as opened:  # knows worktrees and submodules
-        others = sorted(set(opened.refs.allkeys()) - {b"HEAD", _REF, BESIDE})
-        beside = [sha.decode() for name, sha in opened.get_refs().items() if name == BESIDE]
-        return Path(opened.commondir()), opened.bare, others, beside
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """Keep all others from moving the branch of a repository; gives the lock.
-
-    Raises:
-        FileExistsError: Somebody else does that.
-    """
-    lock = folder / f"{NAME}.lock"
-    os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        yield lock
-    finally:
-        lock.unlink(missing_ok=True)
-
-
-def _join(place: Path) -> None:
-    """Write the small packs of a folder as one, where there are many: each sync brings one.
-
-    Those that it replaces stay for a while, as other machines may be reading them. A repository
-    that is somebody's own is left to git.
-    """
-    folder, is_bare, others, _ = _looked_at(place)
-    packs = PackFolder(folder)
-    counts = packs.counts()
-    is_indexed = (folder / "objects" / "pack" / "multi-pack-index").exists()
-    if len(counts) <= _MANY or not is_bare or others or is_indexed:
-        return
-    with _alone(folder) as lock:
-        doubled = packs.doubled(counts, lock.stat().st_mtime)
-        packs.remove([name for name, age in doubled.items() if age > _GRACE])
-        rest = {name: count for name, count in counts.items() if name not in doubled}
-        small = rolled_up(rest, 0)
-        if len(rest) > _MANY and len(small) > 1:
-            with contextlib.closing(Repository(folder)) as remote:
-                packed = {each for name in small for each in packs.objects(name)}
-                remote.write_pack(*pack_again(remote, packed))
-
-
-def _prune(place: Path, purged: frozenset[str], shown: str) -> str:
-    folder, is_bare, others, beside = _looked_at(place)
-    remote = Repository(folder)
-    with contextlib.closing(remote):
-        begun = folder / _PRUNES
-        if not begun.exists() and not any(map(remote.has, purged)):
-            return ""
-        if others or not is_bare:
-            names = ", ".join(clean_line(name.decode("utf-8", "replace")) for name in others[:5])
-            why = f" ({names})" if names else ""
-            return (
-                f"{shown} is a repository of your own{why}, and may keep what was purged until you"
-                " have removed it there."
-            )
-        try:
-            with _alone(folder):
-                begun.touch()
-                count, records = pack_of(remote, everything(remote, *beside))
-                remote.keep_only(remote.write_pack(count, records))
-                shutil.rmtree(folder / "logs", ignore_errors=True)
-                for name in ("ORIG_HEAD", "FETCH_HEAD"):
-                    (folder / name).unlink(missing_ok=True)
-                begun.unlink()
-        except FileExistsError:
-            return f"Somebody is writing to {shown}: sync again to remove there what was purged."
-        except NotFoundError as error:
-            return f"{shown} may keep what was purged: {error.message}"
-    return ""
-
-
-def _settle(folder: Path) -> None:
-    """Make what was written into a folder durable: sticks are pulled out.
-
-    Another program may tidy up there at the same time: what is gone needs no sync.
-    """
-    from dulwich.repo import Repo
-
-    with storage_errors(f"Can't write {folder}"):
-        with contextlib.closing(Repo(folder)) as repository:  # knows worktrees and submodules
-            common = Path(repository.commondir())
-        for place in (common / "objects" / "pack", (common / NAME).parent):
-            with contextlib.suppress(FileNotFoundError):
-                for file in _newest(place):
-                    _sync_file(file)
-                sync_folder(place)
-
-
-def _newest(folder: Path) -> list[Path]:
-    moments: dict[Path, float] = {}
-    for file in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            moments[file] = file.stat().st_mtime
-    return sorted(moments, key=moments.__getitem__)[-3:]
-
-
-def _sync_file(file: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _damage() -> tuple[type[Exception], ...]:

@@ -85,23 +85,19 @@ class ModelIdentity:
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one length."""
+    """Turns texts into unit vectors of one length.
 
-    @property
-    def identity(self) -> str:
-        """The name that its vectors are stored under; another identity, other vectors."""
+    Attributes:
+        identity: The name that its vectors are stored under; another identity, other vectors.
+        name: The model's name, for people.
+        dimension: How long a vector is.
+        is_local: Texts stay on this machine.
+    """
 
-    @property
-    def name(self) -> str:
-        """The model's name, for people."""
-
-    @property
-    def dimension(self) -> int:
-        """How long a vector is."""
-
-    @property
-    def is_local(self) -> bool:
-        """True if texts stay on this machine."""
+    identity: str
+    name: str
+    dimension: int
+    is_local: bool
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, one row each."""
@@ -126,21 +122,9 @@ class PreparedEmbedder:
 
     def __init__(self, model: ModelIdentity) -> None:
         self.model = model
-
-    @property
-    def identity(self) -> str:
-        """The fingerprint of the weights and of how they were prepared."""
-        return self.model.fingerprint
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def dimension(self) -> int:
-        """Floats in a vector."""
-        return self.model.dimension
+        self.identity = model.fingerprint  # of the weights and of how they were prepared
+        self.name = model.name
+        self.dimension = model.dimension
 
     def rough(self, _stop: Event) -> Embedder | None:
         """None, unless it can be made."""

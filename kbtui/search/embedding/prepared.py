@@ -66,32 +66,14 @@ class RemoteEmbedder:
         Raises:
             ModelError: it can't be reached, or doesn't answer with vectors.
         """
-        self._model = str(role.model).removeprefix(PREFIX)
+        self.name = str(role.model).removeprefix(PREFIX)
+        self.is_local = is_local(role)
         self._base = role.api_base
         self._key = role.api_key.get_secret_value() if role.api_key else None
-        self._dimension = len(self._ask(["kbtui"])[0])
-
-    @property
-    def identity(self) -> str:
-        """Model and endpoint: both decide what the vectors mean."""
-        return hashlib.sha256(f"{self._model} {self._base} {self._dimension}".encode()).hexdigest()[
-            :24
-        ]
-
-    @property
-    def name(self) -> str:
-        """The name that litellm knows it by."""
-        return self._model
-
-    @property
-    def dimension(self) -> int:
-        """Floats in a vector."""
-        return self._dimension
-
-    @property
-    def is_local(self) -> bool:
-        """True if the endpoint is this machine."""
-        return is_loopback(self._base or "")
+        self.dimension = len(self._ask(["kbtui"])[0])
+        # Model and endpoint: both decide what the vectors mean.
+        said = f"{self.name} {self._base} {self.dimension}"
+        self.identity = hashlib.sha256(said.encode()).hexdigest()[:24]
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages."""
@@ -119,9 +101,9 @@ class RemoteEmbedder:
             rows = sorted(answer["data"], key=lambda row: row["index"])
             vectors: Vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelAnswerError(f"{self._model} did not answer with vectors.") from error
+            raise ModelAnswerError(f"{self.name} did not answer with vectors.") from error
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise ModelAnswerError(f"{self._model} did not answer with one vector a text.")
+            raise ModelAnswerError(f"{self.name} did not answer with one vector a text.")
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
 
@@ -133,7 +115,7 @@ class RemoteEmbedder:
         litellm.suppress_debug_info = True
         try:
             return litellm.embedding(
-                model=self._model,
+                model=self.name,
                 input=texts,
                 api_base=self._base,
                 api_key=self._key,
@@ -143,8 +125,8 @@ class RemoteEmbedder:
         except Exception as error:
             from kbtui.models.roles import Endpoint, explain
 
-            why = explain(error, Endpoint(self._model, self._base, self._key or ""))
-            why.message = f"The embedding model {self._model} failed: {why.message}"
+            why = explain(error, Endpoint(self.name, self._base, self._key or ""))
+            why.message = f"The embedding model {self.name} failed: {why.message}"
             raise why from error
 
 

@@ -11,19 +11,22 @@ from __future__ import annotations
 import math
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from kbtui.search.index.segment import NO_POSTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from kbtui.search.index.segment import Postings, Segment
+
     Ids = NDArray[np.int32]
     Floats = NDArray[np.float32]
     Mask = NDArray[np.bool_]
-    Postings = tuple[Ids, Floats]
 
 # Boosts, K1 and B were chosen by measurement on all judged sets. `label` is who said
 # a message and when, `context` what was said just before and after it.
@@ -47,35 +50,9 @@ B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 RARITY = 0.7
 MOST_EXPANSIONS = 64
 _MOST_EXPANDED = 2_000
-_NO_IDS: Ids = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
-NO_POSTINGS: Postings = (_NO_IDS, np.empty(0, dtype=np.float32))
 _OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
 _MOST_IMPACTS = 16 << 20  # bytes
-
-
-class ScoredSegment(Protocol):
-    """A fixed run of documents, numbered from 0."""
-
-    @property
-    def chunks(self) -> NDArray[np.int64]:
-        """The chunk id of each document, ascending."""
-
-    @property
-    def files(self) -> NDArray[np.int64]:
-        """A number for the file of each document; of two documents the same if it is one file."""
-
-    def lengths(self, field: str) -> Floats:
-        """The length of a field in each document, as it is scored."""
-
-    def exact_lengths(self, field: str) -> NDArray[np.int64]:
-        """The true lengths, which averages are made of."""
-
-    def postings(self, field: str, term: str) -> Postings:
-        """The documents that hold a term, ascending, and how often each does."""
-
-    def beginning_with(self, field: str, prefix: str) -> Sequence[str]:
-        """The terms of a field that start with `prefix`."""
 
 
 def _size(postings: Postings) -> int:
@@ -93,7 +70,7 @@ def _day_number(day: str) -> int | None:
 class Corpus:
     """A state of the index that searches run on; never changes, so threads share it freely."""
 
-    def __init__(self, segments: Sequence[ScoredSegment], deleted: Sequence[Sequence[int]]) -> None:
+    def __init__(self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]]) -> None:
         """Take the segments and, for each, the numbers of its deleted documents."""
         self.segments = tuple(segments)
         sizes = [len(segment.chunks) for segment in segments]
@@ -171,7 +148,7 @@ class Corpus:
     def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         parts = [part for field in fields if (part := self._impact(field, term)) is not None]
         if not parts:
-            return _NO_IDS, np.empty(0, dtype=np.float32)
+            return NO_POSTINGS
         if len(parts) == 1:
             ids, impact = parts[0]
             return ids, impact.astype(np.float32)
@@ -206,7 +183,7 @@ class Corpus:
             if len(ids):
                 found.append((ids + np.int32(base), weights))
         if not found:
-            return _NO_IDS, np.empty(0, dtype=np.float32)
+            return NO_POSTINGS
         ids = np.concatenate([part[0] for part in found])
         weights = np.concatenate([part[1] for part in found])
         if self._dense:

@@ -22,7 +22,6 @@ import numpy as np
 from whoosh.util.numeric import byte_to_length
 
 from kbtui.search.index import analyser
-from kbtui.search.index.bm25f import NO_POSTINGS, SCORED_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +29,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kbtui.search.index.bm25f import Postings
-
+    Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
     # The document that alone has a term, and once; else document, frequency, document, ...
     Gathered = int | array[int]
     Buffer = bytes | mmap.mmap
 
+TEXT_FIELDS = ("title", "headings", "label", "tags", "body", "context")
 FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
-_FIELDS = (*SCORED_FIELDS, *FILTER_FIELDS)
+_FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS)
+NO_POSTINGS: Postings = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
 _MAGIC = b"KBWORDS1"
 # The numbers of documents, terms, postings, and bytes of terms; all is in the machine's order.
 _HEAD = struct.Struct("=8s4I")
@@ -78,7 +78,7 @@ class SegmentBuilder:
     def __init__(self) -> None:
         self._count = 0
         self._chunks, self._files = array("i"), array("i")
-        self._lengths = {name: array("i") for name in SCORED_FIELDS}
+        self._lengths = {name: array("i") for name in TEXT_FIELDS}
         self._terms: dict[str, dict[str, Gathered]] = {name: {} for name in _FIELDS}
 
     def add(self, document: LexicalDocument) -> None:
@@ -146,7 +146,7 @@ class Segment:
             ValueError: they are cut short, or none of ours.
         """
         magic, count, terms, postings, text = _HEAD.unpack(data[: _HEAD.size].ljust(_HEAD.size))
-        sizes = [count] * (2 + len(SCORED_FIELDS)) + [len(_FIELDS), terms, terms, postings]
+        sizes = [count] * (2 + len(TEXT_FIELDS)) + [len(_FIELDS), terms, terms, postings]
         begin = _HEAD.size + _HEAD_BYTES * terms
         starts = [begin, *(begin + 4 * end for end in accumulate(sizes))]
         self._text = starts[-1] + 2 * postings
@@ -157,7 +157,7 @@ class Segment:
             for size, start in zip(sizes, starts, strict=False)
         ]
         self.chunks, self.files = parts[0].astype(np.int64), parts[1].astype(np.int64)
-        self._lengths = dict(zip(SCORED_FIELDS, parts[2:], strict=False))
+        self._lengths = dict(zip(TEXT_FIELDS, parts[2:], strict=False))
         of_field, ends, text_ends, self._ids = parts[-4:]
         bounds = [0, *of_field.tolist()]
         self._of_field = dict(zip(_FIELDS, pairwise(bounds), strict=True))

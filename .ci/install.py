@@ -42,7 +42,8 @@ def main(argv: list[str]) -> int:
     _say(SIZES)
     if sys.platform == "linux":
         _install_cpu_torch(pip)
-    what = ["-e", f"{HERE}[dev]"] if argv else [str(HERE)]
+    # Who works on kbtui imports little of it: compiling all would take a minute.
+    what = ["--no-compile", "-e", f"{HERE}[dev]"] if argv else [str(HERE)]
     return subprocess.run([*pip, *what], check=False).returncode
 
 

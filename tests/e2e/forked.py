@@ -15,6 +15,8 @@ import json
 import os
 import pkgutil
 import runpy
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -36,15 +38,21 @@ _LOADED = (
 def run_forked(
     argv: list[str], stdin: str, env: dict[str, str], timeout: float
 ) -> tuple[int, str, str]:
-    """Run one command to its end: its status, and what it wrote to output and error."""
+    """Run one command: its status, and what it wrote to output and error.
+
+    It is killed where it takes longer than `timeout` seconds, which its status says, as it does in
+    `subprocess`.
+    """
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
         files = [each.fileno() for each in (given, out, err)]
         request = json.dumps([argv, env, str(Path.cwd())]).encode()
         line = _connection()
-        line.settimeout(timeout)
         socket.send_fds(line, [request], files)
+        child = int(line.recv(64))
+        if not select.select([line], [], [], timeout)[0]:
+            os.kill(child, signal.SIGKILL)
         status = int(line.recv(64))
         out.seek(0)
         err.seek(0)
@@ -93,6 +101,7 @@ def serve(line_number: int) -> None:
             line.close()
             _become(files, *json.loads(request))
             return
+        line.send(str(child).encode())
         for each in files:
             os.close(each)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -87,12 +87,14 @@ class Syncing:
         inbox: Callable[[], Inbox],
         too_large: Callable[[], Mapping[str, str]],
         wanted: SyncSettings,
+        take_back_doubled: Callable[[], int],
     ) -> None:
         self._workspace = workspace
         self._history = history
         self._library = library
         self._inbox = inbox
         self._too_large = too_large
+        self._take_back_doubled = take_back_doubled
         self._areas = (*["docs"] * wanted.documents, *["sessions"] * wanted.conversations)
         self._remotes = Remotes(workspace)
 
@@ -139,6 +141,9 @@ class Syncing:
         watcher = SyncWatcher(tell, stopped, count)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
+        if report.received and (doubled := self._take_back_doubled()):
+            told = f"Condensed here and elsewhere: {counted(doubled, 'time')}. What came stays."
+            report = replace(report, notes=(*report.notes, told))
         if self._remotes.get() is None:
             report = replace(report, notes=(*report.notes, *self._scope))
         self._remotes.put(address.text)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kbtui.errors import RefusedHistoryError
+from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.sync.sync import SyncReport
 from kbtui.history.sync.transport import Incoming
@@ -343,3 +344,44 @@ def test_a_new_machine_fetches_the_newest_versions_alone_and_goes_on_with_both(
     plain.everywhere()
     assert b"one more" in plain.file(plain.here, "sessions/talk.jsonl").read_bytes()
     assert plain.file(plain.here, "docs/plan.pdf").read_bytes() == b"%PDF of there"
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same messages", "others"])
+def test_what_two_machines_condensed_both_stands_in_the_notes_once(
+    plain: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, same: bool
+) -> None:
+    def be(machine: Path) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / f"state of {machine.name}"))
+        (tmp_path / f"state of {machine.name}/kbtui").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"state of {machine.name}/kbtui/machine").write_text(f"{machine.name}\n")
+
+    def condense(machine: Path, line: str, messages: tuple[int, int]) -> None:
+        with KnowledgeBase.open(machine) as kb, kb.history.change(Actor.CONSOLIDATOR, "x") as made:
+            before = made.read("memory/MEMORY.md") or b"# Memory\n"
+            made.write("memory/MEMORY.md", before + f"- {line}\n".encode())
+            time = "2026-11-20 10:00"
+            kb.archive.stage(made, line, session="talk", messages=messages, timestamp=time)
+
+    def sync(machine: Path) -> SyncReport:
+        be(machine)
+        return plain.sync(machine)
+
+    plain.say(plain.here, "The kestrel nests in the tower.")
+    plain.say(plain.here, "It left in August.")
+    sync(plain.here)
+    sync(plain.there)
+    for machine in (plain.here, plain.there):
+        be(machine)
+        is_other = machine == plain.there and not same
+        condense(machine, f"The kestrel nests, says {machine.name}.", (1, 1 if is_other else 2))
+    for machine in (plain.here, plain.there, plain.here, plain.there, plain.here):
+        sync(machine)
+    texts = [(m / "memory/MEMORY.md").read_text() for m in (plain.here, plain.there)]
+    assert texts[0] == texts[1]
+    assert texts[0].count("kestrel nests") == (1 if same else 2)
+    assert "says here" in texts[0]
+    with KnowledgeBase.open(plain.there) as kb:
+        assert len(kb.archive.entries()) == 2
+        assert sum(each.origin.undoes is not None for each in kb.history.log()) == same
+        assert not kb.memory.pending.parts(kb.memory.pending.conversation("talk"))
+        assert [each for each in kb.checking.run() if each.damage] == []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -17,8 +18,8 @@ from time import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from kbtui.errors import ConflictError, NotFoundError
-from kbtui.history.change import Actor, Change
+from kbtui.errors import ConflictError, NotFoundError, UndoConflictError, UsageError
+from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
     NOT_GROUNDED,
@@ -191,6 +192,35 @@ class Archive:
             lists = {session: list(known.values()) for session, known in found.items()}
             self._holdings = (book, recorded, lists)
         return self._holdings[2]
+
+    def take_back_doubled(self) -> int:
+        """Undo what this machine condensed and another has condensed as well; how many times.
+
+        A sync brings together what both made of the same messages. That of the machine whose name
+        comes first stays; what was changed since stays too, and so does the archive's own line.
+        """
+        made = {_about(entry) for entry in self.entries() if entry.origin < self._origin}
+        doubled = [
+            entry
+            for entry in self.entries()
+            if entry.origin == self._origin and entry.session and _about(entry) in made
+        ]
+        commits = [*self._history.log()] if doubled else []
+        undone = {commit.origin.undoes for commit in commits}
+        count = 0
+        for entry in doubled:
+            made_by = next((each.id for each in commits if self._added(each, entry)), None)
+            if made_by and made_by not in undone:
+                with suppress(UndoConflictError, UsageError):
+                    count += self._history.undo(made_by, actor=Actor.SYNC) is not None
+        return count
+
+    def _added(self, commit: Commit, entry: ArchiveEntry) -> bool:
+        """True if a commit added an entry; another machine's may have the same cursor."""
+        told = commit.origin.session, commit.origin.messages, commit.origin.cursor
+        if told != (entry.session, entry.messages, entry.cursor):
+            return False
+        return entry in read_book([(ARCHIVE, self._history.read(ARCHIVE, commit.id))]).entries
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
@@ -441,6 +471,11 @@ def _held(book: Book) -> Iterator[tuple[str, Holding]]:
     for entry in book.entries:
         if entry.session is not None and entry.messages is not None:
             yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
+
+
+def _about(entry: ArchiveEntry) -> tuple[object, ...]:
+    """What two entries have in common that are of the same messages."""
+    return entry.session, entry.messages, entry.timestamp, entry.verbatim, entry.raw
 
 
 def _squeezed(text: str) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtui.offline.language import begins, of_all, telling_terms
+from kbtui.offline.language import begins, language_of, of_all, telling_terms, tokens
 from kbtui.offline.message import asks
+from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
 Tier = Literal["sure", "near", "none"]
@@ -187,7 +188,8 @@ def _shared(one: Candidate, other: Candidate, of: Callable[[int, int], int]) -> 
 def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None:
     """The line that a new statement is most likely about; None where none surely is.
 
-    It shares telling words with it, and is near by meaning where that is known.
+    It shares telling words with it, and is near by meaning where that is known. What a statement
+    corrects has another value where it has one, or shares a name or more than one word with it.
     """
     asked = _Asked(statement, candidates)
 
@@ -196,4 +198,28 @@ def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None
         return (held + max(0.0, line.cosine)) / 2 if line.cosine else _BY_WORDS * held
 
     best = max(candidates, key=nearness, default=None)
-    return best if best is not None and nearness(best) >= _NEAR_STATEMENT else None
+    if best is None or nearness(best) < _NEAR_STATEMENT:
+        return None
+    shared = {*telling_terms(statement)} & {*telling_terms(best.text)}
+    values, others = _values(statement), _values(best.text)
+    is_named = shared & _named(statement) & _named(best.text)
+    is_about = is_named or len(shared) > 1 or (others and values - others)
+    return best if shared and is_about else None
+
+
+def _values(text: str) -> set[str]:
+    """The numbers of a text, and the days and months that it names."""
+    language = language_of(text)
+    lists = ("numbers", "weekdays", "months")
+    return {
+        word
+        for word, _, _ in tokens(text)
+        if any(map(str.isdigit, word)) or any(language.place(n, word) is not None for n in lists)
+    }
+
+
+def _named(text: str) -> set[str]:
+    """The terms of the names in a text."""
+    names = NameReader()
+    names.read(text)
+    return {term for name in names.names_in(text) for term in analyser.terms(name)}

@@ -195,7 +195,7 @@ class Ground:
         near = self._nearest(told)
         if not near or told.stems <= known.terms:
             return ""
-        if number := swapped("\n".join({each.within: None for each in near}), told.text):
+        if number := swapped(near, told):
             return number
         turned = [told.turned(each) for each in near]
         if all(turned) and not is_part:  # without the "no" before its comma a part says otherwise

@@ -32,6 +32,7 @@ _LONGEST = 200  # characters of a sentence that stands for a line
 _HALF = 0.5
 _LIKE = 0.4  # of a line's telling words; it may be said in another language
 _FEWEST = 2  # telling words that another sentence adds to a line
+_PAIR = 2
 _SELF = ""  # how whoever speaks is compared, whatever they are called
 
 
@@ -118,11 +119,17 @@ class Sentence:
         ]
 
 
-def swapped(said: str, line: str) -> str:
+def swapped(said: Sequence[Sentence], told: Sentence) -> str:
     """A number of a line that was said of something else, whose number stands in its place."""
-    numbers = [each for each in figures_and_dates(line)[0] if line.count(each.text) == 1]
-    stems = Sentence.of(line).stems & Sentence.of(said).stems
-    mine, theirs = _said_of(line, numbers, stems), _said_of(said, numbers, stems)
+    if len(told.text) > _LONGEST:
+        return ""
+    numbers = [each for each in figures_and_dates(told.text)[0] if told.text.count(each.text) == 1]
+    if len(numbers) < _PAIR:
+        return ""
+    short = [each for each in said if len(each.text) <= _LONGEST][:_PAIR]
+    stems = told.stems & frozenset().union(*(each.stems for each in short))
+    mine = _said_of(told.text, numbers, stems)
+    theirs = _said_of("\n".join(each.text for each in short), numbers, stems)
     for first, second in combinations(sorted(mine.keys() & theirs.keys()), 2):
         is_kept = mine[first] & theirs[first] or mine[second] & theirs[second]
         if not is_kept and mine[first] & theirs[second] and mine[second] & theirs[first]:

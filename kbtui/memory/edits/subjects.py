@@ -16,7 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, EntryInfo
 from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.knowledge.library.library import Library
-from kbtui.offline.language import begins, languages, of_all, tokens
+from kbtui.offline.language import begins, languages, of_all, telling_terms, tokens
 from kbtui.search.search_index import SearchIndex
 from kbtui.text import fold, shorten
 
@@ -28,12 +28,6 @@ _MOST_READ = 1_000
 _SHORTEST_NAME = 3
 _WORD = re.compile(r"\w+")
 _QUERY_WIDTH = 200
-# Words that say how something is a subject, not which one it is.
-_HOW = (
-    "use using adopt choose chose switch switching move moving migrate decide decided decision"
-    " for to of in on at with from as and or new our about project topic preference"
-)
-_SILENT = frozenset(map(normalise, _HOW.split()))
 _DATE = re.compile(r"^\d{4}-\d{2}(?:-\d{2})?-")
 
 
@@ -202,8 +196,7 @@ def _only(found: Sequence[EntryInfo], fact: Fact) -> EntryInfo | None:
 
 
 def _words(name: str) -> set[str]:
-    words = set(normalise(name).split())
-    return words - _SILENT or words
+    return set(telling_terms(name)) or set(normalise(name).split())
 
 
 def _likeness(words: set[str], names: Iterable[str], type_: str) -> float:

@@ -23,12 +23,8 @@ from kbtui.workspace.jsonl import read_lines
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
 EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS
-# Of this program and of nanobot. /remember and /forget say something, so they aren't here.
-_COMMANDS = re.compile(
-    r"/(?:help|new|sessions|resume|rename|model|context|cost|compact|retry|copy|export|editor|search"
-    r"|open|today|tag|import|inbox|audit|sync|dream(?:-log|-restore)?|theme|keys|config|doctor|quit|exit"
-    r"|stop|restart|status|clear|undo)(?!\S)"
-)
+# Of nanobot; those of this program get into no conversation.
+_COMMANDS = re.compile(r"/(?:help|new|dream(?:-log|-restore)?|stop|restart|status)(?!\S)")
 # Shorter ones mean what they answer: "Yes." twice is not the same said twice.
 _MIN_DUPLICATE = 40
 _KNOWLEDGE = "knowledge"

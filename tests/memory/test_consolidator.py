@@ -182,7 +182,7 @@ async def test_what_still_fits_a_prompt_is_left_to_quiet_time(
 
 
 def test_a_session_of_commands_alone_triggers_nothing(room: Room) -> None:
-    session = room.talk([(0, "user", "/help"), (1, "user", "/doctor")])
+    session = room.talk([(0, "user", "/help"), (1, "user", "/dream-log")])
     room.clock.pass_(days=2)
     assert room.pipeline.consolidator.trigger(session.id) is None
 

@@ -139,16 +139,21 @@ class Vocabulary:
             if query.strip()
             else self._names.recent(_MOST_OFFERED)
         )
+        offered = ((info, _alias_meant(query, info)) for info in found)
         return [
-            Completion(f"{before}{self._link(info)}", title_of(info), short_name(info.path))
-            for info in found
+            Completion(
+                f"{before}{self._link(info, alias)}",
+                alias or title_of(info),
+                short_name(info.path),
+            )
+            for info, alias in offered
         ]
 
-    def _link(self, info: EntryInfo) -> str:
-        """How a link names a note: by its file, and by its title where that is another."""
+    def _link(self, info: EntryInfo, alias: str) -> str:
+        """How a link names a note: by its file, and by alias or title where that is another."""
         single = self._slugs[fold(info.slug)] == 1
         name = info.slug if single else short_name(info.path)
-        title = clean_line(info.title)
+        title = alias or clean_line(info.title)
         if not title or fold(title) == fold(info.slug) or _NOT_A_NAME.search(title):
             return f"{name}]]"
         shown = (title, name) if self._kb.library.dendron else (name, title)
@@ -184,6 +189,14 @@ class Vocabulary:
                         found[name][value] += 1
             self._values = found
         return self._values
+
+
+def _alias_meant(query: str, info: EntryInfo) -> str:
+    """The alias that is being typed, where neither title nor name is."""
+    wanted = fold(query).strip()
+    if not wanted or any(wanted in fold(name) for name in (info.title, info.slug)):
+        return ""
+    return next((clean_line(each) for each in info.aliases if wanted in fold(each)), "")
 
 
 def _pairs(data: bytes) -> Iterable[tuple[str, str]]:

@@ -28,6 +28,8 @@ _MOST_ENTRIES = 10
 _FEW_MATCHES = 1
 _SURE_SCORE = 500
 _TYPO_SCORE = 74.0
+_NO_TITLE = 30
+"""What a slug or an alias counts less than a title that fits as well."""
 _CHECK_EVERY_CANDIDATES = 512
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -122,8 +124,9 @@ class _Scorer:
     def score(self, candidate: _Candidate) -> float:
         """How well the candidate fits; 0 where it doesn't."""
         if self._query in candidate.everything:
-            best = max(map(self._name_score, candidate.names), default=0)
-            return best or 600
+            scores = [*map(self._name_score, candidate.names)]
+            others = [each - _NO_TITLE for each in scores[1:] if each]
+            return max([*scores[:1], *others], default=0) or 600
         if all(word in candidate.everything for word in self._words):
             return 550
         if self._in_order is None:

@@ -83,6 +83,13 @@ def test_notes_are_named_so_that_the_link_leads_there(tmp_path):
     assert len(offered(kb, CompletionRequest("note", "", 2))) == len(NOTES)
 
 
+def test_an_alias_that_is_typed_is_what_the_link_says(tmp_path):
+    note = "---\naliases: [Container engine]\n---\n# Docker\n"
+    kb = make_kb(tmp_path, {**DEFAULT, "topics/docker.md": note})
+    assert offered(kb, CompletionRequest("note", "contain", 2))[0] == "docker|Container engine]]"
+    assert offered(kb, CompletionRequest("note", "dock", 2))[0] == "docker]]"
+
+
 def test_headings_are_those_of_the_note_that_is_named(tmp_path):
     kb = make_kb(tmp_path, NOTES)
     assert offered(kb, CompletionRequest("heading", "", 2, "topics/docker")) == [

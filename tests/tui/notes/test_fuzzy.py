@@ -37,6 +37,12 @@ def test_aliases_tags_folders_and_accents_count():
         assert found(query, cafe, entry("Other"))[:1] == ["Café Müller"], query
 
 
+def test_a_title_comes_before_an_alias_that_begins_alike():
+    alias = entry("Settings", aliases=("Obsidian settings",))
+    assert found("ob", alias, entry("Obsidian for teams", 5))[0] == "Obsidian for teams"
+    assert found("obsidian set", alias, entry("Obsidian for teams")) == ["Settings"]
+
+
 def test_letters_in_order_and_typing_errors_are_forgiven():
     wanted, other = entry("PostgreSQL for analytics"), entry("Docker")
     assert found("pfa", wanted, other) == ["PostgreSQL for analytics"]

@@ -395,6 +395,15 @@ def test_a_type_of_the_owners_is_made_by_the_owners_template(
         kb.library.create("dinner", "X")
 
 
+def test_each_template_of_the_owners_is_offered_for_a_new_note(
+    opened: Callable[[dict[str, str]], KnowledgeBase],
+) -> None:
+    kb = opened({"Templates/Trip.md": "# {{title}}\n", "Templates/Topic template.md": "x\n"})
+    assert [*kb.library.kinds()][:2] == ["Trip", "topic"]
+    made = kb.library.create("Trip", "Rome")
+    assert _text(kb, kb.workspace.file(made.path)) == "# Rome\n"
+
+
 @pytest.mark.parametrize(
     ("typed", "folder", "title"),
     [

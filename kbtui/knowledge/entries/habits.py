@@ -263,6 +263,11 @@ class Habits:
         )
         return next(found, None)
 
+    def templates(self) -> list[str]:
+        """The names by which `template_for` knows the owner's templates."""
+        slugs = (info.slug for info in self._infos if self.in_place and self.is_template(info))
+        return [re.sub(r"(?i)(?<=.) template$", "", slug) for slug in slugs]
+
     def is_template(self, info: EntryInfo) -> bool:
         """True for a note that new ones are made of, as its folder or Obsidian's settings say."""
         if _TEMPLATES.search(info.category):

@@ -219,6 +219,13 @@ class Library(Reader):
         kinds = dict.fromkeys([*ENTRY_TYPES, *sorted(own)])
         return {kind: habits.folder_for(kind) for kind in kinds}
 
+    def kinds(self) -> dict[str, str]:
+        """What a new entry can be made as: the owner's templates, and `types`, with the folders."""
+        habits, types = self.overlay().habits(), self.types()
+        known = {kind.casefold() for kind in types}
+        own = [name for name in habits.templates() if name.casefold() not in known]
+        return {**{name: habits.folder_for(name) for name in own}, **types}
+
     @property
     def in_place(self) -> bool:
         """True for somebody's own folder, where notes are named and filed as its owner does."""

@@ -70,7 +70,7 @@ async def new_entry(
     origin: Origin | None = None,
 ) -> Entry | None:
     """Ask for title and type, of which `category` suggests one, and make the entry."""
-    types = await asyncio.to_thread(kb.library.types)
+    types = await asyncio.to_thread(kb.library.kinds)
     type_ = TYPE_OF_FOLDER.get(category.partition("/")[0], "topic")
     chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
     if chosen is None:

@@ -192,7 +192,10 @@ class NewEntryDialog(_ListDialog[NewEntry]):
         """The title and the types."""
         yield Input(self._title, placeholder="title, or folder/title", select_on_focus=False)
         yield ChoiceList(
-            [Choice(type_, f"{folder}/", type_) for type_, folder in self._types.items()]
+            [
+                Choice(type_, f"{folder}/" if folder else "", type_)
+                for type_, folder in self._types.items()
+            ]
         )
 
     def on_mount(self) -> None:

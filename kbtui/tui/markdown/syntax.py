@@ -136,9 +136,12 @@ def without_hidden(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
+_MOST_NESTED = 100  # a list is two levels; what lies deeper the parser leaves out
+
+
 @lru_cache(maxsize=2)
 def _parser(*, whole: bool) -> MarkdownIt:
-    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": 20}).use(footnote_plugin)
+    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": _MOST_NESTED}).use(footnote_plugin)
     parser.inline.ruler.before("link", "wikilink", _wikilink)
     parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
     parser.inline.ruler.before("wikilink", "tag", _tag)

@@ -303,6 +303,12 @@ def test_plain_text_is_only_wrapped():
     ]
 
 
+def test_an_outline_of_forty_levels_is_shown_to_its_end():
+    outline = "".join("  " * level + f"- level {level}\n" for level in range(40))
+    assert any("level 39" in line for line in shown(f"{outline}\nbelow\n", 160))
+    assert shown(f"{outline}\nbelow\n", 160)[-1] == "below"
+
+
 def test_what_is_embedded_stands_in_its_place_one_step_deep():
     text = "a\n\n![[b#C]]\n\n![x](p.png)\n\nin a line ![[b#C]]\n\n![[none]]\n"
     embeds = {

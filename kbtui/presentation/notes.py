@@ -50,7 +50,8 @@ _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
 def kind_of(type_: str | None, path: str = "") -> Kind:
     """The kind that an entry's type stands for; without one, the colour of its top folder."""
     folder, inside, _ = path.removeprefix(ENTRIES).partition("/")
-    other = _BY_FOLDER[crc32(folder.encode()) % len(_BY_FOLDER)] if inside else OTHER
+    coloured = inside and path.startswith(ENTRIES)
+    other = _BY_FOLDER[crc32(folder.encode()) % len(_BY_FOLDER)] if coloured else OTHER
     return KINDS.get((type_ or "").casefold(), other)
 
 

@@ -471,7 +471,7 @@ def parse_command(text: str) -> Command | None:
     hint = f"Did you mean {near[0]}?" if near else "/help lists all commands."
     raise UsageError(
         f"There is no command {clean_line(name)}.",
-        f"{hint} Put a blank before the slash to send it as a message.",
+        f"{hint} Put a space before the slash to send it as a message.",
     )
 
 

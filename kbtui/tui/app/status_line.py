@@ -100,7 +100,7 @@ class StatusLine(Hints):
             said = said[:1].lower() + said[1:]
             self.index = said if 0 < len(said) <= _SHORT else INDEXING[status.state]
         else:
-            self.index = "finds words only" if status.state == "lexical-only" else ""
+            self.index = "by words, not meaning" if status.state == "lexical-only" else ""
 
     def render(self) -> Content:
         """The hints beside what goes on."""

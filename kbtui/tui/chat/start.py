@@ -21,7 +21,7 @@ from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
 from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
-from kbtui.tui.chat.transcript import GREETING_MARGIN, WELCOME
+from kbtui.tui.chat.transcript import GREETING_MARGIN, NAME, WELCOME
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
@@ -139,7 +139,7 @@ def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
         link = Style.from_meta({"session": each.id})
         lines.append(when + Content(clean_line(each.title)).stylize(link))
     if recent:
-        lines += [Content(), Content.styled("/resume goes on with one of them", "$text-muted")]
+        lines += [Content(), Content.styled("/resume goes on with one of them.", "$text-muted")]
     return [*lines, Content.styled(reason, "$text-muted")] if reason else lines
 
 
@@ -198,7 +198,7 @@ class StartPanel(Widget):
         lines: list[Content] = []
         of: list[int | None] = []
         if roomy:
-            lines += [Content.styled("kbtui", "bold $primary"), *[Content()] * airy]
+            lines += NAME[: 2 + airy]
             columns = max(1, min(_ABOUT_COLUMNS, width - 2 * GREETING_MARGIN))
             lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + airy)]
             of += [None] * len(lines)

@@ -63,7 +63,13 @@ _STYLES = {
     "md--callout-quiet": "bold $text-muted",
     "md--muted": "$text-muted",
 }
-WELCOME = (Content("Tell me what is worth keeping, or ask what you once knew."),)
+NAME = (
+    Content.assemble(("█▄▀ █▄▄ ", "$primary"), ("▀█▀ █ █ █", "$secondary")),
+    Content.assemble(("█ █ █▄█ ", "$primary"), (" █  █▄█ █", "$secondary")),
+    Content(),
+)
+"""The program's, in two lines of blocks."""
+WELCOME = (*NAME, Content("Tell me what is worth keeping, or ask what you once knew."))
 
 GREETING_MARGIN = 3
 """Cells at the left of what stands where nothing was said yet."""

@@ -16,7 +16,6 @@ from textual.widgets import Input
 from kbtui.errors import UsageError
 from kbtui.history.history import open_foreign
 from kbtui.history.looking.diff import as_patch
-from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
@@ -31,6 +30,7 @@ from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.dialogs import PickDialog, TextDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
@@ -301,7 +301,7 @@ class HistoryScreen(ListAndDiff):
     async def _undone(
         self, commit: Commit, undo: Callable[[Mapping[Conflict, Resolution], Sink], object]
     ) -> None:
-        said = sentence(commit, self._names())
+        said = sentence_drawn(commit, self._names()).plain
         done = await undo_asked(self, self.kb.history, said, undo)
         if done is not None:
             tell(self, f"Undone: {said}. The undo is a change of its own.")

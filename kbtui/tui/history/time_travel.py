@@ -18,10 +18,9 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.memory.records.journal import day_of
-from kbtui.presentation.deeds import sentence
 from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names, name_of
-from kbtui.text import counted, shorten
+from kbtui.text import counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.history.time_slider import TimeSlider, read_commits
@@ -37,6 +36,8 @@ from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.kinds import sentence_drawn
+from kbtui.tui.widgets.line_view import coloured
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
 if TYPE_CHECKING:
@@ -219,7 +220,9 @@ class TimeTravelScreen(Screen[None]):
         commit = self._commit
         return Content.assemble(
             (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
-            f"  {shorten(sentence(commit, names or Names()), 60)}  ",
+            "  ",
+            coloured(self, sentence_drawn(commit, names or Names()).truncate(60, ellipsis=True)),
+            "  ",
             differs,
             ("read-only · T or Esc: back to now", "bold"),
         )
@@ -384,7 +387,7 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
 async def restore_before(node: DOMNode, history: History, commit: Commit) -> Commit | None:
     """Bring everything durable back to how it was before a commit; as `restore_file` else."""
     text = (
-        f"{sentence(commit, Names())} ({when_text(commit)})\n"
+        f"{sentence_drawn(commit, Names()).plain} ({when_text(commit)})\n"
         "{files} would become what they were before it; later changes go too. What was edited by "
         "hand is recorded first, and this can be undone."
     )

@@ -15,7 +15,7 @@ from textual.highlight import highlight
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import InlineBuilder, Links
 from kbtui.tui.markdown.pictures import picture_lines
-from kbtui.tui.markdown.source import Embed, Property, Section, SourceText
+from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
@@ -168,6 +168,9 @@ class _Layout:
                 Line(Content.styled(rule, ".md--rule").stylize(".md--muted", 3), source),
             ]
             last = None
+            for cells in each.cells:
+                row = Content("  ").join(map(self._cell, cells))
+                self.lines.append(Line(row.truncate(width, ellipsis=True), source))
             for note, said, line in each.rows:
                 row = Content.styled(clean_line(said), ".md--muted")
                 if note is not None:
@@ -176,6 +179,14 @@ class _Layout:
                     row = Content("   ").join((title, row)).stylize(mark)
                 self.lines.append(Line(row.truncate(width, ellipsis=True), source))
                 last = note
+
+    def _cell(self, cell: Cell) -> Content:
+        style = ".md--h1" if cell.here else ".md--muted"
+        if not cell.path:
+            return Content.styled(cell.said, style)
+        link, mark = self.links.style(LinkRef("file", cell.path))
+        gap = len(cell.said) - len(cell.said.lstrip())
+        return Content(cell.said).stylize(style if cell.here else link, gap).stylize(mark)
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
         """Lay out blocks one below the other, with a blank line between them if `loose`."""

@@ -45,11 +45,20 @@ class Neighbour(NamedTuple):
     line: int = 0
 
 
+class Cell(NamedTuple):
+    """A word of a row that may lead to a file; `here` is where one is."""
+
+    said: str
+    path: str = ""
+    here: bool = False
+
+
 class Section(NamedTuple):
-    """What is listed below the text of a note, under a title."""
+    """What is listed below the text of a note, under a title: lines of notes, or rows of cells."""
 
     title: str
-    rows: tuple[Neighbour, ...]
+    rows: tuple[Neighbour, ...] = ()
+    cells: tuple[tuple[Cell, ...], ...] = ()
 
 
 class SourceText(NamedTuple):

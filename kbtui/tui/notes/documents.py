@@ -5,6 +5,7 @@ Everything here reads files, so call it in threads.
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +27,14 @@ from kbtui.knowledge.entries.entry import (
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
 from kbtui.knowledge.library.library import Backlink
+from kbtui.memory.records.journal import day_of
 from kbtui.presentation import notes
-from kbtui.presentation.moments import day_heading, written_said
+from kbtui.presentation.moments import day_heading, day_said, written_said
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import as_read
-from kbtui.tui.markdown.source import Embed, Neighbour, Property, Section, SourceText
+from kbtui.tui.markdown.source import Cell, Embed, Neighbour, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
@@ -89,6 +91,7 @@ class Document:
     editable: bool = False
     properties: tuple[Property, ...] = ()
     picture: Embed | None = None
+    below: tuple[Section, ...] = ()
     names: Names = field(default_factory=Names)
 
     @property
@@ -120,7 +123,7 @@ class Document:
         )
         if links is None:
             return source
-        below = links.sections()
+        below = (*self.below, *links.sections())
         return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
 
     def _named_by_path(self, link: LinkRef) -> Named:
@@ -260,7 +263,9 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
             return _conversation(kb, path)
         if path.startswith(NAME_PREFIX):
             return _name(kb, path)
-        return _file(kb, path)
+        day = day_of(path)
+        month = () if day is None else (_month(day, _days_beside(kb, path)),)
+        return replace(_file(kb, path), below=month)
     except NotFoundError:
         reason = "Nothing is remembered yet." if path == notes.MEMORY else "This file is gone."
         return Document(path, "missing", title, reason=reason)
@@ -319,6 +324,43 @@ def _day(document: Document, entry: Entry, day: date) -> Document:
         reason="" if body.strip() else _EMPTY_DAY,
         first_line=entry.body_line + above,
     )
+
+
+def _days_beside(kb: KnowledgeBase, path: str) -> dict[date, str]:
+    """The notes of days in the folder of one of them."""
+    folder = path.rpartition("/")[0]
+    paths = (*kb.journal.days(), *(info.path for info in kb.library.infos()))
+    beside = (each for each in paths if each.rpartition("/")[0] == folder)
+    return {day: each for each in beside if (day := day_of(each)) is not None}
+
+
+def _month(shown: date, days: Mapping[date, str]) -> Section:
+    """The weeks of a month, whose days lead to their notes, and the days written before and after.
+
+    Args:
+        shown: The day that is read.
+        days: The paths of the notes by day.
+    """
+    rows = [tuple(Cell(f"{name:>3}") for name in calendar.day_abbr)]
+    rows += [
+        tuple(
+            Cell(f"{day.day:>3}", days.get(day, ""), here=day == shown)
+            if day.month == shown.month
+            else Cell("   ")
+            for day in week
+        )
+        for week in calendar.Calendar().monthdatescalendar(shown.year, shown.month)
+    ]
+    month = shown.year, shown.month
+    before = max((day for day in days if (day.year, day.month) < month), default=None)
+    after = min((day for day in days if (day.year, day.month) > month), default=None)
+    ends = [
+        Cell(f"{arrow} {day_said(day)}", days[day])
+        for arrow, day in (("◂", before), ("▸", after))
+        if day is not None
+    ]
+    rows += [(Cell(" "), *ends)] if ends else []
+    return Section(f"{shown:%B %Y}", cells=tuple(rows))
 
 
 def picture_embed(path: str, documents: Documents) -> Embed:

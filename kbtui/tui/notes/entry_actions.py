@@ -15,7 +15,6 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Origin
 from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
 from kbtui.knowledge.format.body import tasks_in
-from kbtui.presentation.deeds import sentence
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
@@ -24,6 +23,7 @@ from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal.process import edit_file
 from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog, PickDialog, TextDialog
+from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
@@ -235,7 +235,7 @@ async def _undone(
 
 
 def _said(kb: KnowledgeBase, commit: Commit) -> str:
-    return sentence(commit, Names(kb.library.infos()))
+    return sentence_drawn(commit, Names(kb.library.infos())).plain
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:

@@ -326,7 +326,7 @@ class KnowledgeTree(RowList):
         if self._filtered is not None:
             text = "Nothing matches. Enter searches the text of all entries."
         elif self._filled:
-            text = "No entries yet: n makes one."
+            text = "Nothing here yet: n writes a note."
         else:
             text = self.message
         return Content.styled(f" {text}", ".rows--muted")

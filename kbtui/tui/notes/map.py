@@ -378,7 +378,10 @@ class MapScreen(Screen[OpenEntry]):
         around = self.map.around
         if around is None:
             return
-        choices = [Choice(str(note), "", path) for path, note in around.notes.items()]
+        choices = [
+            Choice(note.title, "", path, sign(note.kind or OTHER))
+            for path, note in around.notes.items()
+        ]
         path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
         if path is not None:
             self.map.point_at(around.notes[path])

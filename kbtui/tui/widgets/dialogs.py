@@ -16,9 +16,11 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
+from kbtui.presentation.notes import kind_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 Answer = TypeVar("Answer")
@@ -148,7 +150,10 @@ class PickDialog(_ListDialog[str]):
     def compose_question(self) -> ComposeResult:
         """The filter and the choices."""
         yield Input(placeholder=self.PLACEHOLDER if self._new else "type to filter")
-        yield ChoiceList(self._all)
+        choices = ChoiceList(self._all)
+        if self._new and not self._all:
+            choices.empty = "None was found: type one."
+        yield choices
 
     def offer(self, choices: Sequence[Choice]) -> None:
         """Offer other choices; the filter stays."""
@@ -193,7 +198,7 @@ class NewEntryDialog(_ListDialog[NewEntry]):
         yield Input(self._title, placeholder="title, or folder/title", select_on_focus=False)
         yield ChoiceList(
             [
-                Choice(type_, f"{folder}/" if folder else "", type_)
+                Choice(type_, f"{folder}/" if folder else "", type_, sign(kind_of(type_)))
                 for type_, folder in self._types.items()
             ]
         )

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from textual._context import active_app
 from textual.content import Content
 
-from kbtui.presentation.notes import OTHER, Kind, Named
+from kbtui.presentation.notes import OTHER, Kind, Named, Names
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
     from textual.theme import Theme
+
+    from kbtui.history.change import Commit
 
 
 @runtime_checkable
@@ -63,6 +65,15 @@ def signed(named: Named, style: str = "") -> Content:
 def pieces_drawn(pieces: Iterable[str | Named]) -> Iterator[Content]:
     """The pieces of a sentence, with the notes as they are said."""
     return (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
+
+
+def sentence_drawn(commit: Commit, names: Names) -> Content:
+    """The whole sentence of what a commit did, with who did it."""
+    # The first paint has no commits to tell of, and needn't wait for this.
+    from kbtui.presentation.actors import committer
+    from kbtui.presentation.deeds import deed
+
+    return Content.assemble(f"{committer(commit)} ", *pieces_drawn(deed(commit, names).pieces))
 
 
 def sign(kind: Kind) -> Content:

@@ -19,6 +19,9 @@ from textual.strip import Strip
 from kbtui.text import clean_line
 from kbtui.tui.widgets.line_view import style_parser, to_strip
 
+_ROOMY_ROWS = 8
+"""Rows from which on what stands in place of rows is in the middle."""
+
 
 class RowList(ScrollView, can_focus=True):
     """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
@@ -279,17 +282,21 @@ class RowList(ScrollView, can_focus=True):
         index, line = divmod(y + round(self.scroll_y), self.ROW_HEIGHT)
         if 0 <= index < self.row_count:
             return self._row_strips(index, width)[line]
-        if y == 0 and not self.row_count:
-            return to_strip(self.empty_text(), width, self.visual_style, style_parser(self))
+        roomy = self.size.height >= _ROOMY_ROWS
+        if y == 2 * roomy and not self.row_count:
+            text = self.empty_text()
+            text = text.pad_left(max(0, width - text.cell_length) // 2 * roomy)
+            return to_strip(text, width, self.visual_style, style_parser(self))
         return Strip.blank(width, self.visual_style.rich_style)
 
 
 class Choice(NamedTuple):
-    """One thing to choose: what is shown, a remark beside it, and what it stands for."""
+    """One thing to choose: what is shown, a remark beside it, what it stands for, and its sign."""
 
     label: str
     detail: str
     value: Any
+    sign: Content = Content()
 
 
 class ChoiceList(RowList):
@@ -329,6 +336,7 @@ class ChoiceList(RowList):
         choice = self._choices[index]
         detail = Content.styled(clean_line(choice.detail), ".rows--muted")
         room = max(8, width - detail.cell_length - 3)
-        label = Content(f" {clean_line(choice.label)}").truncate(room, ellipsis=True)
+        label = Content.assemble(" ", choice.sign, clean_line(choice.label))
+        label = label.truncate(room, ellipsis=True)
         gap = max(1, width - label.cell_length - detail.cell_length - 1)
         return [(label + Content(" " * gap) + detail).truncate(width)]

@@ -126,7 +126,7 @@ def _blocks(
     """Each file's head, and each of its hunks."""
     for index, diff in enumerate(diffs):
         head = [Line(Content())] if index else []
-        head.append(_file_line(diff, names))
+        head.append(_file_line(diff, names, raw=raw))
         if not diff.hunks:
             head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".md--muted")))
         yield None, head
@@ -138,7 +138,13 @@ def _blocks(
             yield _Begin(diff.path, number), chain([title], columns(texts))
 
 
-def _file_line(diff: FileDiff, names: Names) -> Line:
+def _counted(diff: FileDiff, kind: str, *, raw: bool) -> int:
+    """How many lines were added or removed; without blank ones and dates where these don't show."""
+    lines = (line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind)
+    return sum(raw or bool(text.strip() and not _DATE.match(text)) for text in lines)
+
+
+def _file_line(diff: FileDiff, names: Names, *, raw: bool) -> Line:
     named = signed(names[diff.path], ".diff--name")
     parts: list[Content | str | tuple[str, str]] = [" ", named, " "]
     kind = _KINDS[diff.kind]
@@ -146,10 +152,9 @@ def _file_line(diff: FileDiff, names: Names) -> Line:
         kind = f"was {names[diff.old_path].title}"
     if kind:
         parts.append((f" {kind} ", ".md--muted"))
-    if diff.added:
-        parts.append((f" +{diff.added}", ".diff--plus"))
-    if diff.removed:
-        parts.append((f" -{diff.removed}", ".diff--minus"))
+    for sign, style in (("+", ".diff--plus"), ("-", ".diff--minus")):
+        if count := _counted(diff, sign, raw=raw):
+            parts.append((f" {sign}{count}", style))
     return Line(Content.assemble(*parts), fill="diff--file")
 
 

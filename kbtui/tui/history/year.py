@@ -96,7 +96,7 @@ class YearView(Widget, can_focus=True):
         self._most = max(days.values(), default=1)
         self.set_reactive(YearView.day, max(days, default=today))
         total = sum(days.values())
-        self.border_title = Content(f"A year: {counted(total, 'note')} written")
+        self.border_title = Content(f"A year: {counted(total, 'change')} of notes")
         self.border_subtitle = "←↑↓→ day · n p with changes · Enter shows it · h closes"
 
     # Places
@@ -104,6 +104,10 @@ class YearView(Widget, can_focus=True):
     @property
     def _cell(self) -> int:
         return 2 if self.content_size.width >= _MARGIN + 2 * WEEKS else 1
+
+    @property
+    def _glyphs(self) -> str:
+        return _FEW_COLORS if self.app.has_class("-few-colors") else _GLYPHS
 
     @property
     def _weeks(self) -> int:
@@ -170,7 +174,6 @@ class YearView(Widget, can_focus=True):
         return Content.styled(line, ".year--muted")
 
     def _weekday(self, weekday: int) -> Content:
-        glyphs = _FEW_COLORS if self.app.has_class("-few-colors") else _GLYPHS
         line = Content.styled(f"{_WEEKDAYS[weekday]:<{_MARGIN}}", ".year--muted")
         for week in range(self._weeks):
             day = self._first + timedelta(days=_WEEK * week + weekday)
@@ -178,12 +181,16 @@ class YearView(Widget, can_focus=True):
                 break
             full = level(self._days.get(day, 0), self._most)
             style = "cursor" if day == self.day else str(full)
-            line += Content.styled(glyphs[full], f".year--{style}") + " " * (self._cell - 1)
+            line += Content.styled(self._glyphs[full], f".year--{style}") + " " * (self._cell - 1)
         return line
 
     def _said(self) -> Content:
         count = self._days.get(self.day, 0)
         said = f"{counted(count, 'note')} written" if count else "nothing written"
-        return Content.assemble(
+        line = Content.assemble(
             " " * _MARGIN, (day_heading(self.day, self._today), "bold"), f"  {said}"
         )
+        cells = [(f"{each} ", f".year--{full}") for full, each in enumerate(self._glyphs)]
+        scale = Content.assemble(("less ", ".year--muted"), *cells, ("more", ".year--muted"))
+        gap = _MARGIN + self._weeks * self._cell - line.cell_length - scale.cell_length
+        return line + Content(" " * gap) + scale if gap > 1 else line

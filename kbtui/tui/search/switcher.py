@@ -26,7 +26,6 @@ from kbtui.tui.notes.fuzzy import (
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import CATEGORIES
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -120,10 +119,12 @@ class EntryNamesList(RowList):
         return [name + Content(gap) + right]
 
     def _place(self, entry: EntryInfo) -> str:
-        """The folder where the sign doesn't say it, and the file's name where titles are alike."""
-        folder = "" if entry.category in CATEGORIES else entry.category.removeprefix("@")
+        """What a page is; of entries whose titles are alike, where each lies."""
         alike = sum(title_of(each) == title_of(entry) for each in self.entries) > 1
-        return clean_line(f"{entry.category}/{entry.slug}" if alike else folder)
+        is_page = entry.category.startswith("@")
+        return clean_line(
+            f"{entry.category}/{entry.slug}" if alike else entry.category[1:] * is_page
+        )
 
 
 class SwitcherScreen(Finder, ModalScreen[None]):

@@ -119,7 +119,7 @@ async def test_the_first_way_goes_to_the_notes_that_are_chosen(tmp_path, monkeyp
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Rose.md").write_text("# Rose\n")
     monkeypatch.setattr(
-        "kbtui.tui.chat.nearby.notes_nearby", lambda: [NotesNearby(vault, "Obsidian")]
+        "kbtui.tui.chat.start.notes_nearby", lambda: [NotesNearby(vault, "Obsidian")]
     )
     async with begun(tmp_path / "kb") as shell:
         await choose(shell, "1")

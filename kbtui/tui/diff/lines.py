@@ -334,10 +334,17 @@ class _Texts:
         return self.raw or self._others or bool(self.hunk.title)
 
     def _is_hidden(self, index: int) -> bool:
-        """True of the date of the change where something else was changed as well."""
+        """True of the date beside other changes, and of a blank line that ends some of them."""
         if self.raw or not self._others:
             return False
-        return index in self._front and self._is_date(index)
+        if index in self._front:
+            return self._is_date(index)
+        before, line, after = (
+            self._lines[at].kind if 0 <= at < len(self._lines) else ""
+            for at in (index - 1, index, index + 1)
+        )
+        ends = line != " " and before == line != after
+        return ends and not self._lines[index].text.strip() and index not in self._partners
 
     def _is_date(self, index: int) -> bool:
         return _DATE.match(self._lines[index].text) is not None

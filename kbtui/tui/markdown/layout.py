@@ -146,8 +146,8 @@ class _Layout:
 
     def _chips(self, each: Property, width: int) -> Iterator[Content]:
         """A property: its name with the first value, and a chip for each of the others."""
-        ground = "" if each.quiet else ".md--chip"
         for index, value in enumerate(each.values):
+            ground = ".md--tag" if value.startswith("#") else "" if each.quiet else ".md--chip"
             built = InlineBuilder(self.links)
             if each.name and not index:
                 built.add(f"{clean_line(each.name)} ", ".md--muted")

@@ -84,7 +84,7 @@ def test_a_difference_is_shown_as_people_read_it():
 def test_a_blank_line_that_ends_what_was_added_is_not_shown():
     layout = lay_out([diff_of("a\n", "a\n\nb\n\n")], 80, side_by_side=False)
     assert plain(layout)[0] == " ■ X  +1"
-    assert plain(layout)[-3:] == ["   a", " + ", " + b"]
+    assert plain(layout)[-3:] == ["   a", " +", " + b"]
 
 
 def test_the_date_of_a_change_is_shown_where_nothing_else_was_changed():

@@ -2,20 +2,23 @@
 """Imports: a large export read and brought in, beside ijson alone on the same file.
 
 ``--size`` is the export's in MB, ``--bring`` that of the one which is really brought in, which takes
-longer: every message is searched for secrets; ``--notes`` is how many notes of a folder are. Each is
-measured in a process of its own.
+longer: every message is searched for secrets; ``--notes`` is how many notes of a folder are, ``--html``
+the size of what is read of Gemini and of web pages. Each is measured in a process of its own, by its
+processor time too, without that of its helpers.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,54 @@ def generate_notes(folder: Path, count: int) -> None:
         (folder / f"Note {number}.md").write_text(f"# Note {number}\n\n{text}\n", "utf-8")
 
 
+def generate_gemini(file: Path, megabytes: int) -> None:
+    """Write a list of Gemini's activities, each answer HTML of a model's usual marks."""
+    pages = _pages(random.Random(9))
+    with file.open("w", encoding="utf-8") as out:
+        out.write("[")
+        number = 0
+        while out.tell() < megabytes * 1_000_000:
+            html, said = next(pages), " ".join(WORDS[number % 9 : number % 9 + 9])
+            act = {
+                "header": "Gemini Apps",
+                "title": f"Prompted {said}",
+                "time": f"2026-03-{1 + number % 28:02d}T09:{number % 60:02d}:00.000Z",
+                "products": ["Gemini Apps"],
+                "safeHtmlItem": [{"html": html}],
+            }
+            out.write(("," if number else "") + json.dumps(act, ensure_ascii=False))
+            number += 1
+        out.write("]")
+
+
+def generate_pages(folder: Path, megabytes: int) -> None:
+    """Write a folder of web pages, as a program for notes exports them."""
+    folder.mkdir()
+    size = 0
+    for number, html in enumerate(_pages(random.Random(10))):
+        page = f"<html><head><title>Page {number}</title></head><body>{html}</body></html>"
+        size += (folder / f"Page {number}.html").write_text(page, "utf-8")
+        if size >= megabytes * 1_000_000:
+            return
+
+
+def _pages(chance: random.Random) -> Iterator[str]:
+    """HTML of headings, paragraphs, lists, tables and code, for ever."""
+
+    def words(count: int) -> str:
+        return " ".join(chance.choices(WORDS, k=count))
+
+    while True:
+        items = "".join(f"<li><p>{words(9)} <b>{words(2)}</b></p></li>" for _ in range(6))
+        rows = "".join(f"<tr><td>{words(2)}</td><td>{words(3)}</td></tr>" for _ in range(4))
+        yield (
+            f"<h2>{words(4)}</h2><p>{words(60)} <a href='https://example.org/{words(1)}'>"
+            f"{words(3)}</a>, {words(40)} &amp; <em>{words(2)}</em>.</p><ul>{items}</ul>"
+            f"<table>{rows}</table><pre><code class='language-py'>x = 1\n</code></pre>"
+            f"<p>{words(80)}</p>"
+        )
+
+
 def _id(number: int, message: int) -> str:
     return f"{number:08x}-{message:04x}-4000-8000-000000000000"
 
@@ -117,6 +168,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--bring", type=int, default=20)
     parser.add_argument("--notes", type=int, default=1500)
+    parser.add_argument("--html", type=int, default=20)
     parser.add_argument("--child", nargs=2)
     options = parser.parse_args(argv)
     if options.child:
@@ -126,16 +178,22 @@ def run(argv: list[str]) -> dict[str, Any]:
         generate(large, options.size)
         generate(small, options.bring)
         generate_notes(Path(folder, "notes"), options.notes)
+        generate_gemini(Path(folder, "gemini"), options.html)
+        generate_pages(Path(folder, "pages"), options.html)
         figures = {
             "ijson": _measured("ijson", large),
             "reading": _measured("reading", large),
+            "reading Gemini": _measured("reading", Path(folder, "gemini")),
+            "reading web pages": _measured("reading", Path(folder, "pages")),
             "bringing": _measured("bringing", small),
             "bringing notes": _measured("bringing", Path(folder, "notes")),
         }
     share = figures["reading"]["mb_s"] / figures["ijson"]["mb_s"]
     peak = max(figures[name]["peak_mb"] for name in ("reading", "bringing"))
-    shown = Table("Imports", ["", "MB/s", "peak MB"])
-    shown.rows += [(name, each["mb_s"], each["peak_mb"]) for name, each in figures.items()]
+    shown = Table("Imports", ["", "MB/s", "MB/s of processor time", "peak MB"])
+    shown.rows += [
+        (name, each["mb_s"], each["cpu_mb_s"], each["peak_mb"]) for name, each in figures.items()
+    ]
     bars = f"reading / ijson: {share:.2f} (bar {BAR_SHARE}); peak: {peak:.0f} MB (bar {BAR_MB})"
     return {
         "tables": [shown, bars],
@@ -150,7 +208,7 @@ def _measured(what: str, file: Path) -> dict[str, float]:
 
 
 def _child(what: str, file: Path) -> dict[str, Any]:
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), sum(os.times()[:4])
     if what == "ijson":
         import ijson
 
@@ -160,8 +218,15 @@ def _child(what: str, file: Path) -> dict[str, Any]:
         count = _bring(file, only_look=what == "reading")
     seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    used = sum(os.times()[:4]) - before
     size = sum(each.stat().st_size for each in (file, *file.glob("*"))) / 1_000_000
-    return {"mb_s": size / seconds, "seconds": seconds, "conversations": count, "peak_mb": peak}
+    return {
+        "mb_s": size / seconds,
+        "cpu_mb_s": size / used,
+        "seconds": seconds,
+        "conversations": count,
+        "peak_mb": peak,
+    }
 
 
 def _bring(file: Path, *, only_look: bool) -> int:

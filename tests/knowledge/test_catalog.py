@@ -266,6 +266,19 @@ def test_a_budget_that_nothing_fits_into_gives_nothing(room: Room) -> None:
     assert room.library.prompt_index("x", 1, _count) == ""
 
 
+def test_a_folder_without_entries_keeps_no_index_but_one_that_a_person_wrote_in(
+    large: Room,
+) -> None:
+    large.library.flush()
+    mine = large.text("knowledge/people/INDEX.md") + "\nMy own line.\n"
+    large.put("knowledge/people/INDEX.md", mine)
+    for info in large.library.infos():
+        large.library.delete(info.path)
+    large.library.flush()
+    assert not (large.workspace.root / "knowledge/topics/INDEX.md").exists()
+    assert "My own line." in large.text("knowledge/people/INDEX.md")
+
+
 def test_one_that_takes_long_is_written_the_less_often(
     large: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:

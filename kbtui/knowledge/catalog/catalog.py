@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.knowledge.catalog.entry_index import EntryIndex as EntryIndex
-from kbtui.knowledge.entries.entry import EntryInfo, info_of, is_entry, parse_entry
+from kbtui.knowledge.entries.entry import EntryInfo, category_of, info_of, is_entry, parse_entry
 from kbtui.knowledge.entries.templates import TYPE_OF_FOLDER
 from kbtui.text import counted, fold, shorten
 from kbtui.workspace import files
@@ -128,6 +129,7 @@ class Catalog:
                 self._write_large(change, infos)
             else:
                 self._write_small(change, infos)
+            self._drop_empty(change, {info.category for info in infos})
         self._mark.unlink(missing_ok=True)
         now = time.monotonic()
         self._rests_until = now + _REST * (now - begun)
@@ -207,6 +209,16 @@ class Catalog:
                 block = category_index(entries)
                 path = f"knowledge/{category}/INDEX.md"
                 self._put(change, path, heading(category), block)
+
+    def _drop_empty(self, change: Change, categories: set[str]) -> None:
+        """Delete the indexes of folders without entries that hold nothing of a person's."""
+        for file in self._workspace.knowledge.glob("*/**/INDEX.md"):
+            path = self._workspace.path_of(file.relative_to(self._workspace.root).as_posix())
+            if category_of(path) in categories:
+                continue
+            with suppress(KbtuiError):  # a link, or nothing that can be read
+                if is_generated_only(_text(change.read(path)) or ""):
+                    change.delete(path)
 
     def _put(self, change: Change, path: str, title: str, block: str) -> None:
         data = change.read(path)

@@ -228,7 +228,7 @@ class Door:
             if edits:
                 self._check_sizes(edits)
                 if change.origin.undoes is None:  # what an undo brings back was there beside it
-                    self._check_names(edits)
+                    self._check_names(edits, current)
                 change.result = self._commit_or_keep(change, edits, current, events)
         return change.result
 
@@ -283,7 +283,7 @@ class Door:
             self._check_recorded(current)
             edits = {path: change.edits[path] for path in current}
             edits = {path: data for path, data in edits.items() if data != current[path]}
-            self._check_names(edits)
+            self._check_names(edits, current)
             change.result = self._commit(change, edits, current, events, unseen)
             return change.result
 
@@ -303,7 +303,7 @@ class Door:
             blobs = {p: now for p, now in every.items() if not self._is_kept_out(p)}
             current = self._read(blobs)
             self._check_recorded(current)
-            self._check_names(blobs)
+            self._check_names(blobs, current)
             pairs = {path: (blob_of(current[path]), blob) for path, blob in blobs.items()}
             read = self._repository.read_blob
             written = OnDemand(blobs, lambda path: read(blobs[path] or ""))
@@ -406,10 +406,10 @@ class Door:
                     "The history takes no such file. Make several of it.",
                 )
 
-    def _check_names(self, edits: Mapping[str, object]) -> None:
+    def _check_names(self, edits: Mapping[str, object], current: Edits) -> None:
         """Refuse a new file that not every machine can have beside the others; None: it goes."""
         gone = {path for path, data in edits.items() if data is None}
-        new = [path for path in edits.keys() - gone if not files.exists(self._workspace, path)]
+        new = [path for path in edits.keys() - gone if current[path] is None]
         twins = files.twins(self._workspace, new)
         for path in sorted(new):
             if trouble := files.name_trouble(path):

@@ -42,18 +42,6 @@ _SENTENCE = re.compile(
     "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
     "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
 )
-_ASKS = re.compile(
-    r"""(?:so |and |but |ok(?:ay)?,? |hey,? |again,? )?(?:
-        (?:who|what|when|where|which|why|how|whose|whom)(?:[^\w\s]?s\b|[^\w\s]?re\b|
-            (?!\s+(?:i|we|you|he|she|they|a|an)\b)(?:\s+\S+){0,4}?\s+
-            (?:is|are|was|were|do|does|did|can|could|should|shall|will|would|has|have|had)\b)
-        |(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have)\s+
-            (?:i|we|you|he|she|it|they|my|our|your|his|her|their|there|this|that)\b
-        |(?:wer|wie(?!\s+gesagt)|wann|wo|warum|wieso|welche[rsnm]?|wohin|woher)\s
-        |(?:qui|quand|où|comment|pourquoi|combien|quién|quien|cuándo|cuando|dónde|cómo|cuál)\s+\S+\s+\S
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +74,9 @@ class SpokenMessage:
 
 
 def is_question(text: str) -> bool:
-    """True if a message only asks: each sentence ends with a question mark, or begins as one."""
+    """True if a message only asks: each of its sentences ends with a question mark."""
     sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    return bool(sentences) and all(
-        part.endswith(_MARKS_OF_QUESTIONS) or (part[-1] not in ".!" and _ASKS.match(part))
-        for part in sentences
-    )
+    return bool(sentences) and all(part.endswith(_MARKS_OF_QUESTIONS) for part in sentences)
 
 
 def session_name(path: str) -> str:

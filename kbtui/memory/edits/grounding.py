@@ -227,9 +227,10 @@ class Ground:
         It may come from another message that the line tells as well ("No, Anna does."), or that may
         say what is true now; and who corrects a line knows what it said.
         """
-        within = " ".join({each.within for each in near})
+        names = [*self.names.names_in(told.text), *_marked(told.text)]
+        within = " ".join({each.within for each in near} if names else ())  # it may be long
         terms = frozenset(analyser.terms(within)) | known.terms
-        for name in [*self.names.names_in(told.text), *_marked(told.text)]:
+        for name in names:
             stems = frozenset(analyser.terms(name))
             is_told = any(stems & each.stems and told.tells(each, stems) for each in self.sentences)
             if not (is_told or stems <= terms) and all(

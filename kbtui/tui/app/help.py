@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import ClassVar, Protocol, cast
@@ -24,7 +25,7 @@ _KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
 _NARROWEST_HELP = 30
 _WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
-_TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 96
+_TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
     "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
@@ -227,12 +228,20 @@ class ActionProvider(Provider):
     def _row(self, action: Action, title: Content) -> Content:
         """Title, keys and command, and what it does, in columns."""
         ways = [key_names(keys_of(action, self._app.keymap)), action.slash or ""]
-        return Content.assemble(
+        width = min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 10)
+        row = Content.assemble(
             title.truncate(_TITLE_WIDTH - 1, ellipsis=True, pad=True),
             " ",
             ("  ".join(filter(None, ways)).ljust(_WAYS_WIDTH), "$accent not bold"),
-            (action.help, "$text-muted not bold"),
-        ).truncate(min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 10), ellipsis=True)
+        )
+        said = _first_clauses(action.help, width - row.cell_length)
+        return (row + Content.styled(said, "$text-muted not bold")).truncate(width, ellipsis=True)
+
+
+def _first_clauses(text: str, room: int) -> str:
+    """As much of a sentence as there is room for, cut where it pauses; whole if it doesn't."""
+    ends = [pause.start() for pause in re.finditer(r"[;:,.] ", text) if pause.start() < room]
+    return f"{text[: ends[-1]]}." if len(text) > room and ends else text
 
 
 def _title(action: Action) -> str:

@@ -21,6 +21,7 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog, PickDialog, TextDialog
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 from kbtui.tui.widgets.title_row import TitleRow, folder_of
@@ -206,6 +207,7 @@ class FieldList(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and value, and below what it means."""
+        width = min(width, READABLE)
         field = self._fields[index]
         style = ".fields--given" if field.is_given else ".fields--value"
         more = " ▾" if field.has_choices else ""

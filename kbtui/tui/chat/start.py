@@ -198,7 +198,7 @@ class StartPanel(Widget):
         lines: list[Content] = []
         of: list[int | None] = []
         if roomy:
-            lines += NAME[: 2 + airy]
+            lines += NAME
             columns = max(1, min(_ABOUT_COLUMNS, width - 2 * GREETING_MARGIN))
             lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + airy)]
             of += [None] * len(lines)

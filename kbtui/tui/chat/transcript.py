@@ -69,6 +69,7 @@ NAME = (
     Content(),
 )
 """The program's, in two lines of blocks."""
+_TALL_ROWS = 10
 WELCOME = (*NAME, Content("Tell me what is worth keeping, or ask what you once knew."))
 
 GREETING_MARGIN = 3
@@ -261,7 +262,9 @@ class Transcript(FlowView, can_focus=True):
         """An empty conversation says what it is for."""
         width = self.size.width
         room = max(1, width - GREETING_MARGIN - 1)
-        lines = [piece for line in self._greeting for piece in _fitted(line, room)]
+        low = self.size.height < _TALL_ROWS
+        greeting = (line for line in self._greeting if not low or line not in NAME)
+        lines = [piece for line in greeting for piece in _fitted(line, room)]
         if not 0 < y <= len(lines):
             return Strip.blank(width, self.visual_style.rich_style)
         line = Content(" " * GREETING_MARGIN) + lines[y - 1]

@@ -125,7 +125,7 @@ ACTIONS: tuple[Action, ...] = (
                 "Show the keys of the pane where you are, while you aren't typing."),
     _everywhere("chat", "f2", "Chat", "Go to the chat, with the cursor in the prompt.", show=True,
                 priority=True),
-    _everywhere("notes", "f3", "Notes", "Go to the knowledge tree.", show=True, priority=True),
+    _everywhere("notes", "f3", "Notes", "Go to your notes.", show=True, priority=True),
     _everywhere("history", "f4", "History", "Look through all changes; undo or restore any.",
                 show=True, priority=True),
     _everywhere("open", "f5", "Open",

@@ -240,7 +240,7 @@ class ActionProvider(Provider):
 
 def _first_clauses(text: str, room: int) -> str:
     """As much of a sentence as there is room for, cut where it pauses; whole if it doesn't."""
-    ends = [pause.start() for pause in re.finditer(r"[;:,.] ", text) if pause.start() < room]
+    ends = [pause.start() for pause in re.finditer(r"[;,.] ", text) if pause.start() < room]
     return f"{text[: ends[-1]]}." if len(text) > room and ends else text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,12 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 
+# As citations and searches name one; of a message several lines may be cited.
+_CONVERSATION = re.compile(
+    r"(?:\S*/)?sessions/(?P<session>[^/:]+)\.jsonl(?::(?P<message>\d{1,9})(?:-\d+)?)?"
+)
+
+
 @click.command("list")
 @click.option("--type", "type_", metavar="T", shell_complete=entry_types, help="Only this type.")
 @click.option("--tag", metavar="T", help="Only with this tag, or one below it (a/b).")
@@ -65,7 +72,10 @@ def list_command(
         say_json([info_shape(info, kb.workspace) for info in infos])
     else:
         _print_infos(infos)
-    return 1 if (type_ or tag) and not infos else 0
+    if infos or not (type_ or tag):
+        return 0
+    note("kbtui: No entry is like that.")
+    return 1
 
 
 def _infos(kb: KnowledgeBase, at: str | None) -> list[EntryInfo]:
@@ -107,8 +117,14 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 @json_option
 @pass_place
 def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> None:
-    """Show an entry or a document, by path, slug, title or alias."""
+    """Show an entry, a document or a conversation, by path, slug, title or alias.
+
+    Of a conversation, `sessions/ID.jsonl`, one message is shown where its number follows: `:3`.
+    """
     with place.opened() as kb:
+        if talk := None if at else _CONVERSATION.fullmatch(entry):
+            _show_conversation(kb, talk["session"], talk["message"], as_json=as_json)
+            return
         document = "" if at else _document_path(kb, entry)
         if document:
             _show_document(kb, document, as_json=as_json)
@@ -122,6 +138,22 @@ def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> N
         links = kb.library.outgoing_of(found)
         backlinks = kb.library.backlinks(found.path)
         say_json(entry_shape(found, links, backlinks, kb.workspace))
+
+
+def _show_conversation(
+    kb: KnowledgeBase, session: str, message: str | None, *, as_json: bool
+) -> None:
+    """Show what was said, or one message by its number."""
+    from kbtui.maintenance.export import message_shape, session_markdown
+
+    log = kb.sessions.read_log(session)
+    said = [each for each in log.messages if message is None or each.id == int(message)]
+    if message and not said:
+        raise NotFoundError(f"There is no message {message} in it.", f"It has {log.last_id}.")
+    if as_json:
+        say_json([message_shape(each) for each in said])
+    else:
+        say("\n".join(session_markdown(session, log.shown_title, said)))
 
 
 def _document_path(kb: KnowledgeBase, name: str) -> str:

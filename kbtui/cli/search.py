@@ -129,7 +129,8 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
 
     strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
     for hit in strong:
-        where = f"{layout.file(hit.path)}:{hit.line}"
+        # A message goes by its number, as where it is cited.
+        where = f"{layout.file(hit.path)}:{hit.messages[0] if hit.messages else hit.line}"
         say_line(say_styled(where, fg="cyan"), "  ", say_styled(hit.heading, bold=True))
         say_line("    ", _highlighted(hit))
         if hit.also:

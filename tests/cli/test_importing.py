@@ -291,3 +291,22 @@ def test_a_bomb_is_not_unpacked(kbtui: Command, tmp_path: Path) -> None:
     done = kbtui("import", str(file))
     assert done.status == 1
     assert "left out" in done.err
+
+
+def test_the_citation_of_an_imported_conversation_opens_the_message(
+    kbtui: Command, tmp_path: Path
+) -> None:
+    talk = claude("a", "How long does a kettle last?", "Ten years, if it is descaled.")
+    kbtui.ok("import", str(written(tmp_path / "conversations.json", [talk])))
+
+    said = kbtui.ok("ask", "How long does a kettle last?", "--json").lines[-1]
+    cited = next(each for each in said["citations"] if each["path"].startswith("sessions/claude"))
+    place = f"{cited['path']}:{cited['lines'][0]}"
+
+    shown = kbtui.ok("show", place).out
+    assert "## Assistant, 2024-03-05" in shown
+    assert "Ten years, if it is descaled." in shown
+    assert "How long" not in shown
+    assert "How long" in kbtui.ok("show", cited["path"]).out
+    assert place in kbtui.ok("search", "descaled", "--scope", "sessions").out
+    assert kbtui("show", f"{cited['path']}:99").status == 1

@@ -29,6 +29,8 @@ FLASH_SECONDS = 1.6
 """How long lines that were scrolled to stay highlighted."""
 
 
+_KEPT_LINES = 256
+"""Lines that are kept drawn: each is some 20 objects, on which the garbage collector looks."""
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _UNSTEADY = re.compile(
     f"\u200d[{_EMOJI}]|[\ufe0e\ufe0f\u20e3]|(?<=[{_EMOJI}])[\U0001f3fb-\U0001f3ff]"
@@ -154,7 +156,7 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
         self._sources: list[int] = []
-        self._strips: LRUCache[int, Strip] = LRUCache(2048)
+        self._strips: LRUCache[int, Strip] = LRUCache(_KEPT_LINES)
         self._flashed = range(0)
         self._flash_timer: Timer | None = None
         self._gutter: Callable[[int], Content] | None = None

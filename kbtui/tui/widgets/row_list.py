@@ -21,6 +21,8 @@ from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 _ROOMY_ROWS = 8
 """Rows from which on what stands in place of rows is in the middle."""
+_KEPT_ROWS = 256
+"""Rows that are kept drawn, under the cursor and not: see `_KEPT_LINES` of `line_view`."""
 
 
 class RowList(ScrollView, can_focus=True):
@@ -96,7 +98,7 @@ class RowList(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
+        self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(_KEPT_ROWS)
         self._hover = -1
 
     # What a subclass gives

@@ -114,11 +114,10 @@ class AskAbout(Message):
 
 
 @dataclass
-class Notify(Message, namespace="kbtui"):
-    """Tell the person something in one line; `text` is plain, never markup."""
+class Working(Message):
+    """Something goes on in the background; nothing any more where the text is empty."""
 
     text: str
-    severity: Severity = "information"
 
 
 def tell(node: DOMNode, text: str, severity: Severity = "information") -> None:

@@ -200,7 +200,7 @@ async def arrived(pilot: Pilot[Any], kind: type[Screen[Any]], part: str) -> Any:
 async def ready(pilot: Pilot[Any]) -> NotesPane:
     """Wait until the tree is filled."""
     notes = pilot.app.screen_stack[0].query_one(NotesPane)
-    await until(pilot, lambda: notes.knowledge_tree.rows, "the tree is there")
+    await until(pilot, lambda: notes.knowledge_tree.items, "the tree is there")
     return notes
 
 

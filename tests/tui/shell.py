@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from textual import events
 from textual.keys import _character_to_key
 
+from kbtui.agent.context import Part, assemble
 from kbtui.agent.events import (
     Citation,
     TextDelta,
@@ -58,9 +59,13 @@ class ScriptedAgent:
         self.gate.set()
         self.asked: list[str] = []
         self.stopped = 0
+        self.services: Any = None
 
     def session_room(self) -> int:
         return 50_000
+
+    def prompt_parts(self, session: Session | None, text: str) -> tuple[Part, ...]:
+        return assemble(self.services, session, text).parts
 
     async def turn(self, session: Session, text: str, *, model: Any = None) -> AsyncIterator[Event]:
         self.asked.append(text)
@@ -193,6 +198,7 @@ async def running(
         kb = KnowledgeBase.open(root, create=True, overrides=_NO_MODEL)
         for number in range(entries):
             kb.library.create("topic", f"Topic {number}", body=f"# Topic {number}\n\nText.\n")
+        agent.services = kb.services
         kb.agent = agent  # type: ignore[assignment]
         return kb
 

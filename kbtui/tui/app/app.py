@@ -50,6 +50,7 @@ from kbtui.tui.terminal.process import (
 )
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.kinds import PALETTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -183,7 +184,6 @@ class KbtuiApp(KeysInOrder):
         super().__init__()
         self.kb: KnowledgeBase | None = None
         self.next_workspace: Path | None = None
-        self.shows_letters = False
         self.at_exit: Callable[[], None] = lambda: None
         self._workspace = workspace
         self._opener = opener
@@ -245,7 +245,7 @@ class KbtuiApp(KeysInOrder):
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
         kb = self._opener(self._workspace)
-        self.shows_letters = kb.settings.ui.plain or self._has_few_colors
+        PALETTE.letters = kb.settings.ui.plain or self._has_few_colors
         kb.subscribe(self._knowledge_changed)
         kb.on_notice = self.notice
         self.call_from_thread(self.main.notes.knowledge_ready, kb)

@@ -9,7 +9,6 @@ from textual import getters, on
 from textual.content import Content
 from textual.screen import Screen
 
-from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, usd
 from kbtui.tui.app.status_line import StatusLine
 from kbtui.tui.chat.chat_pane import ChatPane
@@ -18,7 +17,6 @@ from kbtui.tui.messages import (
     InboxChanged,
     KnowledgeChanged,
     KnowledgeReady,
-    Notify,
     OpenEntry,
     OpenHistory,
     OpenInbox,
@@ -26,6 +24,7 @@ from kbtui.tui.messages import (
     OpenPast,
     OpenSearch,
     OpenSwitcher,
+    Working,
 )
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import run_latest
@@ -39,17 +38,13 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from kbtui.tui.chat import items
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.inbox import inbox
     from kbtui.tui.search import search, switcher
-    from kbtui.tui.terminal import process
 else:
-    history, inbox, items, process, search, switcher, time_travel = later(
+    history, inbox, search, switcher, time_travel = later(
         "history.history",
         "inbox.inbox",
-        "chat.items",
-        "terminal.process",
         "search.search",
         "search.switcher",
         "history.time_travel",
@@ -197,18 +192,6 @@ class MainScreen(Screen[None]):
         self._show("chat")
         self.chat.insert_reference(event.path)
 
-    @on(ChatPane.EditorWanted)
-    def _edit_outside(self) -> None:
-        prompt = self.chat.prompt
-        try:
-            prompt.replace_text(process.edit_text(self.app, prompt.full_text))
-        except KbtuiError as error:
-            self.chat.tell(items.failure(error))
-
-    @on(ChatPane.QuitWanted)
-    def _quit(self) -> None:
-        self.app.exit()
-
     @on(OpenHistory)
     @on(OpenInbox)
     @on(OpenPast)
@@ -240,11 +223,6 @@ class MainScreen(Screen[None]):
         for screen in self.app.screen_stack[1:]:
             screen.post_message(InboxChanged(event.count))
 
-    @on(ChatPane.Working)
-    def _show_work(self, event: ChatPane.Working) -> None:
+    @on(Working)
+    def _show_work(self, event: Working) -> None:
         self.query_one(StatusLine).show_work(event.text)
-
-    @on(Notify)
-    def _notify_wanted(self, event: Notify) -> None:
-        """Say something in passing."""
-        self.app.notify(event.text, severity=event.severity, markup=False)

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
 
 from rich.cells import cell_len
 from textual import events, getters, on
-from textual.containers import Vertical
+from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.setting_values import HIDDEN, Setting, all_settings, as_toml, checked, write_setting
 from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.dialogs import Dialog, PickDialog, TextDialog
+from kbtui.tui.widgets.dialogs import Dialog, ask_text, pick
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
 
 _ROLES = {
     "chat": "Answers you",
@@ -58,7 +51,6 @@ _UNSET = {"chat": "what is found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"
-_BESIDE_COLUMNS = 70
 _ROOMY_ROWS = 30
 _LATER = "It holds from the next start on."
 
@@ -179,36 +171,24 @@ class FieldList(RowList):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._fields: Sequence[Field] = ()
+    empty = "Nothing fits that."
 
     def show_fields(self, fields: Sequence[Field], name: str = "") -> None:
         """Show fields, with the cursor on the one of that name."""
-        self._fields = fields
         explained = self.app.size.height >= _ROOMY_ROWS and any(not each.action for each in fields)
         self.ROW_HEIGHT = 3 if explained else 1
         names = [field.setting.name for field in fields]
-        self.rows_changed(names.index(name) if name in names else 0)
+        self.show(fields, names.index(name) if name in names else 0)
 
     @property
     def field(self) -> Field | None:
         """The field that the cursor is on."""
-        return self._fields[self.cursor] if self._fields else None
-
-    @property
-    def row_count(self) -> int:
-        """How many there are."""
-        return len(self._fields)
-
-    def empty_text(self) -> Content:
-        """Say that nothing fits."""
-        return Content.styled(" Nothing fits that.", ".rows--muted")
+        return cast("Field | None", self.item)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and value, and below what it means."""
         width = min(width, READABLE)
-        field = self._fields[index]
+        field: Field = self.items[index]
         style = ".fields--given" if field.is_given else ".fields--value"
         more = " ▾" if field.has_choices else ""
         value = Content(field.value).truncate(max(4, width // 2 - 4), ellipsis=True)
@@ -242,7 +222,7 @@ class KeyPressDialog(Dialog[str]):
             self.dismiss(event.key)
 
 
-class SettingsScreen(Screen[None]):
+class SettingsScreen(ListScreen):
     """Shows every setting and changes those of the person's own file; nothing else is written.
 
     Args:
@@ -252,14 +232,11 @@ class SettingsScreen(Screen[None]):
 
     DEFAULT_CSS = """
     SettingsScreen {
-        #settings-body { height: 1fr; layout: horizontal; }
-        #settings-groups { width: 24; height: 100%; }
-        #settings-fields { width: 1fr; height: 100%; }
-        &.-slim #settings-body { layout: vertical; }
-        &.-slim #settings-groups { width: 100%; height: 5; }
-        &.-slim #settings-fields { width: 100%; height: 1fr; }
+        #settings-groups { height: 5; }
+        #settings-fields { height: 1fr; }
+        &.-beside #settings-groups { width: 24; height: 100%; }
+        &.-beside #settings-fields { width: 1fr; height: 100%; }
         #settings-list { height: 1fr; }
-        #settings-filter { height: 1; border: none; padding: 0 1; background: $boost; }
         #settings-about {
             height: auto; max-height: 8; padding: 0 1; margin-top: 1; background: $surface;
         }
@@ -268,34 +245,29 @@ class SettingsScreen(Screen[None]):
     }
     """
     BINDINGS = bindings("settings")
+    TITLE_TEXT = "Settings"
+    BESIDE_COLUMNS = 70
+    FILTER_HINT = "filter all settings"
+    rows: FieldList
+    groups = getters.query_one(ChoiceList)
 
     def __init__(self, kb: KnowledgeBase, keymap: Mapping[str, str]) -> None:
-        super().__init__()
-        self._kb = kb
+        super().__init__(kb)
+        self.rows = FieldList(id="settings-list")
         self._keymap = dict(keymap)
         self._fields: list[Field] = []
         self._wanted = ""
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """What is wrong, groups, fields, what the field means, keys."""
-        yield TitleRow("Settings", folder_of(self._kb))
         yield Static(id="settings-wrong", markup=False)
-        with Divided(id="settings-body"):
+        with Divided(id="settings-body", classes="parts"):
             with Pane(id="settings-groups") as groups:
                 groups.label_with("Settings")
                 yield ChoiceList(id="settings-names")
             with Pane(id="settings-fields"):
-                yield FieldList(id="settings-list")
+                yield self.rows
                 yield Static(id="settings-about", markup=False)
-        yield Hints()
-
-    groups = getters.query_one(ChoiceList)
-
-    rows = getters.query_one(FieldList)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Put the groups above the fields where there isn't room for both beside each other."""
-        self.set_class(event.size.width < _BESIDE_COLUMNS, "-slim")
 
     def on_mount(self) -> None:
         """Read the settings."""
@@ -306,12 +278,12 @@ class SettingsScreen(Screen[None]):
 
     async def _read(self) -> None:
         """Read what is set now; of a file that is wrong, say so and show what is in force."""
-        root, wrong = self._kb.workspace.root, ""
+        root, wrong = self.kb.workspace.root, ""
         try:
             found = await asyncio.to_thread(all_settings, root)
         except KbtuiError as error:
             wrong = f"{error.message} {error.hint} Nothing of it is touched. In force:"
-            found = await asyncio.to_thread(all_settings, root, self._kb.settings)
+            found = await asyncio.to_thread(all_settings, root, self.kb.settings)
         self.set_class(bool(wrong), "-wrong")
         self.query_one("#settings-wrong", Static).update(clean_line(wrong))
         own = next(each.value for each in found if each.name == "ui.keys")
@@ -319,13 +291,12 @@ class SettingsScreen(Screen[None]):
         self._fields = fields_of(found, self._keymap)
         names = list(dict.fromkeys(field.group for field in self._fields))
         if self.groups.row_count != len(names):
-            self.groups.show_choices([Choice(name, "", name) for name in names])
+            self.groups.show([Choice(name, "", name) for name in names])
         self._show()
 
     def _show(self) -> None:
         """Show what fits the filter, else the group."""
-        choice = self.groups.choice
-        group = choice.value if choice is not None else _MODELS
+        group = self.groups.item.value if self.groups.item is not None else _MODELS
         fitting = (
             [field for field in self._fields if field.fits(self._wanted)]
             if self._wanted
@@ -361,20 +332,15 @@ class SettingsScreen(Screen[None]):
         event.stop()
         self._explain()
 
-    @on(RowList.Selected)
-    def _chosen(self, event: RowList.Selected) -> None:
-        event.stop()
+    def row_chosen(self) -> None:
+        """Change it."""
         self.action_change()
 
     # Moving
 
     def action_move(self, by: int) -> None:
         """Go to another row."""
-        self._list.cursor += by
-
-    @property
-    def _list(self) -> RowList:
-        return self.groups if self.groups.has_focus else self.rows
+        (self.groups if self.groups.has_focus else self.rows).cursor += by
 
     def action_left(self) -> None:
         """Go to the groups."""
@@ -384,33 +350,15 @@ class SettingsScreen(Screen[None]):
         """Go to the fields."""
         self.rows.focus()
 
-    async def action_filter(self) -> None:
-        """Show only what fits what is typed."""
-        if not self.query(Input):
-            field = Input(placeholder="filter all settings", id="settings-filter")
-            await self.query_one("#settings-fields", Vertical).mount(field, before=self.rows)
-        self.query_one(Input).focus()
-
-    @on(Input.Changed)
-    def _filter_by(self, event: Input.Changed) -> None:
-        event.stop()
-        self._wanted = fold(event.value).strip()
+    def filter_by(self, text: str) -> None:
+        """Show the settings of all groups that fit a text."""
+        self._wanted = fold(text).strip()
         self._show()
-
-    @on(Input.Submitted)
-    def _filtered(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.rows.focus()
 
     def action_back(self) -> None:
         """End the filter, or close the form."""
-        if not self.query(Input):
-            self.dismiss(None)
-            return
-        self.query(Input).remove()
-        self._wanted = ""
-        self._show()
-        self.rows.focus()
+        if not self.end_filter():
+            super().action_back()
 
     # Changing
 
@@ -454,20 +402,20 @@ class SettingsScreen(Screen[None]):
             return await self._pick_model(field)
         value = field.setting.value
         text = "" if value in (None, HIDDEN) else as_toml(value)
-        return await self.app.push_screen_wait(TextDialog(field.label, text, field.about))
+        return await ask_text(self, field.label, text, field.about)
 
     async def _pick(self, field: Field, values: Sequence[Any]) -> str | None:
         choices = [Choice(said(each), "", str(each)) for each in values]
-        return await self.app.push_screen_wait(PickDialog(field.label, choices))
+        chosen: str | None = await pick(self, field.label, choices)
+        return chosen
 
     async def _pick_model(self, field: Field) -> str | None:
         """A model that is found here, any other by its name, or none of its own."""
-        found = [each for each in await self._kb.models.discover() if each.usable]
+        found = [each for each in await self.kb.models.discover() if each.usable]
         choices = [Choice(each.name, each.about, each.name) for each in found]
         if field.setting.value is not None:
             choices.insert(0, Choice("none of its own", field.standard, ""))
-        dialog = PickDialog(field.label, choices, new="by its name")
-        chosen = await self.app.push_screen_wait(dialog)
+        chosen: str | None = await pick(self, field.label, choices, new="by its name")
         if chosen == "":
             await self._reset(field)
         return chosen or None

@@ -14,7 +14,7 @@ from textual.style import Style
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line, shorten
-from kbtui.tui.messages import InboxChanged, Notify
+from kbtui.tui.messages import InboxChanged, tell, tell_error
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.progress import bar
@@ -150,7 +150,7 @@ class BackgroundWatch:
         elif event.kind == "finished":
             self._show("")
         elif event.kind == "notice":
-            self._widget.post_message(Notify(event.text, "information"))
+            tell(self._widget, event.text)
         else:
             self._ask(event)
 
@@ -191,4 +191,4 @@ class BackgroundWatch:
         try:
             self._worker.agree(model, yes=yes)
         except KbtuiError as error:
-            self._widget.post_message(Notify(str(error), "error"))
+            tell_error(self._widget, error)

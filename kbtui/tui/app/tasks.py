@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from textual import getters
-from textual.binding import Binding
-from textual.content import Content
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.search.results import IndexStatus
+from kbtui.search.search_index import Pause
 from kbtui.text import clean_line
 from kbtui.tui.app.status_line import INDEXING
-from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.chat.chat_pane import ChatPane
+from kbtui.tui.widgets.dialogs import ListDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.results import IndexStatus
-    from kbtui.search.search_index import Pause
-    from kbtui.tui.chat.chat_pane import ChatPane
 
 _LOOK_AGAIN_SECONDS = 0.5
 
@@ -91,28 +84,17 @@ def _toggle(pause: Pause) -> None:
     pause.stopped = not pause.stopped
 
 
-class TaskList(ChoiceList):
-    """The tasks, each with how far it is."""
-
-    def empty_text(self) -> Content:
-        """Say that there is nothing to wait for."""
-        return Content.styled(" Nothing runs in the background.", ".rows--muted")
-
-
-class TasksScreen(Dialog[None]):
+class TasksScreen(ListDialog[None]):
     """Shows the tasks as they go on; x stops the one under the cursor."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     TasksScreen {
-        TaskList { min-height: 1; margin: 0; }
+        ChoiceList { min-height: 1; margin: 0; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,delete", "stop", "Stop"),
-        Binding("j", "move(1)", "Down", show=False),
-        Binding("k", "move(-1)", "Up", show=False),
-        Binding("q", "cancel", "Close"),
     ]
     TITLE_TEXT = "Tasks"
     HINT = "x stop · Esc close"
@@ -125,14 +107,14 @@ class TasksScreen(Dialog[None]):
 
     def compose_question(self) -> ComposeResult:
         """The list."""
-        yield TaskList()
+        tasks = ChoiceList()
+        tasks.empty = "Nothing runs in the background."
+        yield tasks
 
     def on_mount(self) -> None:
         """Follow what goes on."""
         self._look()
         self.set_interval(_LOOK_AGAIN_SECONDS, self._look)
-
-    tasks = getters.query_one(TaskList)
 
     def _look(self) -> None:
         found = running_tasks(self._kb, self._chat)
@@ -143,15 +125,14 @@ class TasksScreen(Dialog[None]):
             Choice(f"{task.name}: {task.text}", f"x {task.does}" if task.stop else "", task)
             for task in found
         ]
-        self.tasks.show_choices(choices, min(self.tasks.cursor, max(0, len(found) - 1)))
+        self.choices.show(choices, min(self.choices.cursor, max(0, len(found) - 1)))
 
-    def action_move(self, by: int) -> None:
-        """Go to another task."""
-        self.tasks.cursor += by
+    def action_take(self) -> None:
+        """Choosing one does nothing."""
 
     def action_stop(self) -> None:
         """Stop the task under the cursor."""
-        choice = self.tasks.choice
+        choice = self.choices.item
         if choice is None:
             return
         if choice.value.stop is None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
 
 from textual import on
-from textual.binding import Binding
+from textual.app import ComposeResult
 
-from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.dialogs import ListDialog
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-
-
-class ThemeScreen(Dialog[str]):
+class ThemeScreen(ListDialog[str]):
     """Moving shows a theme at once; Enter keeps it, Esc goes back to the one before."""
 
     DEFAULT_CSS = """
@@ -28,10 +22,6 @@ class ThemeScreen(Dialog[str]):
         ChoiceList { max-height: 24; margin: 0; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "Keep"),
-        Binding("q", "cancel", "Back"),
-    ]
     TITLE_TEXT = "Theme"
     HINT = "Enter keeps · Esc back"
 
@@ -49,19 +39,13 @@ class ThemeScreen(Dialog[str]):
         """Start on the theme that is used."""
         self._before = self.app.theme
         names = [name for name, _ in self._names]
-        themes = self.query_one(ChoiceList)
-        themes.cursor = names.index(self._before) if self._before in names else 0
-        themes.focus()
+        self.choices.cursor = names.index(self._before) if self._before in names else 0
+        self.choices.focus()
 
     @on(RowList.Highlighted)
     def _show(self, event: RowList.Highlighted) -> None:
         if self._before:
             self.app.theme = self._names[event.index][0]
-
-    @on(RowList.Selected)
-    def action_take(self) -> None:
-        """Keep the theme that is shown."""
-        self.dismiss(self._names[self.query_one(ChoiceList).cursor][0])
 
     def action_cancel(self) -> None:
         """Use the theme from before."""

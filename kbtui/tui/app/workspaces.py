@@ -11,7 +11,7 @@ from textual.app import App
 from kbtui.errors import KbtuiError
 from kbtui.presentation.moments import said
 from kbtui.text import clean_line
-from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.opening import (
     KnownWorkspace,
@@ -35,9 +35,7 @@ async def choose(app: App[None], here: Path | None, typed: str) -> Path | None:
     others = [each for each in known if each.is_there and each.path != here]
     if not typed:
         choices = [_choice(each) for each in others]
-        dialog = PickDialog("Go to which workspace?", choices, new="a folder")
-        chosen = await app.push_screen_wait(dialog)
-        typed = chosen or ""
+        typed = await pick(app, "Go to which workspace?", choices, new="a folder") or ""
     return await asyncio.to_thread(_meant, typed, others) if typed else None
 
 

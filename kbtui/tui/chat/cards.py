@@ -31,7 +31,6 @@ class ReasoningItem(Item):
     """Thinking aloud of the model: one line, more when expanded."""
 
     click: ClassVar[str] = "expand"
-    text: str = ""
     expanded: bool = False
 
     def add(self, piece: str) -> None:
@@ -44,11 +43,6 @@ class ReasoningItem(Item):
         words = len(self.text.split())
         head = Content.styled(f"{_arrow(self.expanded)} thought, {words} words", ".chat--muted")
         return [Line(head), *_below(self.text, width, expanded=self.expanded)]
-
-    @property
-    def source(self) -> str:
-        """The reasoning."""
-        return self.text
 
 
 @dataclass(eq=False, slots=True)

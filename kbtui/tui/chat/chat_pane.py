@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
@@ -18,15 +19,14 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import Command, bindings, parse_command
 from kbtui.tui.chat.completion import Completions
-from kbtui.tui.chat.host import Errand
+from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.chat.transcript import Transcript
-from kbtui.tui.messages import Notify, OpenEntry, OpenInbox, go_to
+from kbtui.tui.messages import OpenEntry, OpenInbox, go_to
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import call_after, run_latest
 from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.state import Drafts
-from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
 
@@ -34,54 +34,39 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.models.roles import ModelStatus
     from kbtui.tui.actions.registry import Action
-    from kbtui.tui.chat import (
-        commands,
-        importing,
-        item_actions,
-        items,
-        memory_commands,
-        start,
-    )
-    from kbtui.tui.chat.conversation import Conversation
+    from kbtui.tui.chat import commands, importing, item_actions, items, memory_commands, start
     from kbtui.tui.chat.host import CommandFunction
-    from kbtui.tui.chat.items import Item
     from kbtui.tui.chat.prompt import PaneKey
     from kbtui.tui.chat.start import StartPanel
-    from kbtui.tui.messages import Severity
+    from kbtui.tui.terminal import process
 else:
-    commands, importing, item_actions, items, memory_commands, start = later(
+    commands, importing, item_actions, items, memory_commands, start, process = later(
         "chat.commands",
         "chat.importing",
         "chat.item_actions",
         "chat.items",
         "chat.memory_commands",
         "chat.start",
+        "terminal.process",
     )
 
-_TICK_SECONDS = 0.2
 _DRAFT_AFTER_SECONDS = 1.0
 """Seconds without a key after which the draft is kept."""
 _WAYS = frozenset("12345")
 
 
-class ChatPane(Pane):
-    """Puts the parts of the chat together, and carries out what they and commands ask for.
+class ChatPane(ChatHost):
+    """Puts the parts of the chat together, and carries out what they and commands ask for."""
 
-    What commands and the actions on items may ask of it is said by `kbtui.tui.chat.host.ChatHost`.
-    """
-
-    BINDINGS = bindings("chat")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("chat"),
+        Binding("pageup", "scroll_chat(-1)", show=False),
+        Binding("pagedown", "scroll_chat(1)", show=False),
+    ]
 
     class StatusChanged(Message):
         """Session, model, or what it has cost may be different now."""
-
-    class QuitWanted(Message):
-        """The person wants to leave."""
-
-    class EditorWanted(Message):
-        """The prompt's text is to be edited outside."""
 
     @dataclass
     class CommandWanted(Message):
@@ -90,26 +75,10 @@ class ChatPane(Pane):
         action: Action
         argument: str
 
-    @dataclass
-    class Working(Message):
-        """Something goes on in the background; nothing any more where the text is empty."""
-
-        text: str
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.kb: KnowledgeBase | None = None
-        self.model: ModelStatus | None = None
-        self.context_window = 0
-        self.spent_today = 0.0
-        self.transcript = Transcript(id="transcript")
-        self.prompt = Prompt(id="prompt")
-        self.popup = Popup(id="popup")
-        self.prompt.popup_is_open = lambda: self.popup.display
-        self.syncing = Errand("Sync", self._show_errand)
-        self.importing = Errand("Import", self._show_errand)
+        self.popup = self.prompt.popup
         self.completions = Completions(self.prompt, self.popup)
-        self._conversation: Conversation | None = None
         self._drafts: Drafts | None = None
         self._draft_timer: asyncio.TimerHandle | None = None
         self.start: StartPanel | None = None
@@ -125,24 +94,6 @@ class ChatPane(Pane):
         """Typing works from the first frame on."""
         self.label_with("New conversation")
         go_to(self.prompt)
-
-    @property
-    def conversation(self) -> Conversation:
-        """The session, the queue and the turn at work.
-
-        Made when first needed: the first frame is out sooner without what it imports.
-        """
-        if self._conversation is None:
-            from kbtui.tui.chat.conversation import Conversation
-
-            self._conversation = Conversation(
-                self.transcript,
-                self._run_turn,
-                self.changed,
-                lambda text: self.post_message(self.Working(text)),
-            )
-            self.set_interval(_TICK_SECONDS, self._conversation.tick)
-        return self._conversation
 
     @property
     def has_early_commands(self) -> bool:
@@ -250,25 +201,6 @@ class ChatPane(Pane):
 
     # What commands may ask for
 
-    def tell(self, *items: Item) -> None:
-        """Put something that kbtui says itself into the conversation."""
-        self.transcript.add(*items)
-        self.transcript.to_end()
-
-    def say(self, text: str, severity: Severity = "information") -> None:
-        """Say something in passing, as a toast."""
-        self.post_message(Notify(text, severity))
-
-    def run(self, work: Coroutine[None, None, None], group: str = "command") -> None:
-        """Do something beside the screen; what goes wrong is said in the conversation."""
-        self.run_worker(self._guarded(work), group=group)
-
-    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
-        try:
-            await work
-        except KbtuiError as error:
-            self.tell(items.failure(error))
-
     def changed(self) -> None:
         """Session, model or cost may be different now: the header is drawn again."""
         self.post_message(self.StatusChanged())
@@ -276,20 +208,11 @@ class ChatPane(Pane):
             self.start.display = self.conversation.session is None
             self.start.look()
 
-    def focus_prompt(self) -> None:
-        """Go to the prompt."""
-        go_to(self.prompt)
-
     def shown_entry(self) -> str | None:
         """The entry that is open beside the conversation, if one is."""
         panes = self.screen.query(NotesPane)
         path = panes.first().current_path if panes else None
         return path if path is not None and path.startswith("knowledge/") else None
-
-    def _show_errand(self, text: str) -> None:
-        """Called in the thread of a sync or an import, perhaps while the app is closing."""
-        with contextlib.suppress(RuntimeError):
-            self.call_later(self.post_message, self.Working(text))
 
     # Sending
 
@@ -348,7 +271,7 @@ class ChatPane(Pane):
             case "transcript":
                 item_actions.run_on_last_answer(self, action.slash)
             case "prompt":
-                self.post_message(self.EditorWanted())
+                self.edit_outside()
             case _:
                 self.post_message(self.CommandWanted(action, command.argument))
 
@@ -362,9 +285,6 @@ class ChatPane(Pane):
             go_to(self.prompt)
         else:
             self.run(function(self, self.kb, command.argument), group)
-
-    def _run_turn(self, turn: Coroutine[None, None, None]) -> Worker[None]:
-        return self.run_worker(turn, group="turn", exit_on_error=False)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A turn that ends by a defect is told, and doesn't end the app."""
@@ -392,15 +312,6 @@ class ChatPane(Pane):
             self.prompt.replace_text("\n\n".join(texts))
         return True
 
-    def clear_prompt(self) -> bool:
-        """Ctrl+C: empty the prompt, keeping the text in the history. False if it is empty."""
-        if not self.prompt.text:
-            return False
-        self.prompt.history_of_input.add(self.prompt.full_text)
-        self.prompt.clear_text()
-        self.popup.hide()
-        return True
-
     # What prompt and popup ask for
 
     @on(Prompt.Typed)
@@ -420,6 +331,19 @@ class ChatPane(Pane):
     def _key(self, event: Prompt.Key) -> None:
         event.stop()
         PROMPT_KEYS[event.what](self)
+
+    @on(Prompt.EditorWanted)
+    def edit_outside(self) -> None:
+        """Have the message written in $EDITOR."""
+        try:
+            self.prompt.replace_text(process.edit_text(self.app, self.prompt.full_text))
+        except KbtuiError as error:
+            self.tell(items.failure(error))
+
+    def action_scroll_chat(self, pages: int) -> None:
+        """Scroll the conversation while somebody writes."""
+        page = self.transcript.action_page_up if pages < 0 else self.transcript.action_page_down
+        page()
 
     def take_back(self) -> None:
         """Take the message queued last back into the prompt, else show earlier input."""
@@ -462,15 +386,9 @@ class ChatPane(Pane):
 
 
 PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
-    "popup_up": lambda pane: pane.popup.move(-1),
-    "popup_down": lambda pane: pane.popup.move(1),
     "accept": lambda pane: pane.completions.catch_up_and_accept(),
     "accept_or_send": lambda pane: pane.completions.accept_or_send(),
     "take_back": ChatPane.take_back,
     "find": lambda pane: pane.completions.find_earlier(),
-    "editor": lambda pane: pane.post_message(ChatPane.EditorWanted()),
-    "quit": lambda pane: pane.post_message(ChatPane.QuitWanted()),
-    "page_up": lambda pane: pane.transcript.action_page_up(),
-    "page_down": lambda pane: pane.transcript.action_page_down(),
 }
 """The outcome of each key that the prompt passes on."""

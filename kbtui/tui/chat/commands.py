@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, KbtuiError, UsageError
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.export import session_markdown
+from kbtui.models.roles import ModelStatus
+from kbtui.sessions.store import Session, SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, fold, usd
+from kbtui.tui.chat.host import ChatHost, CommandFunction
 from kbtui.tui.chat.items import NoticeItem, failure
 from kbtui.tui.chat.memory_commands import show_memory
-from kbtui.tui.chat.pickers import ModelScreen, conversations, may_leave
+from kbtui.tui.chat.pickers import ModelScreen, conversations, use_model
 from kbtui.tui.messages import OpenEntry, go_to
 from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import UnaskedDialog
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.models.roles import ModelStatus
-    from kbtui.sessions.store import Session, SessionInfo
-    from kbtui.tui.chat.host import ChatHost, CommandFunction
 
 # Sessions
 
@@ -145,9 +142,8 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
     models = kb.models
     if name:
         chosen = await asyncio.to_thread(models.destination, name)
-        if not await may_leave(host.app, chosen):
+        if not await use_model(host, models, chosen):
             return
-        await asyncio.to_thread(lambda: models.use(chosen.name, chosen.api_base, remember=True))
     else:
         picked = await host.app.push_screen_wait(ModelScreen(kb))
         if picked is None:

@@ -11,12 +11,15 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from textual.worker import Worker
 
 from kbtui.agent.events import (
     EARLIER,
     Citation,
     Earlier,
+    Event,
     NoticeGiven,
     RetryStarted,
     ToolFinished,
@@ -25,7 +28,10 @@ from kbtui.agent.events import (
     UsageReported,
 )
 from kbtui.errors import KbtuiError
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.background.service import Memory
 from kbtui.presentation.notes import Names, names_of
+from kbtui.sessions.store import Session, SessionMessage
 from kbtui.text import shorten
 from kbtui.tui.chat.cards import (
     ToolItem,
@@ -48,15 +54,6 @@ from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.chat.turn_view import TurnView
 from kbtui.tui.chat.written import WrittenNote, read_written, undone_commits
 from kbtui.views.view import Audience
-
-if TYPE_CHECKING:
-    from textual.worker import Worker
-
-    from kbtui.agent.events import Event
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.service import Memory
-    from kbtui.sessions.store import Session, SessionMessage
-
 
 log = logging.getLogger(__name__)
 CHANNEL = "tui"

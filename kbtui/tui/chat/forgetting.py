@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from textual.dom import DOMNode
 
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.background.service import ForgetPlan
 from kbtui.text import clean_line, counted
 from kbtui.tui.chat.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen, watched
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from textual.dom import DOMNode
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.service import ForgetPlan
 
 
 async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeItem | None:

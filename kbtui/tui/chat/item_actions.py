@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.sessions.store import Session
 from kbtui.text import clean_line, headline
 from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
+from kbtui.tui.chat.host import ChatHost, ItemFunction
 from kbtui.tui.chat.items import (
     AnswerItem,
     BeforeItem,
@@ -19,17 +21,12 @@ from kbtui.tui.chat.items import (
     NotKeptItem,
     UserItem,
 )
+from kbtui.tui.chat.transcript import Verb
 from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.entry_actions import open_web_link
-from kbtui.tui.widgets.dialogs import TextDialog
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.sessions.store import Session
-    from kbtui.tui.chat.host import ChatHost, ItemFunction
-    from kbtui.tui.chat.transcript import Verb
-    from kbtui.tui.markdown.syntax import LinkRef
+from kbtui.tui.widgets.dialogs import ask_text
 
 _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -118,9 +115,7 @@ def _save(host: ChatHost, item: Item) -> None:
 
 async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
     suggested = headline(item.source)
-    title = await host.app.push_screen_wait(
-        TextDialog("Save as entry", suggested, "The title of the new entry.")
-    )
+    title = await ask_text(host.app, "Save as entry", suggested, "The title of the new entry.")
     if not title:
         return
     try:

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.content import Content
 
+from kbtui.agent.events import Citation, Earlier
+from kbtui.errors import KbtuiError
 from kbtui.presentation.moments import written_said
 from kbtui.presentation.notes import INTO, Named, Names
 from kbtui.text import clean, clean_line, shorten
+from kbtui.tui.markdown.layout import Rendered
 from kbtui.tui.markdown.plain import as_read
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from kbtui.agent.events import Citation, Earlier
-    from kbtui.errors import KbtuiError
-    from kbtui.tui.markdown.layout import Rendered
-    from kbtui.tui.markdown.syntax import LinkRef
 
 _USER_MARK = "> "
 _unknown = Names()  # says what a path alone says
@@ -51,12 +49,13 @@ class Item:
     """One piece of a conversation.
 
     `turn` names the turn that it belongs to, `message` the stored message that it shows, where it
-    shows one. A dense item has no blank line before it when the one before is dense too; `click`
-    is what a click on it does.
+    shows one, and `text` is what it says. A dense item has no blank line before it when the one
+    before is dense too; `click` is what a click on it does.
     """
 
     dense: ClassVar[bool] = False
     click: ClassVar[str] = ""
+    text: str = field(default="", kw_only=True)
     turn: str = field(default="", kw_only=True)
     message: int | None = field(default=None, kw_only=True)
     stale: bool = field(default=True, init=False)
@@ -84,7 +83,7 @@ class Item:
     @property
     def weight(self) -> int:
         """About how many characters have to be laid out."""
-        return 0
+        return len(self.text)
 
     def lay_out(self, width: int) -> list[Line]:
         """Make the lines; none, where there is nothing to show."""
@@ -94,7 +93,7 @@ class Item:
     @property
     def source(self) -> str:
         """The text that copying takes."""
-        return ""
+        return self.text
 
     @property
     def target(self) -> Target | None:
@@ -120,7 +119,6 @@ class Item:
 class UserItem(Item):
     """A message of the person; `queued` while it waits for the answer before."""
 
-    text: str = ""
     queued: bool = False
 
     def lay_out(self, width: int) -> list[Line]:
@@ -135,22 +133,11 @@ class UserItem(Item):
             lines.append(Line(Content.styled("  queued · Up takes it back", ".chat--muted")))
         return lines
 
-    @property
-    def weight(self) -> int:
-        """The length of the text."""
-        return len(self.text)
-
-    @property
-    def source(self) -> str:
-        """The text."""
-        return self.text
-
 
 @dataclass(eq=False, slots=True)
 class AnswerItem(Item):
     """An answer of the model, as Markdown; while it streams, only its end is laid out again."""
 
-    text: str = ""
     streaming: bool = False
     interrupted: bool = False
     links: list[LinkRef] = field(default_factory=list, init=False)
@@ -201,11 +188,6 @@ class AnswerItem(Item):
         """The length of what isn't laid out yet."""
         return len(self.text) - self._stable
 
-    @property
-    def source(self) -> str:
-        """The Markdown."""
-        return self.text
-
 
 @dataclass(eq=False, slots=True)
 class PendingItem(Item):
@@ -251,7 +233,7 @@ class LinkItem(Item):
         return self.to.path + (f":{self.to.line}" if self.to.line else "")
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> Target:
         """The place."""
         return self.to
 
@@ -261,7 +243,6 @@ class NoticeItem(Item):
     """Something that kbtui itself says: a card with a title, perhaps a failure."""
 
     title: str = ""
-    text: str = ""
     kind: str = "info"
 
     def lay_out(self, width: int) -> list[Line]:
@@ -283,7 +264,6 @@ class NotKeptItem(Item):
     """A statement of the person's that isn't kept, until they say so; `kept` is where."""
 
     dense: ClassVar[bool] = True
-    text: str = ""
     kept: str = ""
 
     def lay_out(self, width: int) -> list[Line]:
@@ -294,11 +274,6 @@ class NotKeptItem(Item):
             said = shorten(clean_line(self.text), max(10, width - len(_NOT_KEPT) - len(_KEEPS)))
             parts = [(_NOT_KEPT, ".chat--warning"), (said, ".chat--muted"), (_KEEPS, ".chat--cite")]
         return [Line(Content.assemble(*parts).truncate(width, ellipsis=True))]
-
-    @property
-    def source(self) -> str:
-        """The statement."""
-        return self.text
 
     @property
     def target(self) -> Target | None:

@@ -6,16 +6,18 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
+from kbtui.history.change import Commit
 from kbtui.history.sync.sync import parse_address
 from kbtui.knowledge.library.library import retag
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.background.service import CondensingOutcome, DreamReport
 from kbtui.memory.records.journal import todays_note
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
 from kbtui.tui.chat.forgetting import forget_asked
-from kbtui.tui.chat.host import STOP
+from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
 from kbtui.tui.chat.importing import import_command
 from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.memory_screen import MemoryScreen
@@ -23,15 +25,9 @@ from kbtui.tui.chat.reports import audit_report
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry, OpenHistory
-from kbtui.tui.widgets.dialogs import PageScreen, PickDialog
+from kbtui.tui.widgets.dialogs import PageScreen, pick
 from kbtui.tui.widgets.progress import paces
 from kbtui.tui.widgets.row_list import Choice
-
-if TYPE_CHECKING:
-    from kbtui.history.change import Commit
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.background.service import CondensingOutcome, DreamReport
-    from kbtui.tui.chat.host import ChatHost, CommandFunction
 
 _DRY = "--dry-run"
 
@@ -229,17 +225,8 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
     commits = await asyncio.to_thread(kb.memory.dream_log.log)
     if not commits:
         raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
-    choices = [
-        Choice(
-            f"{commit.id[:10]}  {commit.subject}",
-            moment(commit.time),
-            commit.id,
-        )
-        for commit in commits
-    ]
-    chosen: str | None = await host.app.push_screen_wait(
-        PickDialog("Which change of Dream's?", choices)
-    )
+    choices = [Choice(f"{c.id[:10]}  {c.subject}", moment(c.time), c.id) for c in commits]
+    chosen: str | None = await pick(host.app, "Which change of Dream's?", choices)
     return chosen
 
 

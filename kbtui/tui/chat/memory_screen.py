@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from textual import events
+from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from kbtui.errors import ModelError, StoppedError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Commit
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
 from kbtui.presentation.moments import day_said, said
 from kbtui.presentation.notes import Names
+from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
@@ -27,24 +30,12 @@ from kbtui.tui.chat.forgetting import forget_asked
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.dialogs import TextDialog
+from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
 
-if TYPE_CHECKING:
-    from textual import events
-    from textual.app import ComposeResult
-    from textual.message import Message
-
-    from kbtui.history.change import Commit
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.sessions.store import Session
-
-_BESIDE_COLUMNS = 100
-_SHORT_ROWS = 20
 _WEEK = timedelta(days=7)
 _SMALLEST = 0.0001  # US dollars that four digits can say
 _MOST_KEPT = 40
@@ -164,32 +155,22 @@ def _source(fact: RememberedLine) -> str:
 class FactList(RowList):
     """The lines of the memory below their headings."""
 
-    def __init__(self, *, classes: str) -> None:
-        super().__init__(classes=classes)
-        self.facts: Sequence[RememberedLine] = ()
+    empty = "Nothing is remembered yet. /remember keeps a line."
+    items: Sequence[RememberedLine] = ()
 
     @property
     def fact(self) -> RememberedLine | None:
         """The line under the cursor; None on a heading."""
-        fact = self.facts[self.cursor] if self.cursor < len(self.facts) else None
+        fact: RememberedLine | None = self.item
         return fact if fact is not None and not fact.is_heading else None
 
     def rests_on(self, index: int) -> bool:
         """Headings are passed by."""
-        return not self.facts[index].is_heading
-
-    @property
-    def row_count(self) -> int:
-        """How many lines and headings there are."""
-        return len(self.facts)
-
-    def empty_text(self) -> Content:
-        """Say that there is nothing, and how there would be."""
-        return Content.styled(" Nothing is remembered yet. /remember keeps a line.", ".rows--muted")
+        return not self.items[index].is_heading
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a heading, or what a line says and who wrote it."""
-        fact = self.facts[index]
+        fact = self.items[index]
         if fact.is_heading:
             return [Content.styled(f" {fact.text}", ".rows--strong")]
         source = Content.styled(_source(fact), ".rows--muted")
@@ -198,43 +179,41 @@ class FactList(RowList):
         return [(text + "  " + source).truncate(width)]
 
 
-class MemoryScreen(Screen[None]):
+class MemoryScreen(ListScreen):
     """The weight of the prompt above; below it the memory, and what was kept this week."""
 
     DEFAULT_CSS = """
     MemoryScreen {
         #memory-bar { height: auto; max-height: 40%; }
-        #memory-split { height: 1fr; layout: vertical; }
         FactList { height: 2fr; }
         #memory-week { height: 1fr; }
-        &.-beside #memory-split { layout: horizontal; }
         &.-beside FactList { width: 3fr; height: 100%; }
         &.-beside #memory-week { width: 2fr; height: 100%; }
-        &.-short #memory-bar, &.-short #memory-week { display: none; }
+        &.-low #memory-bar, &.-low #memory-week { display: none; }
     }
     """
     BINDINGS = bindings("facts")
+    TITLE_TEXT = "Memory"
+    BESIDE_COLUMNS = 100
+    rows: FactList
 
     def __init__(
         self, kb: KnowledgeBase, session: Session | None = None, draft: str = "", window: int = 0
     ) -> None:
         """Show the prompt of a session with a draft, for a model with such a context window."""
-        super().__init__()
-        self._kb = kb
+        super().__init__(kb)
         self._asked = session, draft
         self._window = window
         self._held: Held | None = None
         self.rows = FactList(classes="framed")
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """The bar, the lines, the week."""
-        yield TitleRow("Memory", folder_of(self._kb))
         yield Static(id="memory-bar", classes="framed")
-        with Divided(id="memory-split"):
+        with Divided(id="memory-split", classes="parts"):
             yield self.rows
             with VerticalScroll(id="memory-week", classes="framed", can_focus=False):
                 yield Static(id="memory-kept")
-        yield Hints()
 
     def on_mount(self) -> None:
         """Name the parts and read them."""
@@ -245,9 +224,8 @@ class MemoryScreen(Screen[None]):
         self._read()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the week beside the memory where there is room."""
-        self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
-        self.set_class(event.size.height < _SHORT_ROWS, "-short")
+        """Draw the bar as wide as there is room."""
+        super().on_resize(event)
         self.call_after_refresh(self._draw)
 
     def on_knowledge_changed(self, event: KnowledgeChanged) -> None:
@@ -259,11 +237,10 @@ class MemoryScreen(Screen[None]):
         run_latest(self, "memory", self._show)
 
     async def _show(self) -> None:
-        self._held = held = await asyncio.to_thread(read_held, self._kb, *self._asked)
-        self.rows.facts = held.facts
+        self._held = held = await asyncio.to_thread(read_held, self.kb, *self._asked)
         lines = sum(not fact.is_heading for fact in held.facts)
         self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
-        self.rows.rows_changed()
+        self.rows.show(held.facts)
         self._draw()
 
     def _draw(self) -> None:
@@ -280,19 +257,15 @@ class MemoryScreen(Screen[None]):
 
     # Keys
 
-    def action_move(self, by: int) -> None:
-        """Go to another line."""
-        self.rows.cursor += by
-
     def action_edit(self) -> None:
         """Change what the line says."""
         if self.rows.fact is not None:
             run_latest(self, "change", self._edit, self.rows.fact)
 
     async def _edit(self, fact: RememberedLine) -> None:
-        text = await self.app.push_screen_wait(TextDialog("Edit the line", fact.text))
+        text = await ask_text(self, "Edit the line", fact.text)
         if text is not None and text != fact.text:
-            await asyncio.to_thread(change_fact, self._kb.library, fact, text)
+            await asyncio.to_thread(change_fact, self.kb.library, fact, text)
             self._read()
 
     def action_forget(self) -> None:
@@ -302,7 +275,7 @@ class MemoryScreen(Screen[None]):
 
     async def _forget(self, fact: RememberedLine) -> None:
         try:
-            forgotten = await forget_asked(self, self._kb, fact.text)
+            forgotten = await forget_asked(self, self.kb, fact.text)
         except StoppedError as stopped:
             tell(self, stopped.message)
             return
@@ -313,28 +286,19 @@ class MemoryScreen(Screen[None]):
     def action_why(self) -> None:
         """Show where the line comes from."""
         if self.rows.fact is not None:
-            self.app.push_screen(WhyScreen(self._kb, MEMORY, self.rows.fact.line), self._go_on)
+            self.app.push_screen(WhyScreen(self.kb, MEMORY, self.rows.fact.line))
 
-    def _go_on(self, there: Message | None) -> None:
-        if there is not None:
-            leave_for(self, there)
-
-    def on_row_list_selected(self, event: RowList.Selected) -> None:
+    def row_chosen(self) -> None:
         """Open the line that was clicked."""
-        event.stop()
         self.action_open()
 
     def action_open(self) -> None:
         """Open the memory at the line."""
         fact = self.rows.fact
-        if fact is None and not self.rows.facts:
-            tell(self, "Nothing is remembered yet. /remember keeps a line.")
+        if fact is None and not self.rows.items:
+            tell(self, FactList.empty)
         else:
             leave_for(self, OpenEntry(MEMORY, fact.line if fact is not None else None))
-
-    def action_back(self) -> None:
-        """Close it."""
-        self.dismiss(None)
 
 
 def _kept(commit: Commit, names: Names) -> Content:

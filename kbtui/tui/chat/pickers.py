@@ -5,28 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on, work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.models.roles import Destination, FoundModel, ModelRegistry
 from kbtui.presentation.moments import said
+from kbtui.sessions.store import SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted
-from kbtui.tui.widgets.dialogs import Dialog, KeyDialog, PickDialog
-from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.tui.widgets.dialogs import Dialog, ListDialog, PickDialog, ask
+from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
-if TYPE_CHECKING:
-    from textual.app import App, ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.models.roles import Destination, FoundModel
-    from kbtui.sessions.store import SessionInfo
-
-_YES = "y"
 _OWN_CHANNELS = {"tui", "cli"}
 _NONE_HERE = (
     "\nWith Ollama (https://ollama.com), `kbtui setup` in a shell fetches a model that fits this "
@@ -34,7 +31,7 @@ _NONE_HERE = (
 )
 
 
-async def may_leave(app: App[object], chosen: Destination) -> bool:
+async def may_leave(node: DOMNode, chosen: Destination) -> bool:
     """Ask before messages leave this machine for the first time; True where they may, or stay."""
     if not chosen.leaves:
         return True
@@ -42,11 +39,32 @@ async def may_leave(app: App[object], chosen: Destination) -> bool:
         f"What you say, and what your notes say about it, goes to {chosen.place} then.\n"
         "Until now it stayed on this machine. Private notes still do."
     )
-    question = KeyDialog(f"Use {chosen.name}?", text, {_YES: "send it there"})
-    return await app.push_screen_wait(question) == _YES
+    return await ask(node, f"Use {chosen.name}?", text, {"y": "send it there"}) == "y"
 
 
-class ModelScreen(Dialog["Destination"]):
+async def use_model(
+    node: DOMNode,
+    models: ModelRegistry,
+    chosen: Destination,
+    key: str | None = None,
+    *,
+    try_out: bool = False,
+) -> bool:
+    """Use a model from now on, if messages may go there; False where they may not.
+
+    Raises:
+        KbtuiError: It can't be used, or doesn't answer where it is to be tried out.
+    """
+    if not await may_leave(node, chosen):
+        return False
+    if try_out:
+        await models.try_out(chosen.name, chosen.api_base, key)
+    name, base = chosen.name, chosen.api_base
+    await asyncio.to_thread(lambda: models.use(name, api_base=base, api_key=key, remember=True))
+    return True
+
+
+class ModelScreen(ListDialog["Destination"]):
     """Offers the models that can be used as they are, and the ways to more; answers with one."""
 
     DEFAULT_CLASSES = "wide"
@@ -56,10 +74,6 @@ class ModelScreen(Dialog["Destination"]):
         ChoiceList { max-height: 16; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Use"),
-        Binding("q", "cancel", "Back"),
-    ]
     TITLE_TEXT = "Model"
     HINT = "Enter uses it · Esc leaves"
 
@@ -74,7 +88,7 @@ class ModelScreen(Dialog["Destination"]):
 
     def on_mount(self) -> None:
         """Look for models."""
-        self.query_one(ChoiceList).focus()
+        self.choices.focus()
         self._look()
 
     @work
@@ -100,14 +114,12 @@ class ModelScreen(Dialog["Destination"]):
         if not found:
             told += Content.styled(_NONE_HERE, "$text-muted")
         self.query_one(Static).update(told)
-        self.query_one(ChoiceList).show_choices(choices)
+        self.choices.show(choices)
 
-    @on(RowList.Selected)
-    def action_choose(self) -> None:
+    def action_take(self) -> None:
         """Use the model under the cursor, or ask for what it still needs."""
-        choice = self.query_one(ChoiceList).choice
-        if choice is not None:
-            self._use(choice.value)
+        if self.choices.item is not None:
+            self._use(self.choices.item.value)
 
     @work
     async def _use(self, offer: _Offer) -> None:
@@ -120,13 +132,10 @@ class ModelScreen(Dialog["Destination"]):
         name, base = (offer.found.name, offer.found.api_base) if offer.found else (offer.name, None)
         try:
             chosen = await asyncio.to_thread(models.destination, name, base, keep=False)
-            if not await may_leave(self.app, chosen):
-                return
-            await asyncio.to_thread(lambda: models.use(chosen.name, chosen.api_base, remember=True))
+            if await use_model(self, models, chosen):
+                self.dismiss(chosen)
         except KbtuiError as error:
             self.query_one(Static).update(Content.styled(str(error), "$error"))
-        else:
-            self.dismiss(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,65 +180,35 @@ class ModelForm(Dialog["Destination"]):
         """Begin with what is missing."""
         self.query_one("#key" if self._name else "#name", Input).focus()
 
-    @property
-    def _filled(self) -> tuple[str, str | None, str | None]:
-        name, base, key = (self.query_one(f"#{field}", Input).value.strip() for field in _FIELDS)
-        return name, base or None, key or None
-
     @on(Input.Submitted)
     def _submitted(self) -> None:
-        self._test()
+        self._use(try_out=True)
+
+    def action_keep(self) -> None:
+        """Use it from now on, untested."""
+        self._use(try_out=False)
 
     @work(exclusive=True)
-    async def _test(self) -> None:
+    async def _use(self, *, try_out: bool) -> None:
         outcome = self.query_one("#outcome", Static)
-        name, base, key = self._filled
+        name, base, key = (self.query_one(f"#{field}", Input).value.strip() for field in _FIELDS)
         if not name:
             outcome.update(Content.styled("A name is needed, as provider/model.", "$warning"))
             return
-        outcome.update(Content.styled("Asking it for one word ...", "$text-muted"))
+        outcome.update(
+            Content.styled("Asking it for one word ..." if try_out else "", "$text-muted")
+        )
+        models = self._kb.models
         try:
-            if not await may_leave(self.app, await self._destination()):
+            chosen = await asyncio.to_thread(models.destination, name, base or None, keep=False)
+            if await use_model(self, models, chosen, key or None, try_out=try_out):
+                self.dismiss(chosen)
+            else:
                 outcome.update("")
-                return
-            await self._kb.models.try_out(name, base, key)
         except KbtuiError as error:
-            text = f"{error.message} {error.hint}".strip()
-            outcome.update(
-                Content.assemble(
-                    (clean_line(text), "$error"), "\n", ("Ctrl+S keeps it anyway.", "$text-muted")
-                )
-            )
-        else:
-            await self._keep()
-
-    @work
-    async def action_keep(self) -> None:
-        """Use it from now on, untested."""
-        try:
-            if await may_leave(self.app, await self._destination()):
-                await self._keep()
-        except KbtuiError as error:
-            self._refuse(error)
-
-    async def _destination(self) -> Destination:
-        name, base, _ = self._filled
-        return await asyncio.to_thread(self._kb.models.destination, name, base, keep=False)
-
-    async def _keep(self) -> None:
-        name, base, key = self._filled
-        chosen = await self._destination()
-        try:
-            await asyncio.to_thread(
-                lambda: self._kb.models.use(name, api_base=base, api_key=key, remember=True)
-            )
-        except KbtuiError as error:
-            self._refuse(error)
-        else:
-            self.dismiss(chosen)
-
-    def _refuse(self, error: KbtuiError) -> None:
-        self.query_one("#outcome", Static).update(Content.styled(str(error), "$error"))
+            said = Content.styled(clean_line(f"{error.message} {error.hint}".strip()), "$error")
+            anyway = Content.styled("\nCtrl+S keeps it anyway." if try_out else "", "$text-muted")
+            outcome.update(said + anyway)
 
 
 _FIELDS = ("name", "base", "key")

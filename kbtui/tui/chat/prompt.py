@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,21 +14,16 @@ from textual.widgets import TextArea
 from kbtui.text import clean
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.terminal.state import InputHistory
+from kbtui.tui.widgets.popup import Popup
 
 _LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
 _CHORD_END = "ctrl+e"
 PaneKey = Literal[
-    "popup_up",
-    "popup_down",
     "accept",
     "accept_or_send",
     "take_back",
     "find",
-    "editor",
-    "quit",
-    "page_up",
-    "page_down",
 ]
 """The name of a key that is no matter of text: the pane knows what becomes of it."""
 
@@ -44,11 +38,9 @@ _SHELL_KEYS = [
     Binding("ctrl+u", "kill_to_start", show=False),
     Binding("ctrl+y", "yank", show=False),
     Binding("ctrl+underscore", "undo", show=False),
-    Binding("pageup", "scroll_chat(-1)", show=False),
-    Binding("pagedown", "scroll_chat(1)", show=False),
 ]
-# The function keys, Ctrl+C and Ctrl+Z belong to the app, whatever a text area does with them.
-_OF_THE_APP = {"f6", "f7", "ctrl+c", "ctrl+z"}
+# These belong to the app or the pane, whatever a text area does with them.
+_OF_OTHERS = {"f6", "f7", "ctrl+c", "ctrl+z", "pageup", "pagedown"}
 
 
 def _text_keys() -> list[Binding]:
@@ -57,7 +49,7 @@ def _text_keys() -> list[Binding]:
         key
         for keys in (*(a.keys for a in actions("prompt")), *(own.key for own in _SHELL_KEYS))
         for key in keys.split(",")
-    } | _OF_THE_APP
+    } | _OF_OTHERS
     kept = []
     for binding in TextArea.BINDINGS:
         if isinstance(binding, Binding):
@@ -97,9 +89,12 @@ class Prompt(TextArea, inherit_bindings=False):
 
         text: str
 
+    class EditorWanted(Message):
+        """The text is to be edited outside."""
+
     @dataclass
     class Key(Message):
-        """A key that the pane decides on: move in the popup, accept, edit outside, quit."""
+        """A key that the pane decides on: accept, look for what was sent."""
 
         what: PaneKey
 
@@ -108,7 +103,7 @@ class Prompt(TextArea, inherit_bindings=False):
             id=id, highlight_cursor_line=False, placeholder="Ask, tell, / for commands, @ for notes"
         )
         self.history_of_input = InputHistory()
-        self.popup_is_open: Callable[[], bool] = lambda: False
+        self.popup = Popup(id="popup")
         self._pastes: dict[str, str] = {}
         self._killed = ""
         self._chord = False
@@ -174,7 +169,7 @@ class Prompt(TextArea, inherit_bindings=False):
         if event.is_printable:
             return
         if chord and event.key == _CHORD_END:
-            self.post_message(self.Key("editor"))
+            self.post_message(self.EditorWanted())
         elif not await self._run_bound(event.key):
             if event.key == "enter":
                 event.prevent_default()  # where Enter is bound to nothing, it does nothing
@@ -212,7 +207,7 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def action_send(self) -> None:
         r"""Send, accept a completion, or break the line after a ``\``."""
-        if self.popup_is_open():
+        if self.popup.display:
             self.post_message(self.Key("accept_or_send"))
             return
         row, column = self.cursor_location
@@ -234,8 +229,8 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def action_previous(self) -> None:
         """Move up; on the first line, bring back earlier input."""
-        if self.popup_is_open():
-            self.post_message(self.Key("popup_up"))
+        if self.popup.display:
+            self.popup.move(-1)
         elif not self._at_first_line:
             self.action_cursor_up()
         elif not self.text and not self.history_of_input.walking:
@@ -251,8 +246,8 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def action_next(self) -> None:
         """Move down; on the last line, go forward in the earlier input."""
-        if self.popup_is_open():
-            self.post_message(self.Key("popup_down"))
+        if self.popup.display:
+            self.popup.move(1)
         elif not self._at_last_line:
             self.action_cursor_down()
         else:
@@ -266,7 +261,7 @@ class Prompt(TextArea, inherit_bindings=False):
 
     def action_complete(self) -> None:
         """Complete the word before the cursor; where there is none, go to the next pane."""
-        if self.popup_is_open():
+        if self.popup.display:
             self.post_message(self.Key("accept"))
         elif self.token:
             self.post_message(self.Typed(self.token))
@@ -282,7 +277,7 @@ class Prompt(TextArea, inherit_bindings=False):
         if self.text:
             self.action_delete_right()
         else:
-            self.post_message(self.Key("quit"))
+            self.app.exit()
 
     # Readline
 
@@ -319,10 +314,6 @@ class Prompt(TextArea, inherit_bindings=False):
         if killed:
             self._killed = killed
             self.delete(start, end)
-
-    def action_scroll_chat(self, pages: int) -> None:
-        """Scroll the conversation while writing."""
-        self.post_message(self.Key("page_up" if pages < 0 else "page_down"))
 
     @property
     def _at_first_line(self) -> bool:

@@ -5,14 +5,10 @@ They read files and ask services, so they are made in a thread.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.content import Content
 
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.text import clean, clean_line
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
 
 _MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$text-muted")}
 

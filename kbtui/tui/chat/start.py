@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from textual import work
+from textual import events, work
 from textual.content import Content
+from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
@@ -20,6 +21,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
+from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
 from kbtui.tui.chat.transcript import GREETING_MARGIN, NAME, WELCOME
 from kbtui.tui.terminal.background import run_latest
@@ -27,12 +29,6 @@ from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.opening import default_workspace, known_workspaces
-
-if TYPE_CHECKING:
-    from textual import events
-    from textual.geometry import Size
-
-    from kbtui.tui.chat.host import ChatHost
 
 _NAMES = (
     "Bring your notes",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.segment import Segment
 from textual.content import Content
@@ -14,7 +14,8 @@ from textual.style import Style
 
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.flow_view import GUTTER, FlowView
-from kbtui.tui.widgets.line_view import style_parser, to_strip
+from kbtui.tui.markdown.styles import MARKDOWN
+from kbtui.tui.widgets.line_view import LineView, style_parser, to_strip
 
 if TYPE_CHECKING:
     from textual import events
@@ -22,47 +23,6 @@ if TYPE_CHECKING:
     from kbtui.tui.chat.items import Item, Target
     from kbtui.tui.markdown.syntax import LinkRef
 
-# The looks of the conversation, by the names that its lines use. These aren't component classes:
-# each of those costs the stylesheet a pass over all rules, at the start and whenever the focus
-# moves.
-_STYLES = {
-    "chat--user": "on $panel",
-    "chat--user-text": "$foreground",
-    "chat--user-mark": "bold $primary",
-    "chat--queued": "italic $text-muted",
-    "chat--muted": "$text-muted",
-    "chat--tool": "$secondary",
-    "chat--good": "$success",
-    "chat--bad": "$error",
-    "chat--warning": "$warning",
-    "chat--info": "bold $primary",
-    "chat--link": "underline $link-color",
-    "chat--cite": "$primary",
-    "chat--cursor": "$accent",
-    "md--h1": "bold $primary",
-    "md--h2": "bold $primary",
-    "md--h3": "bold $secondary",
-    "md--h4": "bold $text-muted",
-    "md--rule": "$text-muted",
-    "md--strong": "bold",
-    "md--em": "italic",
-    "md--strike": "strike",
-    "md--mark": "$warning on $warning-muted",
-    "md--code": "$accent on $panel",
-    "md--block": "on $panel",
-    "md--link": "underline $link-color",
-    "md--missing": "underline $link-color",
-    "md--tag": "$secondary",
-    "md--bullet": "$primary",
-    "md--done": "$success",
-    "md--quote-bar": "$secondary",
-    "md--callout-note": "bold $primary",
-    "md--callout-good": "bold $success",
-    "md--callout-warn": "bold $warning",
-    "md--callout-bad": "bold $error",
-    "md--callout-quiet": "bold $text-muted",
-    "md--muted": "$text-muted",
-}
 NAME = (
     Content.assemble(("█▄▀ █▄▄ ", "$primary"), ("▀█▀ █ █ █", "$secondary")),
     Content.assemble(("█ █ █▄█ ", "$primary"), (" █  █▄█ █", "$secondary")),
@@ -88,6 +48,23 @@ class Transcript(FlowView, can_focus=True):
     """Shows items; one of them is selected while it has the focus, and keys act on that."""
 
     BINDINGS = bindings("transcript")
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        **LineView.LOOKS,
+        **MARKDOWN,
+        "chat--user": "on $panel",
+        "chat--user-text": "$foreground",
+        "chat--user-mark": "bold $primary",
+        "chat--queued": "italic $text-muted",
+        "chat--muted": "$text-muted",
+        "chat--tool": "$secondary",
+        "chat--good": "$success",
+        "chat--bad": "$error",
+        "chat--warning": "$warning",
+        "chat--info": "bold $primary",
+        "chat--link": "underline $link-color",
+        "chat--cite": "$primary",
+        "chat--cursor": "$accent",
+    }
 
     @dataclass
     class Act(Message):
@@ -238,14 +215,6 @@ class Transcript(FlowView, can_focus=True):
             self.action_act("expand")
 
     # Drawing
-
-    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
-        """The looks of a part, from a table in place of component classes."""
-        text = _STYLES.get(component_classes[0]) if component_classes else None
-        if text is None:
-            return super().get_visual_style(*component_classes, partial=partial)
-        style = Style.parse(text)
-        return style if partial else self.visual_style + style
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the screen: the bar of the selected item, then the text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kbtui.agent.events import (
     Event,
@@ -30,10 +30,8 @@ from kbtui.tui.chat.items import (
     UserItem,
     citation_items,
 )
-
-if TYPE_CHECKING:
-    from kbtui.tui.chat.transcript import Transcript
-    from kbtui.tui.chat.written import WrittenNote
+from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.chat.written import WrittenNote
 
 ItemT = TypeVar("ItemT", bound=Item)
 

@@ -6,21 +6,18 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from kbtui.agent.events import TurnChange
 from kbtui.errors import KbtuiError
+from kbtui.history.history import History
+from kbtui.history.looking.diff import DiffLine, FileDiff
+from kbtui.knowledge.library.library import EntryInfo
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.markdown.plain import as_read
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from kbtui.agent.events import TurnChange
-    from kbtui.history.history import History
-    from kbtui.history.looking.diff import DiffLine, FileDiff
-    from kbtui.knowledge.library.library import EntryInfo
 
 MAX_LINES = 5
 MAX_CARDS = 3

@@ -8,29 +8,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
-from kbtui.history.looking.diff import diff_file
+from kbtui.history.change import Change, Commit, Sink, Watch
+from kbtui.history.history import History
+from kbtui.history.looking.diff import FileDiff, diff_file
 from kbtui.presentation.notes import Names
-from kbtui.text import clean, clean_line, counted, span
-from kbtui.tui.actions.registry import key_name
+from kbtui.text import clean_line, counted, span
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import tell
-from kbtui.tui.widgets.dialogs import Dialog
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-    from textual.dom import DOMNode
-
-    from kbtui.history.change import Change, Commit, Sink, Watch
-    from kbtui.history.history import History
-    from kbtui.history.looking.diff import FileDiff
+from kbtui.tui.widgets.dialogs import Dialog, KeyDialog, ReadingDialog
 
 T = TypeVar("T")
 _UNSEEN_SECONDS = 0.08
@@ -40,22 +35,17 @@ _SHOWN_FILES = 20
 _BAR_CELLS = 40
 
 
-class ConfirmScreen(Dialog[str]):
+class ConfirmScreen(ReadingDialog[str], KeyDialog):
     """Answers with the key of the choice; None for leaving everything as it is."""
 
-    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     ConfirmScreen {
-        #confirm-text { height: auto; max-height: 80vh; }
         DiffView { height: 1fr; margin-top: 1; }
         &.-diffs > Vertical { height: 90%; }
-        &.-diffs #confirm-text { max-height: 50%; }
+        &.-diffs VerticalScroll { max-height: 50%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "cancel", "Leave it", show=False),
-        Binding("j,down", "scroll(1)", "Down", show=False),
-        Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("n", "hunk(1)", "Next place", show=False),
         Binding("N", "hunk(-1)", "Place before", show=False),
         Binding("p", "raw", "As a patch", show=False),
@@ -72,21 +62,15 @@ class ConfirmScreen(Dialog[str]):
         names: Names | None = None,
     ) -> None:
         """Ask with `title`; `choices` maps each key to what it does, `leave` is what Esc does."""
-        super().__init__()
-        keys = [f"{key_name(key)} {label}" for key, label in choices.items()]
-        self.TITLE_TEXT = title
-        self.HINT = " · ".join([*keys, f"Esc {leave}"])
-        self._text = clean(text)
+        super().__init__(title, text, choices, leave=leave)
         self._diffs = tuple(diffs)
         self._names = names or Names()
         self.set_class(bool(diffs), "-diffs")
-        for key, label in choices.items():
-            self._bindings.bind(key, f"answer('{key}')", label)
 
     def compose_question(self) -> ComposeResult:
         """The question, and the difference."""
         with VerticalScroll(id="confirm-text"):
-            yield Static(Content(self._text))
+            yield Static(self.text)
         if self._diffs:
             yield DiffView()
 
@@ -97,11 +81,6 @@ class ConfirmScreen(Dialog[str]):
             view.show(self._diffs)
             view.focus()
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll the differences, else the text."""
-        places = [*self.query(DiffView), *self.query(VerticalScroll)]
-        places[0].scroll_relative(y=lines, animate=False)
-
     def action_hunk(self, by: int) -> None:
         """Go to another changed place."""
         for view in self.query(DiffView):
@@ -111,10 +90,6 @@ class ConfirmScreen(Dialog[str]):
         """Show the difference as the files have it, or as people read it again."""
         for view in self.query(DiffView):
             view.toggle_raw()
-
-    def action_answer(self, key: str) -> None:
-        """Take a choice."""
-        self.dismiss(key)
 
 
 async def choose_version(

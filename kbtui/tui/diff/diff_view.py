@@ -5,25 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
+from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 
+from kbtui.history.looking.diff import FileDiff
 from kbtui.presentation.notes import Names
-from kbtui.tui.diff.lines import DiffLayout, lay_out, lay_out_parts
+from kbtui.tui.diff.lines import DiffLayout, HunkPlace, lay_out, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from textual import events
-
-    from kbtui.history.looking.diff import FileDiff
-    from kbtui.tui.diff.lines import HunkPlace
-    from kbtui.tui.widgets.row_list import RowList
 
 _DRAWING_SECONDS = 0.25
 """Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
@@ -35,25 +30,19 @@ class DiffView(MarkdownLines):
     As people read it, or as a patch has it: with the signs of the file and the numbers of lines.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "diff--file", "diff--name", "diff--hunk", "diff--added", "diff--removed", "diff--number",
-        "diff--added-word", "diff--removed-word", "diff--plus", "diff--minus",
-    }  # fmt: skip
-    DEFAULT_CSS = """
-    DiffView {
-        & > .diff--file { background: $surface-lighten-1; }
-        & > .diff--name { text-style: bold; }
-        & > .diff--hunk { color: $text-accent 80%; }
-        & > .diff--added { background: $success 12%; }
-        & > .diff--removed { background: $error 12%; }
-        & > .diff--added-word { background: $success 40%; text-style: bold; }
-        & > .diff--removed-word { background: $error 40%; text-style: bold; }
-        & > .diff--number { color: $foreground 35%; }
-        & > .diff--plus { color: $text-success; text-style: bold; }
-        & > .diff--minus { color: $text-error; text-style: bold; }
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        **MarkdownLines.LOOKS,
+        "diff--file": "on $surface-lighten-1",
+        "diff--name": "bold",
+        "diff--hunk": "$text-accent 80%",
+        "diff--added": "on $success 12%",
+        "diff--removed": "on $error 12%",
+        "diff--added-word": "bold on $success 40%",
+        "diff--removed-word": "bold on $error 40%",
+        "diff--number": "$foreground 35%",
+        "diff--plus": "bold $text-success",
+        "diff--minus": "bold $text-error",
     }
-    """
-
     SIDE_BY_SIDE_COLUMNS: ClassVar[int] = 120
     """Columns from which on before and after stand beside each other by themselves."""
 
@@ -169,23 +158,17 @@ class DiffView(MarkdownLines):
         self.flash(range(places[self._hunk], places[self._hunk] + 1))
 
 
-_BESIDE_COLUMNS = 120
-_SHORT_ROWS = 20
-
-
-class ListAndDiff(Screen[None]):
+class ListAndDiff(ListScreen):
     """Moves in both; the class ``-full`` gives the difference the whole screen.
 
-    A subclass composes a body (``split-body``) of a list (``split-list``) and of what holds the
+    A subclass composes ``parts`` of a list (``split-list``) and of what holds the
     difference (``split-detail``), both ``framed`` with their names in the border.
     """
 
     DEFAULT_CSS = """
     ListAndDiff {
-        .split-body { height: 1fr; layout: vertical; }
         .split-list { height: 2fr; }
         .split-detail { height: 3fr; }
-        &.-beside .split-body { layout: horizontal; }
         &.-beside .split-list { width: 2fr; height: 100%; }
         &.-beside .split-detail { width: 3fr; height: 100%; }
         &.-full .split-list { display: none; }
@@ -193,13 +176,7 @@ class ListAndDiff(Screen[None]):
     }
     """
 
-    rows: RowList
     diff: DiffView
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Put list and difference beside each other where there is room."""
-        self.set_class(event.size.width >= _BESIDE_COLUMNS, "-beside")
-        self.set_class(event.size.height < _SHORT_ROWS, "-short")
 
     def give_room(self, *, to_diff: bool) -> None:
         """Give the difference the whole screen, or share it with the list again."""
@@ -211,7 +188,7 @@ class ListAndDiff(Screen[None]):
         if self.has_class("-full"):
             self.diff.scroll_relative(y=by, animate=False)
         else:
-            self.rows.cursor += by
+            super().action_move(by)
 
     def action_hunk(self, by: int) -> None:
         """Go to the next changed place, or to the one before."""
@@ -230,4 +207,4 @@ class ListAndDiff(Screen[None]):
         if self.has_class("-full"):
             self.give_room(to_diff=False)
         else:
-            self.dismiss(None)
+            super().action_back()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
+from kbtui.history.change import Commit, Sink
+from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Conflict, Resolution, Side
 from kbtui.presentation.notes import name_of
 from kbtui.text import clean, clean_line
@@ -20,13 +24,6 @@ from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog, TextEditScreen
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-    from textual.dom import DOMNode
-
-    from kbtui.history.change import Commit, Sink
-    from kbtui.history.history import History
 
 Decided = dict["Conflict", "Resolution"]
 _SIDE_COLUMNS = 96
@@ -50,42 +47,16 @@ async def undo_asked(
 ) -> Commit | None:
     """Undo something, after a question where that touches several files; as `make_change`.
 
-    `undo` hands the undo to the sink, with the decisions made so far; `own` are the files that it
-    is about.
+    Conflicts are shown until all are decided. `undo` hands the undo to the sink, with the
+    decisions made so far; `own` are the files that it is about.
     """
     text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
     asking = Question("Undo this change", text, "undoes it", own)
-    return await _settled(
-        node,
-        lambda decided: make_change(node, history, lambda sink: undo(decided, sink), asking),
-    )
-
-
-async def undo_settled(
-    node: DOMNode, undo: Callable[[Mapping[Conflict, Resolution]], Commit | None]
-) -> Commit | None:
-    """Undo something; conflicts are shown until all are decided.
-
-    Args:
-        node: Whose app is asked.
-        undo: Undoes it with the decisions made so far.
-
-    Returns:
-        The commit; None where the person left it, and then nothing was changed.
-
-    Raises:
-        KbtuiError: It can't be undone for another reason.
-    """
-    return await _settled(node, lambda decided: asyncio.to_thread(undo, decided))
-
-
-async def _settled(
-    node: DOMNode, undo: Callable[[Decided], Coroutine[None, None, Commit | None]]
-) -> Commit | None:
     decisions: Decided = {}
     while True:
         try:
-            return await undo(decisions)
+            gather = partial(undo, decisions)
+            return await make_change(node, history, gather, asking)
         except UndoConflictError as error:
             answer = await node.app.push_screen_wait(UndoConflictScreen(error))
             if answer is None:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError, NotFoundError
+from kbtui.history.change import Commit
+from kbtui.history.history import HistoryReader
 from kbtui.history.looking.diff import FileDiff, Hunk, diff_file
+from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.diff.diff_view import DiffView
+from kbtui.tui.diff.lines import HunkPlace
 from kbtui.tui.notes.why import description
 from kbtui.tui.terminal.background import run_latest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from textual.app import ComposeResult
-
-    from kbtui.history.change import Commit
-    from kbtui.history.history import HistoryReader
-    from kbtui.presentation.notes import Names
-    from kbtui.tui.diff.lines import HunkPlace
 
 _SELECTED_SECONDS = 0.04
 """Seconds that a commit stays selected until it is read: a cursor may only run over it."""

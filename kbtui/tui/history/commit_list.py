@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.content import Content
 from textual.message import Message
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Commit, is_derived
+from kbtui.history.history import HistoryReader
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep, sentence
 from kbtui.presentation.moments import day_heading
@@ -21,9 +22,6 @@ from kbtui.text import shorten
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
-
-if TYPE_CHECKING:
-    from kbtui.history.history import HistoryReader
 
 _FIRST_COMMITS = 200
 _MORE_COMMITS = 1_000
@@ -60,7 +58,7 @@ class CommitList(RowList):
     ) -> None:
         """Begin at the commit `at`; `names` reads how notes are called, in a thread."""
         self.commits: list[Commit] = []
-        self._rows: list[Commit | date | None] = []
+        self.items: list[Commit | date | None] = []
         self._sizes: dict[str, tuple[int, int]] = {}
         self._undone: set[str] = set()
         self._names = Names()
@@ -71,19 +69,18 @@ class CommitList(RowList):
         self._going_to: str | None = None
         self.day: date | None = None
         self._filter = ""
-        self._nothing = _READING
+        self.empty = _READING
         self._actor_width = 0
         super().__init__(classes=classes)
 
     @property
     def commit(self) -> Commit | None:
         """The commit under the cursor."""
-        row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
-        return row if isinstance(row, Commit) else None
+        return self.item if isinstance(self.item, Commit) else None
 
     def rests_on(self, index: int) -> bool:
         """Days are passed by."""
-        return isinstance(self._rows[index], Commit)
+        return isinstance(self.items[index], Commit)
 
     # Reading
 
@@ -109,7 +106,7 @@ class CommitList(RowList):
             self._going_to = None
 
     async def _read(self, text: str) -> None:
-        self._nothing = _READING
+        self.empty = _READING
         nothing = "No change matches." if text.strip() or self.day else _NOTHING_YET
         commits: Iterator[Commit] = iter(())
         part: list[Commit] = []
@@ -119,10 +116,10 @@ class CommitList(RowList):
             part = await asyncio.to_thread(_take, commits, _FIRST_COMMITS)
         except KbtuiError as error:
             nothing = str(error)
-        self._nothing = nothing
-        self.commits, self._rows, self._undone = [], [], set()
+        self.empty = nothing
+        self.commits, self.items, self._undone = [], [], set()
         self._add(part)
-        places = (index for index, row in enumerate(self._rows) if _is(row, self._at))
+        places = (index for index, row in enumerate(self.items) if _is(row, self._at))
         self.rows_changed(next(places, 1))
         if not part:
             self.post_message(self.Empty())
@@ -144,9 +141,9 @@ class CommitList(RowList):
             day = commit.time.astimezone().date()
             last = self.commits[-1].time.astimezone().date() if self.commits else None
             if day != last:
-                airy = bool(self._rows) and self.app.size.height >= _AIRY_ROWS
-                self._rows += [None, day] if airy else [day]
-            self._rows.append(commit)
+                airy = bool(self.items) and self.app.size.height >= _AIRY_ROWS
+                self.items += [None, day] if airy else [day]
+            self.items.append(commit)
             self.commits.append(commit)
             self._undone.update((commit.origin.undoes or "").split())
         widest = max((len(committer(commit)) for commit in part), default=0)
@@ -156,18 +153,9 @@ class CommitList(RowList):
 
     # Drawing
 
-    @property
-    def row_count(self) -> int:
-        """How many commits are read so far, and their days."""
-        return len(self._rows)
-
-    def empty_text(self) -> Content:
-        """Why there is nothing."""
-        return Content.styled(f" {self._nothing}", ".rows--muted")
-
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a day, or one commit: the hour, who, what."""
-        row = self._rows[index]
+        row = self.items[index]
         if row is None:
             return []
         if not isinstance(row, Commit):
@@ -203,7 +191,7 @@ class CommitList(RowList):
     async def _measure(self) -> None:
         await asyncio.sleep(_IN_VIEW_SECONDS)
         top = round(self.scroll_y)
-        for index, row in enumerate(self._rows[top : top + self.size.height], top):
+        for index, row in enumerate(self.items[top : top + self.size.height], top):
             if isinstance(row, Commit) and row.id not in self._sizes:
                 self._sizes[row.id] = await asyncio.to_thread(_size, self._history, row)
                 self.row_changed(index)

@@ -7,15 +7,23 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import date, datetime
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 from textual import on
+from textual.app import ComposeResult
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Input
 
 from kbtui.errors import UsageError
+from kbtui.history.change import Commit, Sink
 from kbtui.history.history import open_foreign
 from kbtui.history.looking.diff import as_patch
+from kbtui.history.merging.tree_merge import Conflict, Resolution
+from kbtui.knowledge.entries.entry import EntryInfo
+from kbtui.knowledge.library.library import Library
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
@@ -24,27 +32,13 @@ from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_number
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_days
-from kbtui.tui.messages import KnowledgeChanged, leave_for, tell
+from kbtui.tui.messages import KnowledgeChanged, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import InTurn, run_latest
-from kbtui.tui.widgets.dialogs import PickDialog, TextDialog
+from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice, RowList
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-    from textual.message import Message
-    from textual.screen import Screen
-
-    from kbtui.history.change import Commit, Sink
-    from kbtui.history.history import ForeignHistory
-    from kbtui.history.merging.tree_merge import Conflict, Resolution
-    from kbtui.knowledge.entries.entry import EntryInfo
-    from kbtui.knowledge.library.library import Library
-    from kbtui.knowledge_base import KnowledgeBase
 
 
 def _in_turn(
@@ -64,13 +58,12 @@ class HistoryScreen(ListAndDiff):
     """Commits, of a file or all, in a list, the selected one as a difference beside or below it."""
 
     DEFAULT_CSS = """
-    HistoryScreen #history-filter {
-        height: 1; border: none; padding: 0 1; background: $boost;
-    }
-    HistoryScreen.-short YearView:blur { display: none; }
+    HistoryScreen.-low YearView:blur { display: none; }
     HistoryScreen.-beside .split-list, HistoryScreen.-beside .split-detail { width: 1fr; }
     """
     BINDINGS = bindings("history")
+    TITLE_TEXT = "History"
+    FILTER_HINT = "words, a path, or who: you, agent, dream …"
     rows: CommitList
 
     def __init__(
@@ -85,8 +78,7 @@ class HistoryScreen(ListAndDiff):
 
         `name` says whose it is, where that isn't the workspace.
         """
-        super().__init__()
-        self.kb = kb
+        super().__init__(kb)
         self.path = path
         self.rows = CommitList(
             kb.history, path, commit, names=self._names, classes="split-list framed"
@@ -98,13 +90,11 @@ class HistoryScreen(ListAndDiff):
         self._whose = name
         self.turns = InTurn(self, "do")
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """List, details."""
-        yield TitleRow("History", folder_of(self.kb))
         whose = self._whose if self.path is None else self._names()[self.path].title
         self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
-        yield Divided(self.rows, self.detail, classes="split-body")
-        yield Hints()
+        yield Divided(self.rows, self.detail, classes="parts")
 
     def _names(self) -> Names:
         """How the notes are called now; of another repository, by their paths."""
@@ -140,9 +130,8 @@ class HistoryScreen(ListAndDiff):
         if self.rows.commit is not None:
             self.detail.show(self.rows.commit)
 
-    @on(RowList.Selected)
-    def _selected(self, event: RowList.Selected) -> None:
-        event.stop()
+    def row_chosen(self) -> None:
+        """Show what it did."""
         self.action_open()
 
     def action_open(self) -> None:
@@ -152,9 +141,8 @@ class HistoryScreen(ListAndDiff):
 
     def action_back(self) -> None:
         """End the filter or the year, return to the list, or close the history."""
-        if any(field.has_focus for field in self.query(Input)):
-            self.query(Input).remove()
-            self.rows.read()
+        filters = any(field.has_focus for field in self.query(Input))
+        if filters and self.end_filter():
             self.give_room(to_diff=False)
         elif self.rows.day is not None and not self.has_class("-full"):
             self.run_worker(self.action_year())
@@ -186,7 +174,7 @@ class HistoryScreen(ListAndDiff):
         last = max(days, default=today)
         year.add_class("framed")
         self.give_room(to_diff=False)
-        await self.mount(year, before=".split-body")
+        await self.mount(year, before=".parts")
         year.focus()
         self._show_day(last)
 
@@ -204,26 +192,9 @@ class HistoryScreen(ListAndDiff):
         event.stop()
         self.rows.focus()
 
-    # Filter
-
-    def action_filter(self) -> None:
-        """Type what to look for."""
-        if not self.query(Input):
-            field = Input(
-                placeholder="words, a path, or who: you, agent, dream …", id="history-filter"
-            )
-            self.mount(field, before=".split-body")
-        self.query_one(Input).focus()
-
-    @on(Input.Changed)
-    def _filter_by(self, event: Input.Changed) -> None:
-        event.stop()
-        self.rows.read(event.value)
-
-    @on(Input.Submitted)
-    def _leave_filter(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.rows.focus()
+    def filter_by(self, text: str) -> None:
+        """Show the changes that fit a text."""
+        self.rows.read(text)
 
     # The difference
 
@@ -250,12 +221,7 @@ class HistoryScreen(ListAndDiff):
         """Show where the first line of the shown place comes from, be it new or gone."""
         first = self.place.first_line if self.place is not None else None
         if first is not None:
-            self.app.push_screen(WhyScreen(self.kb, *first), self._go_on)
-
-    def _go_on(self, there: Message | None) -> None:
-        """Leave the history, and what it covers, for where that leads."""
-        if there is not None:
-            leave_for(self, there)
+            self.app.push_screen(WhyScreen(self.kb, *first))
 
     # Undoing
 
@@ -328,7 +294,8 @@ class HistoryScreen(ListAndDiff):
         if len(entries) <= 1:
             return entries[0] if entries else None
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
-        return await self.app.push_screen_wait(PickDialog("Restore which file?", choices))
+        chosen: str | None = await pick(self, "Restore which file?", choices)
+        return chosen
 
     @_in_turn
     async def action_restore_all(self, commit: Commit) -> None:
@@ -350,52 +317,42 @@ class HistoryScreen(ListAndDiff):
             self.app.push_screen(TimeTravelScreen(self.kb, commit, path))
 
 
-class _NoSearch:
-    def search(self, *_args: Any, **_more: Any) -> NoReturn:
-        raise UsageError("Another repository's history can't be searched; / filters its tree.")
+def _refuse_why(*_asked: object) -> NoReturn:
+    raise UsageError(
+        "What a line was made of is known of your own notes only.",
+        "The commit says who changed it, and when.",
+    )
 
 
-class _NoProvenance:
-    def why(self, *_args: Any, **_more: Any) -> NoReturn:
-        raise UsageError(
-            "What a line was made of is known of your own notes only.",
-            "The commit says who changed it, and when.",
-        )
+def _refuse_search(*_asked: object, **_more: object) -> NoReturn:
+    raise UsageError("Another repository's history can't be searched; / filters its tree.")
 
 
 def _infos(library: Library | None) -> Iterable[EntryInfo]:
     return library.infos() if library is not None else ()
 
 
-class ForeignKnowledge:
-    """As much of a `KnowledgeBase` as history and time travel ask for; it can't be written."""
-
-    workspace = None
-    sessions = None
-    library = None
-
-    def __init__(self, folder: Path, history: ForeignHistory) -> None:
-        self.folder = folder
-        self.history = history
-        self.search = _NoSearch()
-        self.provenance = _NoProvenance()
-
-
 async def browse(screen: Screen[None], folder: str) -> None:
     """Show the history of a git repository; asks for its folder where none is given."""
     wanted: str | None = folder.strip()
     if not wanted:
-        wanted = await screen.app.push_screen_wait(
-            TextDialog("Which repository?", "", "A folder with a git repository, bare or not.")
-        )
+        about = "A folder with a git repository, bare or not."
+        wanted = await ask_text(screen, "Which repository?", about=about)
     if not wanted:
         return
-    kb = await asyncio.to_thread(_opened, wanted)
-    name = f"{kb.folder.name} (only to look at)"
-    # It has all of a knowledge base that looking at a history asks for.
-    screen.app.push_screen(HistoryScreen(cast("KnowledgeBase", kb), name=name))
+    kb = await asyncio.to_thread(_foreign, wanted)
+    name = f"{Path(wanted).name} (only to look at)"
+    screen.app.push_screen(HistoryScreen(kb, name=name))
 
 
-def _opened(folder: str) -> ForeignKnowledge:
-    place = Path(folder).expanduser()
-    return ForeignKnowledge(place, open_foreign(place))
+def _foreign(folder: str) -> KnowledgeBase:
+    """As much of a knowledge base as history and time travel ask for; it can't be written."""
+    foreign = SimpleNamespace(
+        workspace=None,
+        sessions=None,
+        library=None,
+        history=open_foreign(Path(folder).expanduser()),
+        search=SimpleNamespace(search=_refuse_search),
+        provenance=SimpleNamespace(why=_refuse_why),
+    )
+    return cast("KnowledgeBase", foreign)

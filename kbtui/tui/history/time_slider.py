@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from datetime import date
+from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from kbtui.history.change import Commit
+from kbtui.history.history import HistoryReader
 from kbtui.presentation.deeds import is_upkeep
 from kbtui.presentation.moments import day_said
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from textual import events
-
-    from kbtui.history.change import Commit
-    from kbtui.history.history import HistoryReader
 
 _NOW = " now"
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from functools import partial
+from types import SimpleNamespace
+from typing import ClassVar, NamedTuple, cast
 
 from textual import getters, on
-from textual.binding import Binding
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Commit
+from kbtui.history.history import History, HistoryReader
 from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.library.library import PastLibrary
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names, name_of
@@ -35,23 +42,10 @@ from kbtui.tui.messages import (
 from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import InTurn, run_latest
-from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.dialogs import ask_text
+from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.line_view import coloured
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-    from textual.dom import DOMNode
-
-    from kbtui.history.change import Commit
-    from kbtui.history.history import History, HistoryReader
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.recall.names import NamedLine
-    from kbtui.search.results import SearchResult
 
 _STEP_SECONDS = 0.08
 """Seconds that one stands at a change until its notes are read: one may only pass by."""
@@ -68,65 +62,31 @@ _REFUSED = [
 ]
 
 
-class PastSearch:
-    """Search in the files of a commit, by meaning as well where their vectors are still there."""
+def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
+    """As much of a knowledge base as readers of notes ask for, as it was at a commit.
 
-    def __init__(self, kb: KnowledgeBase, at: str) -> None:
-        self._kb = kb
-        self._at = at
+    It is searched by meaning as well where the vectors are still there, but not ahead, nor are
+    conversations; pages of names are made of what is written now.
+    """
 
-    def search(
-        self, query: str, scope: str = "default", limit: int = 10, *, semantic: bool = True
-    ) -> SearchResult:
-        """Find passages, as `SearchIndex.search` does."""
-        return self._kb.search.search(query, scope, limit, semantic=semantic, at=self._at)
-
-    def in_conversations(self, query: str, scope: str = "default") -> int:
-        """None: conversations aren't of a commit."""
-        del query, scope
-        return 0
-
-    def read_first(self, paths: Iterable[str]) -> None:
-        """Do nothing: what was once isn't read for meaning."""
-
-
-class PastKnowledge:
-    """A `KnowledgeBase` as its readers saw it at a commit; nothing of it can be written."""
-
-    def __init__(self, kb: KnowledgeBase, commit: Commit) -> None:
-        self.workspace = kb.workspace
-        self.history = kb.history
-        self.sessions = kb.sessions
-        self.library = PastLibrary(kb.history, commit.id, kb.library)
-        self.search = PastSearch(kb, commit.id)
-        self.journal = PastJournal(kb, commit)
-        self.names = NoNames()
-
-
-class PastJournal:
-    """The days of the journal as there were at a commit."""
-
-    def __init__(self, kb: KnowledgeBase, commit: Commit) -> None:
-        self._kb = kb
-        self._commit = commit.id
-
-    def days(self) -> list[str]:
-        """The paths of the notes by day, the newest first."""
-        found = (p for p in self._kb.history.tree(self._commit) if p.startswith("memory/"))
+    def days() -> list[str]:
+        found = (path for path in kb.history.tree(commit.id) if path.startswith("memory/"))
         return sorted((path for path in found if day_of(path) is not None), reverse=True)
 
-
-class NoNames:
-    """The pages of names in the past: those are made of what is written now."""
-
-    def pages(self) -> dict[str, list[NamedLine]]:
-        """None."""
-        return {}
-
-    def lines(self, name: str) -> list[NamedLine]:
-        """None for any `name`."""
-        del name
-        return []
+    past = SimpleNamespace(
+        workspace=kb.workspace,
+        history=kb.history,
+        sessions=kb.sessions,
+        library=PastLibrary(kb.history, commit.id, kb.library),
+        search=SimpleNamespace(
+            search=partial(kb.search.search, at=commit.id),
+            in_conversations=lambda *_: 0,
+            read_first=lambda _: None,
+        ),
+        journal=SimpleNamespace(days=days),
+        names=SimpleNamespace(pages=dict, lines=lambda _: []),
+    )
+    return cast("KnowledgeBase", past)
 
 
 class PastPane(NotesPane):
@@ -188,10 +148,11 @@ def read_since(history: HistoryReader, at: str) -> Since:
     return Since(then, marks, f"{' · '.join(parts)}  " if parts else "")
 
 
-class TimeTravelScreen(Screen[None]):
+class TimeTravelScreen(FullScreen[None]):
     """Shows the notes of a commit; `R` brings an entry of it back."""
 
     AUTO_FOCUS = "KnowledgeTree"
+    TITLE_TEXT = "Back in time"
     DEFAULT_CSS = """
     TimeTravelScreen {
         #past-banner { height: auto; padding: 0 1; color: $text-warning; }
@@ -201,20 +162,17 @@ class TimeTravelScreen(Screen[None]):
 
     def __init__(self, kb: KnowledgeBase, commit: Commit, path: str | None = None) -> None:
         """Show the state after `commit`, perhaps with an entry open."""
-        super().__init__()
-        self._kb = kb
+        super().__init__(kb)
         self._commit = commit
         self._path = path
-        self._past: PastKnowledge | None = None
+        self._past: KnowledgeBase | None = None
         self._turns = InTurn(self, "do")
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Where in time we are, and the notes."""
-        yield TitleRow("Back in time", folder_of(self._kb))
         yield Static(self._banner(), id="past-banner")
         yield TimeSlider(self._commit, id="past-slider")
         yield PastPane(id="past")
-        yield Hints()
 
     def _banner(self, names: Names | None = None, differs: str = "") -> Content:
         commit = self._commit
@@ -235,7 +193,7 @@ class TimeTravelScreen(Screen[None]):
         run_latest(self, "slider", self._read_commits)
 
     async def _read_commits(self) -> None:
-        commits = await asyncio.to_thread(read_commits, self._kb.history, self._commit)
+        commits = await asyncio.to_thread(read_commits, self.kb.history, self._commit)
         self.slider.show(commits)
 
     slider = getters.query_one(TimeSlider)
@@ -251,8 +209,8 @@ class TimeTravelScreen(Screen[None]):
         if self._past is not None:
             await asyncio.sleep(_STEP_SECONDS)
         try:
-            past = await asyncio.to_thread(PastKnowledge, self._kb, self._commit)
-            since = await asyncio.to_thread(read_since, self._kb.history, past.library.at)
+            past = await asyncio.to_thread(past_knowledge, self.kb, self._commit)
+            since = await asyncio.to_thread(read_since, self.kb.history, self._commit.id)
             names = Names(await asyncio.to_thread(past.library.infos))
         except KbtuiError as error:
             tell_error(self, error)
@@ -261,12 +219,10 @@ class TimeTravelScreen(Screen[None]):
         first, self._past = self._past is None, past
         self.notes.panel.mark(since.marks)
         self.query_one("#past-banner", Static).update(self._banner(names, since.said))
-        # It has all of a knowledge base that the readers of notes ask for.
-        kb = cast("KnowledgeBase", past)
         if not first:
-            self.notes.turn_to(kb)
+            self.notes.turn_to(past)
             return
-        self.notes.knowledge_ready(kb)
+        self.notes.knowledge_ready(past)
         if self._path in since.then:
             self.notes.open_entry(str(self._path))
         else:
@@ -282,7 +238,7 @@ class TimeTravelScreen(Screen[None]):
             return
         from kbtui.tui.search.search import SearchScreen
 
-        self.app.push_screen(SearchScreen(cast("KnowledgeBase", self._past), event.query))
+        self.app.push_screen(SearchScreen(self._past, event.query))
 
     @on(OpenEntry)
     def _open_entry(self, event: OpenEntry) -> None:
@@ -297,7 +253,7 @@ class TimeTravelScreen(Screen[None]):
     @on(OpenHistory)
     def _history(self, event: OpenHistory) -> None:
         event.stop()
-        self.app.screen_stack[0].post_message(OpenHistory(event.path, event.commit, self._kb))
+        self.app.screen_stack[0].post_message(OpenHistory(event.path, event.commit, self.kb))
 
     @on(PastPane.Wanted)
     def _wanted(self, event: PastPane.Wanted) -> None:
@@ -320,7 +276,7 @@ class TimeTravelScreen(Screen[None]):
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""
         name = name_of(path)
-        diffs = await asyncio.to_thread(self._kb.history.diff, self._commit.id, None, [path])
+        diffs = await asyncio.to_thread(self.kb.history.diff, self._commit.id, None, [path])
         if not diffs:
             tell(self, f"{name} is the same today.")
             return
@@ -328,18 +284,15 @@ class TimeTravelScreen(Screen[None]):
         await self.app.push_screen_wait(ConfirmScreen(f"{name} since then", text, {}, diffs))
 
     async def _restore(self, path: str) -> None:
-        await restore_file(self, self._kb.history, path, self._commit)
+        await restore_file(self, self.kb.history, path, self._commit)
 
 
 async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
     """Show everything as it was at a date, a time or a revision; asks where none is given."""
-    from kbtui.tui.widgets.dialogs import TextDialog
-
     wanted: str | None = moment.strip()
     if not wanted:
-        wanted = await screen.app.push_screen_wait(
-            TextDialog("Back to when?", "", "A date like 2026-11-21, a time, a commit, HEAD~1.")
-        )
+        about = "A date like 2026-11-21, a time, a commit, HEAD~1."
+        wanted = await ask_text(screen, "Back to when?", about=about)
     if not wanted:
         return
     commit = await asyncio.to_thread(kb.history.commit, wanted)

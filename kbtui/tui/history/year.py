@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from math import ceil, log1p
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
@@ -17,14 +18,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from kbtui.history.change import is_derived
+from kbtui.history.history import HistoryReader
 from kbtui.presentation.moments import day_heading
 from kbtui.text import counted
 from kbtui.tui.widgets.line_view import style_parser, to_strip
-
-if TYPE_CHECKING:
-    from textual import events
-
-    from kbtui.history.history import HistoryReader
 
 WEEKS = 53
 _WEEK = 7

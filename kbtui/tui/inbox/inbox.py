@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial, wraps
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import on
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
+from kbtui.history.change import Commit
+from kbtui.history.places import Plan, ProposedPlace
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, names_of
@@ -21,7 +25,7 @@ from kbtui.presentation.proposals import files_said, paths_of, reason_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.diff.undo_conflict import undo_settled
+from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList
 from kbtui.tui.messages import (
     InboxChanged,
@@ -33,18 +37,9 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.terminal.background import InTurn, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
-from kbtui.tui.widgets.dialogs import KeyDialog
+from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.history.change import Commit
-    from kbtui.history.places import Plan, ProposedPlace
-    from kbtui.knowledge_base import KnowledgeBase
 
 _FRAME = 2
 _MANY_PLACES = 5
@@ -95,38 +90,36 @@ class InboxScreen(ListAndDiff):
         .split-detail { height: 4fr; }
         &.-editing .split-list { height: 6; }
         &.-editing.-beside .split-list { height: 100%; }
-        &.-empty .split-body { display: none; }
+        &.-empty .parts { display: none; }
         &.-empty #inbox-empty { display: block; }
     }
     """
     BINDINGS = bindings("inbox")
+    TITLE_TEXT = "Inbox"
     rows: ProposalList
     diff: PlaceView
 
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
         """Show what waits, with `proposal` selected if it is there."""
-        super().__init__()
+        super().__init__(kb)
         self.rows = ProposalList(classes="split-list framed")
         self.diff = PlaceView()
         self.turns = InTurn(self, "decide")
-        self._kb = kb
         self._inbox = kb.memory.inbox
         self._at = proposal
         self._said = ""
         self._accepted: Commit | None = None
         self._moved_on_at = 0.0
 
-    def compose(self) -> ComposeResult:
-        """List, details, keys."""
-        yield TitleRow("Inbox", folder_of(self._kb))
+    def compose_body(self) -> ComposeResult:
+        """List, details; or that there is nothing."""
         with Vertical(id="inbox-empty", classes="framed"):
             yield Static(Content("Looking …"))
-        with Divided(classes="split-body"):
+        with Divided(classes="parts"):
             yield self.rows
             with Vertical(classes="split-detail framed"):
                 yield Static(id="inbox-what")
                 yield self.diff
-        yield Hints()
 
     def on_mount(self) -> None:
         """Read what waits."""
@@ -158,16 +151,14 @@ class InboxScreen(ListAndDiff):
         `settle`: what stands in the files already goes out of the inbox before.
         """
         with errors_told(self):
-            if settle and self._kb.workspace.writable:
+            if settle and self.kb.workspace.writable:
                 await asyncio.to_thread(self._inbox.settle)
             self._show_plans(*await asyncio.to_thread(self._waiting))
 
     def _waiting(self) -> tuple[Sequence[Plan], Names]:
         """What waits, and how the notes are called that it is about."""
         plans = self._inbox.waiting()
-        return plans, names_of(
-            self._kb.library, (path for each in plans for path in paths_of(each))
-        )
+        return plans, names_of(self.kb.library, (path for each in plans for path in paths_of(each)))
 
     def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
         at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
@@ -190,7 +181,7 @@ class InboxScreen(ListAndDiff):
     def _say(self, text: str) -> None:
         """Say what was done, where it covers nothing, until something else is done."""
         self._said = text
-        count = len(self.rows.plans)
+        count = self.rows.row_count
         empty = self.query_one("#inbox-empty")
         self.rows.border_title = empty.border_title = Content(f"Inbox {count or ''}".rstrip())
         for frame in (empty, self.query_one(".split-detail")):
@@ -207,9 +198,8 @@ class InboxScreen(ListAndDiff):
             self.query_one("#inbox-what", Static).update(_description(plan, self.rows.names))
             self.diff.show_plan(plan)
 
-    @on(RowList.Selected)
-    def _selected(self, event: RowList.Selected) -> None:
-        event.stop()
+    def row_chosen(self) -> None:
+        """Show what it would do."""
         self.action_zoom()
 
     def action_zoom(self) -> None:
@@ -249,7 +239,7 @@ class InboxScreen(ListAndDiff):
             return
         keys = {"t": "take the proposed", "e": "write it", "x": "keep what is there"}
         text = f"It can't be merged by itself: {place.why}. What shall stand there?"
-        answer = await self._ask("Conflict", text, keys)
+        answer = await ask(self, "Conflict", text, keys)
         if answer == "t":
             await self._accept(plan, [place.key], theirs=True)
         elif answer == "e":
@@ -292,9 +282,16 @@ class InboxScreen(ListAndDiff):
         if commit is None:
             self._say("Nothing was accepted here yet; F4 shows every change.")
             return
-        undo = partial(self._kb.history.undo, commit.id)
+        history = self.kb.history
         with errors_told(self):
-            if await undo_settled(self, lambda decided: undo(decisions=decided)) is None:
+            done = await undo_asked(
+                self,
+                history,
+                commit.subject,
+                lambda decided, sink: history.undo(commit.id, decisions=decided, sink=sink),
+                own=[change.path for change in commit.paths],
+            )
+            if done is None:
                 return
             self._accepted = None
             self._say("Taken back.")
@@ -327,10 +324,7 @@ class InboxScreen(ListAndDiff):
         if count < _MANY_PLACES:
             return True
         text = f"{what} {count} places in {files_said(plan, self.rows.names)}?"
-        return await self._ask(f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
-
-    async def _ask(self, title: str, text: str, keys: dict[str, str]) -> str | None:
-        return await self.app.push_screen_wait(KeyDialog(title, text, keys))
+        return await ask(self, f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
 
     # Writing
 
@@ -371,7 +365,7 @@ class InboxScreen(ListAndDiff):
         """Leave the place as it is proposed, after a question where something was typed."""
         keys = {"d": "give it up"}
         asked = "What you wrote isn't taken yet."
-        if not unsaved or await self._ask("Your text", asked, keys) == "d":
+        if not unsaved or await ask(self, "Your text", asked, keys) == "d":
             self._close_editor()
 
     def _close_editor(self) -> None:

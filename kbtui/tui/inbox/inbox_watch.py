@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from textual.widget import Widget
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
+from kbtui.history.places import Plan
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.text import clean_line, shorten
-from kbtui.tui.messages import InboxChanged, Notify
+from kbtui.tui.messages import InboxChanged, tell
 from kbtui.tui.terminal.background import run_latest
-
-if TYPE_CHECKING:
-    from textual.widget import Widget
-
-    from kbtui.history.places import Plan
-    from kbtui.knowledge_base import KnowledgeBase
 
 _LOOK_SECONDS = 3.0
 """Seconds after which somebody looks whether another process has put something in."""
@@ -25,7 +22,7 @@ _REASON_CHARACTERS = 100
 
 
 class InboxWatch:
-    """Follows the inbox for a widget, which is sent `InboxChanged` and `Notify`."""
+    """Follows the inbox for a widget, which is sent `InboxChanged`."""
 
     def __init__(self, widget: Widget, kb: KnowledgeBase) -> None:
         self._widget = widget
@@ -93,4 +90,4 @@ class InboxWatch:
             more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
             reason = shorten(clean_line(told[0].reason), _REASON_CHARACTERS)
             text = f"F6: {told[0].actor} proposes a change of your notes{more}: {reason}"
-            self._widget.post_message(Notify(text))
+            tell(self._widget, text)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import cast
 
 from textual import getters
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from kbtui.memory.background.service import plan_diff
+from kbtui.history.places import Plan, ProposedPlace
+from kbtui.memory.background.service import PlaceDraft, plan_diff
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, name_of
@@ -27,12 +29,6 @@ from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.history.places import Plan, ProposedPlace
-    from kbtui.memory.background.service import PlaceDraft
-
 
 class ProposalList(RowList):
     """Two lines for each proposal."""
@@ -40,29 +36,23 @@ class ProposalList(RowList):
     ROW_HEIGHT = 2
 
     def __init__(self, *, classes: str | None = None) -> None:
-        self.plans: tuple[Plan, ...] = ()
         self.names = Names()
         super().__init__(classes=classes)
 
     def show_plans(self, plans: Sequence[Plan], names: Names, at: str = "") -> None:
         """Show proposals, with the cursor on the one that is named, or where it was."""
-        self.plans, self.names = tuple(plans), names
+        self.names = names
         places = (index for index, plan in enumerate(plans) if plan.proposal.id == at)
-        self.rows_changed(next(places, self.cursor))
+        self.show(tuple(plans), next(places, self.cursor))
 
     @property
     def plan(self) -> Plan | None:
         """The proposal under the cursor."""
-        return self.plans[self.cursor] if self.cursor < len(self.plans) else None
-
-    @property
-    def row_count(self) -> int:
-        """How many proposals there are."""
-        return len(self.plans)
+        return cast("Plan | None", self.item)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw one proposal: who would change what, and why."""
-        plan = self.plans[index]
+        plan: Plan = self.items[index]
         proposal = plan.proposal
         parts: list[Content | tuple[str, str]] = [
             (f" {actor_name(proposal.actor, proposal.origin)} ", ".rows--accent"),

@@ -6,8 +6,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from markdown_it.tree import SyntaxTreeNode
 from rich.cells import cell_len
 from textual.content import Content
 from textual.highlight import highlight
@@ -19,9 +20,6 @@ from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
-
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode
 
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000

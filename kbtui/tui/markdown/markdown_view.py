@@ -6,23 +6,19 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
+from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.style import Style
 
+from kbtui.history.history import LineOrigin
+from kbtui.tui.markdown.layout import Fold, Rendered
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.markdown.styles import MarkdownLines
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.line_view import READABLE, Line
-
-if TYPE_CHECKING:
-    from textual import events
-
-    from kbtui.history.history import LineOrigin
-    from kbtui.tui.markdown.layout import Fold, Rendered
-    from kbtui.tui.markdown.syntax import LinkRef
 
 _HEAD = 20_000
 """Characters of a long text that are shown at once, before the rest is ready."""

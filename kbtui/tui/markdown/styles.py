@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kbtui.tui.widgets.line_view import LineView
+
+MARKDOWN: Mapping[str, str] = {
+    "md--h1": "bold $text-primary",
+    "md--h2": "bold $text-primary",
+    "md--h3": "bold $text-secondary",
+    "md--h4": "bold $text-muted",
+    "md--rule": "$foreground 25%",
+    "md--strong": "bold",
+    "md--em": "italic",
+    "md--strike": "strike",
+    "md--mark": "$text-warning on $warning-muted",
+    "md--code": "$text-accent on $foreground 8%",
+    "md--block": "on $foreground 8%",
+    "md--link": "underline $text-accent",
+    "md--missing": "underline $text-error",
+    "md--tag": "$text-secondary on $secondary-muted",
+    "md--bullet": "$text-primary",
+    "md--done": "$text-success",
+    "md--quote-bar": "$secondary",
+    "md--callout-note": "bold $text-primary",
+    "md--callout-good": "bold $text-success",
+    "md--callout-warn": "bold $text-warning",
+    "md--callout-bad": "bold $text-error",
+    "md--callout-quiet": "bold $text-muted",
+    "md--chip": "on $foreground 8%",
+    "md--muted": "$text-muted",
+    "md--cursor": "on $foreground 10%",
+}
+"""The looks of each part."""
 
 
 class MarkdownLines(LineView):
     """Lines in which ``.md--…`` styles stand."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "md--h1", "md--h2", "md--h3", "md--h4", "md--rule", "md--strong", "md--em", "md--strike",
-        "md--mark", "md--code", "md--block", "md--link", "md--missing", "md--tag", "md--bullet",
-        "md--done", "md--quote-bar", "md--callout-note", "md--callout-good", "md--callout-warn",
-        "md--callout-bad", "md--callout-quiet", "md--chip", "md--muted", "md--cursor",
-    }  # fmt: skip
-    DEFAULT_CSS = """
-    MarkdownLines {
-        & > .md--h1 { color: $text-primary; text-style: bold; }
-        & > .md--h2 { color: $text-primary; text-style: bold; }
-        & > .md--h3 { color: $text-secondary; text-style: bold; }
-        & > .md--h4 { color: $text-muted; text-style: bold; }
-        & > .md--rule { color: $foreground 25%; }
-        & > .md--strong { text-style: bold; }
-        & > .md--em { text-style: italic; }
-        & > .md--strike { text-style: strike; }
-        & > .md--mark { background: $warning-muted; color: $text-warning; }
-        & > .md--code { background: $foreground 8%; color: $text-accent; }
-        & > .md--block { background: $foreground 8%; }
-        & > .md--link { color: $text-accent; text-style: underline; }
-        & > .md--missing { color: $text-error; text-style: underline; }
-        & > .md--tag { background: $secondary-muted; color: $text-secondary; }
-        & > .md--bullet { color: $text-primary; }
-        & > .md--done { color: $text-success; }
-        & > .md--quote-bar { color: $secondary; }
-        & > .md--callout-note { color: $text-primary; text-style: bold; }
-        & > .md--callout-good { color: $text-success; text-style: bold; }
-        & > .md--callout-warn { color: $text-warning; text-style: bold; }
-        & > .md--callout-bad { color: $text-error; text-style: bold; }
-        & > .md--callout-quiet { color: $text-muted; text-style: bold; }
-        & > .md--chip { background: $foreground 8%; }
-        & > .md--muted { color: $text-muted; }
-        & > .md--cursor { background: $foreground 10%; }
+    LOOKS: ClassVar[Mapping[str, str]] = {**LineView.LOOKS, **MARKDOWN}
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {
+        "md--tag": "$text-secondary",
+        "md--chip": "not bold",
+        "md--code": "$text-accent",
     }
-    .-few-colors MarkdownLines {
-        & > .md--tag, & > .md--chip, & > .md--code { background: transparent; }
-    }
-    """

@@ -97,23 +97,6 @@ def embedded_in(text: str) -> list[LinkRef]:
     ]
 
 
-class _FreedTree(SyntaxTreeNode):
-    """A tree whose nodes don't know the one above, which nobody asks for.
-
-    So it goes when it was laid out. In circles of two, tens of thousands of nodes of a long note
-    would wait for the garbage collector, which holds every thread up meanwhile.
-    """
-
-    @property
-    def parent(self) -> None:
-        """None, for every node."""
-        return
-
-    @parent.setter
-    def parent(self, value: object) -> None:
-        del value
-
-
 def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
     """Parse Markdown without frontmatter into a tree; any text is valid.
 
@@ -121,12 +104,12 @@ def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
     """
     if not whole:
         text = without_hidden(text)
-    return _FreedTree(_parser(whole=whole).parse(text))
+    return SyntaxTreeNode(_parser(whole=whole).parse(text))
 
 
 def parse_line(text: str) -> list[SyntaxTreeNode]:
     """Parse one line of running text."""
-    return [*_FreedTree(_parser(whole=False).parseInline(text)).children[0].children]
+    return SyntaxTreeNode(_parser(whole=False).parseInline(text)).children[0].children
 
 
 def without_hidden(text: str) -> str:

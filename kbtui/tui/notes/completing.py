@@ -11,24 +11,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from textual.widget import Widget
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import headings_of
+from kbtui.knowledge.library.library import EntryInfo
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import title_of
 from kbtui.text import clean_line, fold
 from kbtui.tui.notes.fuzzy import FuzzyIndex
+from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.popup import Completion, Popup
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from textual.widget import Widget
-
-    from kbtui.knowledge.library.library import EntryInfo
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.note_area import NoteArea
 
 Kind = Literal["note", "at", "heading", "tag", "property", "value"]
 _MOST_OFFERED = 30

@@ -9,8 +9,9 @@ import calendar
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import unquote
 
 from kbtui.documents.documents import Documents, is_document, is_picture, kind_of
@@ -18,6 +19,7 @@ from kbtui.errors import ConflictError, KbtuiError, NotFoundError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import (
     IN_VAULT,
+    Entry,
     Link,
     info_of,
     parse_entry,
@@ -26,7 +28,8 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
-from kbtui.knowledge.library.library import Backlink
+from kbtui.knowledge.library.library import Backlink, ResolvedLink
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation import notes
 from kbtui.presentation.moments import day_heading, day_said, written_said
@@ -38,13 +41,6 @@ from kbtui.tui.markdown.source import Cell, Embed, Neighbour, Property, Section,
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.workspace.files import decode
 from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.library.library import ResolvedLink
-    from kbtui.knowledge_base import KnowledgeBase
 
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024

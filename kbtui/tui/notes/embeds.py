@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import Documents, is_picture
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.body import part_named
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.source import Embed
 from kbtui.tui.markdown.syntax import LinkRef, embedded_in
@@ -22,9 +22,6 @@ from kbtui.tui.notes.documents import (
     picture_embed,
     readable_size,
 )
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
 
 _MOST_EMBEDS = 50
 _MOST_CHARACTERS = 20_000

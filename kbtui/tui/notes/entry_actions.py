@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from textual.dom import DOMNode
 
 from kbtui.errors import KbtuiError
-from kbtui.history.change import Origin
-from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER
-from kbtui.knowledge.format.body import tasks_in
+from kbtui.history.change import Commit, Origin, Sink
+from kbtui.knowledge.entries.entry import TYPE_OF_FOLDER, Entry
+from kbtui.knowledge.format.body import TaskLine, tasks_in
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
@@ -22,21 +25,13 @@ from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal.process import edit_file
-from kbtui.tui.widgets.dialogs import KeyDialog, NewEntryDialog, PickDialog, TextDialog
+from kbtui.tui.widgets.dialogs import NewEntryDialog, ask, ask_text, pick
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.files import text_of
 from kbtui.workspace.layout import CATEGORIES, NAME_PREFIX
 
 _MOST_TASKS = 5_000
-
-if TYPE_CHECKING:
-    from textual.dom import DOMNode
-
-    from kbtui.history.change import Commit, Sink
-    from kbtui.knowledge.entries.entry import Entry
-    from kbtui.knowledge.format.body import TaskLine
-    from kbtui.knowledge_base import KnowledgeBase
 
 
 async def entry_of_name(node: DOMNode, kb: KnowledgeBase, path: str) -> Entry | None:
@@ -78,13 +73,8 @@ async def new_entry(
     folder, name = await asyncio.to_thread(kb.library.apart, chosen.title)
     known = await asyncio.to_thread(kb.library.same_name, chosen.type, name)
     if known:
-        answer = await node.app.push_screen_wait(
-            KeyDialog(
-                "There is one of that name",
-                clean_line(known[0].title),
-                {"o": "open it", "y": "make a second one"},
-            )
-        )
+        keys = {"o": "open it", "y": "make a second one"}
+        answer = await ask(node, "There is one of that name", clean_line(known[0].title), keys)
         if answer != "y":
             return await asyncio.to_thread(kb.library.get, known[0].path) if answer else None
     if not folder and body is None:
@@ -122,13 +112,12 @@ def first_line_to_fill(text: str) -> int:
 async def rename_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
     """Ask for a new title, rename the entry and repair the links to it; returns its new path."""
     entry = await asyncio.to_thread(kb.library.get, path)
-    explained = "Links to it are repaired; the old name stays as an alias."
-    title = await node.app.push_screen_wait(
-        TextDialog(f"Rename {clean_line(entry.title)}", entry.title, explained)
-    )
+    what = f"Rename {clean_line(entry.title)}"
+    about = "Links to it are repaired; the old name stays as an alias."
+    title = await ask_text(node, what, entry.title, about)
     if title is None or title == entry.title:
         return None
-    return await _rename(node, kb, path, title, f"Rename {clean_line(entry.title)}")
+    return await _rename(node, kb, path, title, what)
 
 
 async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
@@ -143,9 +132,8 @@ async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
         for category, count in sorted(counts.items())
         if category and category != info.category
     ]
-    category = await node.app.push_screen_wait(
-        PickDialog(f"Move {clean_line(info.title)} to", choices, new="new category")
-    )
+    title = f"Move {clean_line(info.title)} to"
+    category: str | None = await pick(node, title, choices, new="new category")
     if category is None:
         return None
     new = f"{category.strip('/')}/{info.slug}"
@@ -248,11 +236,10 @@ async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     """Choose one of all tags, each with how many entries have it."""
     counts = await asyncio.to_thread(kb.library.tags)
-    if not counts:
-        tell(node, "No note has a tag.")
-        return None
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in counts.items()]
-    return await node.app.push_screen_wait(PickDialog(f"Tags {len(counts):,}", choices))
+    title = f"Tags {len(counts):,}"
+    tag: str | None = await pick(node, title, choices, nothing="No note has a tag.")
+    return tag
 
 
 class PlacedTask(NamedTuple):
@@ -282,23 +269,16 @@ def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
 async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
     """Choose one of the tasks of all notes that aren't done."""
     tasks = await asyncio.to_thread(open_tasks, kb)
-    if not tasks:
-        tell(node, "No note has a task that isn't done.")
-        return None
-    choices = [
-        Choice(f"☐ {clean_line(each.task.text)}", clean_line(each.title), str(number))
-        for number, each in enumerate(tasks)
-    ]
+    choices = [Choice(f"☐ {clean_line(t.task.text)}", clean_line(t.title), t) for t in tasks]
     title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")
-    number = await node.app.push_screen_wait(PickDialog(title, choices))
-    return tasks[int(number)] if number is not None else None
+    nothing = "No note has a task that isn't done."
+    chosen: PlacedTask | None = await pick(node, title, choices, nothing=nothing)
+    return chosen
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:
     """Show where a link leads before anything is opened."""
-    answer = await node.app.push_screen_wait(
-        KeyDialog("Open in the browser?", url, {"enter": "open", "y": "copy"})
-    )
+    answer = await ask(node, "Open in the browser?", url, {"enter": "open", "y": "copy"})
     if answer == "enter":
         node.app.open_url(url)
     elif answer == "y":

@@ -11,15 +11,18 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from textual import on
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
 
 from kbtui.documents.documents import kind_of
@@ -27,29 +30,21 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import renamed_headings
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.confirm import choose_version
 from kbtui.tui.messages import tell, tell_error
 from kbtui.tui.notes.completing import Completer, Vocabulary
-from kbtui.tui.notes.documents import load_document
+from kbtui.tui.notes.documents import Document, load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
-from kbtui.tui.widgets.dialogs import KeyDialog
+from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from textual.app import ComposeResult
-    from textual.timer import Timer
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.documents import Document
 
 _DRAFT_AFTER_SECONDS = 0.8
 """Seconds without a key after which the draft is stored."""
@@ -287,13 +282,9 @@ class EntryEditor(Pane):
         old, new = next(iter(renamed.items()))
         more = f", and {counted(len(renamed) - 1, 'other heading')}" if len(renamed) > 1 else ""
         links = counted(len(naming), "note links", "notes link")
-        answer = await self.app.push_screen_wait(
-            KeyDialog(
-                "Heading renamed",
-                f"{links} to “{old}”, which is “{new}” now{more}.",
-                {"m": "mend the links", "l": "leave them"},
-            )
-        )
+        text = f"{links} to “{old}”, which is “{new}” now{more}."
+        keys = {"m": "mend the links", "l": "leave them"}
+        answer = await ask(self, "Heading renamed", text, keys)
         return renamed if answer == "m" else {}
 
     def _renamed(self, before: str, after: str) -> tuple[dict[str, str], list[str]]:
@@ -365,13 +356,8 @@ class EntryEditor(Pane):
         if not self.dirty:
             await self._forget()
             return True
-        answer = await self.app.push_screen_wait(
-            KeyDialog(
-                "Not saved",
-                "What you wrote is not saved.",
-                {"s": "save", "d": "discard", "k": "keep as a draft"},
-            )
-        )
+        keys = {"s": "save", "d": "discard", "k": "keep as a draft"}
+        answer = await ask(self, "Not saved", "What you wrote is not saved.", keys)
         if answer == "s":
             return await self.save()
         if answer == "d":

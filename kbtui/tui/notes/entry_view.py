@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from textual import getters, on
+from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.knowledge.format.body import headings_of, line_named, task_at
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
+from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry, tell
 from kbtui.tui.notes.documents import (
+    Document,
+    DocumentLinks,
     load_document,
     load_links,
     load_mentions,
@@ -26,19 +31,13 @@ from kbtui.tui.notes.documents import (
     tick,
 )
 from kbtui.tui.notes.embeds import with_embeds
+from kbtui.tui.notes.entry_actions import open_web_link
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import InTurn, run_latest
-from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.syntax import LinkRef
-    from kbtui.tui.notes.documents import Document, DocumentLinks
 
 _RECORDED = frozenset({"entry", "text"})
 _BACK_PLACES = 100
@@ -86,12 +85,6 @@ class EntryView(Pane):
         """A document is on the screen."""
 
         document: Document
-
-    @dataclass
-    class WebLink(Message):
-        """A link out of the workspace was chosen; it is shown before it is opened."""
-
-        url: str
 
     @dataclass
     class MissingLink(Message):
@@ -308,13 +301,7 @@ class EntryView(Pane):
         if document is None or document.kind not in _RECORDED:
             tell(self, "Nobody keeps account of who wrote this.", "warning")
             return
-        screen = WhyScreen(self._kb, document.path, self.body.pointed_source)
-        self.app.push_screen(screen, self._go_on)
-
-    def _go_on(self, there: Message | None) -> None:
-        """Go where that leads."""
-        if there is not None:
-            self.post_message(there)
+        self.app.push_screen(WhyScreen(self._kb, document.path, self.body.pointed_source))
 
     # Looking ahead
 
@@ -329,7 +316,7 @@ class EntryView(Pane):
         ends = [(links.path_of(ref) if links else None, ref) for ref in refs]
         targets = [LinkTarget(path, ref) for path, ref in ends if path is not None]
         if targets:
-            self.app.push_screen(PreviewScreen(self._kb, targets), self._go_on)
+            self.app.push_screen(PreviewScreen(self._kb, targets))
         else:
             tell(self, "No link to a note is on this line; j and k go to another.")
 
@@ -344,17 +331,14 @@ class EntryView(Pane):
         document = self.document
         text = document.text if document is not None else ""
         headings = await asyncio.to_thread(headings_of, text)
-        if not headings:
-            tell(self, "There are no headings in it.")
-            return
-        highest = min(each.level for each in headings)
+        highest = min((each.level for each in headings), default=0)
         choices = [
-            Choice("  " * (each.level - highest) + each.text, f"{each.line:,}", str(each.line))
+            Choice("  " * (each.level - highest) + each.text, f"{each.line:,}", each.line)
             for each in headings
         ]
-        line = await self.app.push_screen_wait(PickDialog("Outline", choices))
+        line = await pick(self, "Outline", choices, nothing="There are no headings in it.")
         if line is not None and self.document is document:
-            self.body.reveal_source(int(line))
+            self.body.reveal_source(line)
             self.body.focus()
 
     # Tasks
@@ -388,15 +372,11 @@ class EntryView(Pane):
         await self._arrived.wait()
         links = self.links
         ends = links.ends(among) if links is not None else []
-        if not ends:
-            tell(self, "No links. [[name]] in the text makes one.")
-            return
-        choices = [
-            Choice(label, detail, str(number)) for number, (label, detail, _) in enumerate(ends)
-        ]
-        number = await self.app.push_screen_wait(PickDialog(f"Links {len(ends):,}", choices))
-        if number is not None:
-            self._follow(ends[int(number)][2])
+        choices = [Choice(*end) for end in ends]
+        nothing = "No links. [[name]] in the text makes one."
+        link = await pick(self, f"Links {len(ends):,}", choices, nothing=nothing)
+        if link is not None:
+            self._follow(link)
 
     @on(MarkdownView.LinkClicked)
     def _follow_clicked(self, event: MarkdownView.LinkClicked) -> None:
@@ -407,7 +387,7 @@ class EntryView(Pane):
         if link.kind == "file":
             self.post_message(OpenEntry(link.target, int(link.heading) if link.heading else None))
         elif link.kind == "web":
-            self.post_message(self.WebLink(link.target))
+            run_latest(self, "action", open_web_link, self, link.target)
         elif not link.target:
             self._go_to_heading(link)
         else:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 from textual import getters, on
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 from textual.widgets.text_area import Selection
 
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.tui.notes.note_area import NoteArea
+from kbtui.tui.notes.note_area import NoteArea
 
 Place = tuple[int, int, int]
 """Row, first column, and the column behind the last."""

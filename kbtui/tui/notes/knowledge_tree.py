@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -179,7 +179,7 @@ class KnowledgeTree(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:
         self._root = Folder("", "")
-        self._rows: list[Row] = []
+        self.items: Sequence[Row] = ()
         self._expanded: set[str] = set()
         self._query = ""
         self._filtered: Folder | None = None
@@ -232,7 +232,7 @@ class KnowledgeTree(RowList):
     @property
     def row(self) -> Row | None:
         """The row under the cursor."""
-        return self._rows[self.cursor] if self._rows else None
+        return cast("Row | None", self.item)
 
     @property
     def entry(self) -> EntryInfo | None:
@@ -250,14 +250,9 @@ class KnowledgeTree(RowList):
             else ""
         )
 
-    @property
-    def rows(self) -> Sequence[Row]:
-        """All that is visible, from top to bottom."""
-        return self._rows
-
     def row_at(self, index: int) -> Row | None:
         """The row of that number, if there is one (still)."""
-        return self._rows[index] if 0 <= index < len(self._rows) else None
+        return self.items[index] if 0 <= index < len(self.items) else None
 
     def reveal(self, path: str, category: str) -> None:
         """Put the cursor on an entry, unfolding what it is in."""
@@ -267,15 +262,15 @@ class KnowledgeTree(RowList):
 
     def shows(self, path: str) -> bool:
         """True of an entry that a filter has left."""
-        return any(row.key == path for row in self._rows)
+        return any(row.key == path for row in self.items)
 
     def _rebuild(self, key: str | None = None) -> None:
         key = key or (self.row.key if self.row is not None else None)
         if self._filtered is None:
-            self._rows = visible_rows(self._root, self._expanded)
+            self.items = visible_rows(self._root, self._expanded)
         else:
-            self._rows = visible_rows(self._filtered, all_folders(self._filtered))
-        places = (index for index, row in enumerate(self._rows) if row.key == key)
+            self.items = visible_rows(self._filtered, all_folders(self._filtered))
+        places = (index for index, row in enumerate(self.items) if row.key == key)
         self.rows_changed(next(places, None))
 
     # Folding
@@ -289,7 +284,7 @@ class KnowledgeTree(RowList):
             self.toggle(row.folder)
             return
         for index in range(self.cursor - 1, -1, -1):
-            if self._rows[index].depth < row.depth:
+            if self.items[index].depth < row.depth:
                 self.cursor = index
                 return
 
@@ -316,11 +311,6 @@ class KnowledgeTree(RowList):
 
     # Drawing
 
-    @property
-    def row_count(self) -> int:
-        """How many rows are visible."""
-        return len(self._rows)
-
     def empty_text(self) -> Content:
         """Why there is nothing."""
         if self._filtered is not None:
@@ -333,7 +323,7 @@ class KnowledgeTree(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a folder with its count, or an entry with its mark."""
-        row = self._rows[index]
+        row = self.items[index]
         indent = "  " * row.depth
         if row.folder is not None:
             return [self._folder_line(row.folder, indent, width)]

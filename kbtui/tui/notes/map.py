@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import events, getters, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import OTHER, Named, Names
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
@@ -30,6 +31,7 @@ from kbtui.tui.notes.map_layout import (
     Around,
     Drawing,
     Group,
+    Item,
     Mark,
     Spot,
     lay_out,
@@ -37,23 +39,15 @@ from kbtui.tui.notes.map_layout import (
 )
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.process import new_file
-from kbtui.tui.widgets.dialogs import PickDialog
+from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import mark, sign, signed
 from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
 from kbtui.workspace.layout import short_name
 
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.notes.map_layout import Item
-
-_BESIDE_COLUMNS = 110
 _LOOK_ROWS = 24
 """Rows from which on there is room for a look at a note below the map."""
 
@@ -250,21 +244,22 @@ def _name(item: Item) -> str:
     return item.path if isinstance(item, Named) else item.name
 
 
-class MapScreen(Screen[OpenEntry]):
+class MapScreen(FullScreen[OpenEntry]):
     """Walks from note to note; the answer is the entry to open."""
 
     DEFAULT_CSS = """
     MapScreen {
-        #map-split { height: 1fr; layout: vertical; }
         #map-pane { height: 1fr; }
         #map-look { height: 9; display: none; }
         &.-look #map-look { display: block; }
-        &.-beside #map-split { layout: horizontal; }
         &.-beside #map-pane { width: 3fr; height: 100%; }
         &.-beside #map-look { width: 1fr; height: 100%; }
         MapView, MarkdownView { height: 1fr; }
     }
     """
+    TITLE_TEXT = "Map"
+    BESIDE_COLUMNS = 110
+    map = getters.query_one(MapView)
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("map"),
         Binding("pagedown", "scroll(1)", "Down", show=False),
@@ -272,21 +267,16 @@ class MapScreen(Screen[OpenEntry]):
     ]
 
     def __init__(self, kb: KnowledgeBase, path: str) -> None:
-        super().__init__()
-        self._kb = kb
+        super().__init__(kb)
         self._way = [path]
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """The map, and the note under the cursor."""
-        yield TitleRow("Map", folder_of(self._kb))
-        with Divided(id="map-split"):
+        with Divided(id="map-split", classes="parts"):
             with Pane(id="map-pane"):
                 yield MapView(id="map")
             with Pane(id="map-look"):
                 yield MarkdownView(id="map-text")
-        yield Hints()
-
-    map = getters.query_one(MapView)
 
     def on_mount(self) -> None:
         """Read what is around the note."""
@@ -296,9 +286,9 @@ class MapScreen(Screen[OpenEntry]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the look at a note where there is room for it."""
-        beside = event.size.width >= _BESIDE_COLUMNS
-        self.set_class(beside, "-beside")
-        self.set_class(beside or event.size.height >= _LOOK_ROWS, "-look")
+        super().on_resize(event)
+        high = event.size.height >= _LOOK_ROWS
+        self.set_class(high or self.has_class("-beside"), "-look")
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
@@ -309,7 +299,7 @@ class MapScreen(Screen[OpenEntry]):
         run_latest(self, "map", self._show, path, pointed)
 
     async def _show(self, path: str, pointed: str) -> None:
-        around = await asyncio.to_thread(read_around, self._kb, path, self.map.steps)
+        around = await asyncio.to_thread(read_around, self.kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
         place = f"{notes} within {counted(self.map.steps, 'step')}"
         title = Content.assemble("Map of ", signed(around.middle))
@@ -331,7 +321,7 @@ class MapScreen(Screen[OpenEntry]):
             titles = "\n".join(note.title for note in item.members[:200])
             text.show(SourceText(titles, raw=True))
             return
-        document = await asyncio.to_thread(load_document, self._kb, item.path)
+        document = await asyncio.to_thread(load_document, self.kb, item.path)
         pane.label_with(signed(item), place=short_name(item.path))
         text.show(document.source())
 
@@ -382,7 +372,7 @@ class MapScreen(Screen[OpenEntry]):
             Choice(note.title, "", path, sign(note.kind or OTHER))
             for path, note in around.notes.items()
         ]
-        path = await self.app.push_screen_wait(PickDialog("Find in the map", choices))
+        path = await pick(self, "Find in the map", choices)
         if path is not None:
             self.map.point_at(around.notes[path])
 
@@ -401,7 +391,3 @@ class MapScreen(Screen[OpenEntry]):
         picture = self.map.picture()
         file = await asyncio.to_thread(new_file, f"map of {middle.title}", "svg", picture)
         self.notify(f"Written to {file}", markup=False)
-
-    def action_back(self) -> None:
-        """Leave the map."""
-        self.dismiss(None)

@@ -301,11 +301,6 @@ class NotesPane(Vertical):
         event.stop()
         self.open_entry(event.path, event.line, edit=event.edit)
 
-    def on_entry_view_web_link(self, event: EntryView.WebLink) -> None:
-        """Ask whether to leave for it."""
-        event.stop()
-        run_latest(self, "action", entry_actions.open_web_link, self, event.url)
-
     def on_entry_view_missing_link(self, event: EntryView.MissingLink) -> None:
         """Offer to write what isn't there."""
         event.stop()
@@ -436,19 +431,21 @@ class NotesPane(Vertical):
         """Filter the tree."""
         await self.panel.start_filter()
 
+    def _read(self, does: str) -> EntryView | None:
+        """The reader; where there is none, say what the key would do in it."""
+        if self.view is None:
+            tell(self, f"Open an entry first: then {does}.")
+        return self.view
+
     def action_outline(self) -> None:
         """Show the headings of the entry, and go to one."""
-        if self.view is not None:
-            self.view.choose_heading()
-        else:
-            tell(self, "Open an entry first: then o shows its headings.")
+        if view := self._read("o shows its headings"):
+            view.choose_heading()
 
     def action_preview(self) -> None:
         """Show where the links of the line lead, without going there."""
-        if self.view is not None:
-            self.view.preview()
-        else:
-            tell(self, "Open an entry first: then K shows where its links lead.")
+        if view := self._read("K shows where its links lead"):
+            view.preview()
 
     def action_tick(self) -> None:
         """Tick the task under the cursor or unfold what is there; else go on by a page."""
@@ -490,17 +487,13 @@ class NotesPane(Vertical):
 
     def action_why(self) -> None:
         """Show where the line under the cursor comes from."""
-        if self.view is not None:
-            self.view.ask_why()
-        else:
-            tell(self, "Open an entry first: then w says where a line of it comes from.")
+        if view := self._read("w says where a line of it comes from"):
+            view.ask_why()
 
     def action_authors(self) -> None:
         """Say beside each line of the entry who wrote it."""
-        if self.view is not None:
-            self.view.toggle_authors()
-        else:
-            tell(self, "Open an entry first: then W says who wrote each line of it.")
+        if view := self._read("W says who wrote each line of it"):
+            view.toggle_authors()
 
     @_beside
     async def action_tags(self, kb: KnowledgeBase) -> None:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 
 from kbtui.knowledge.format.body import line_named
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.markdown.markdown_view import MarkdownView
-from kbtui.tui.messages import OpenEntry
+from kbtui.tui.markdown.syntax import LinkRef
+from kbtui.tui.messages import OpenEntry, leave_for
 from kbtui.tui.notes.documents import load_document
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.dialogs import ReadingDialog
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import coloured
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.tui.markdown.syntax import LinkRef
 
 
 class LinkTarget(NamedTuple):
@@ -34,10 +30,9 @@ class LinkTarget(NamedTuple):
     link: LinkRef
 
 
-class PreviewScreen(Dialog[Message]):
-    """Shows the notes that some links lead to, one at a time. The answer leads to one of them."""
+class PreviewScreen(ReadingDialog[None]):
+    """Shows the notes that some links lead to, one at a time, and goes to one of them."""
 
-    DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
     PreviewScreen MarkdownView { height: 24; max-height: 75vh; }
     """
@@ -45,9 +40,6 @@ class PreviewScreen(Dialog[Message]):
         Binding("enter", "open", "Go there", show=False),
         Binding("K,right", "next(1)", "Next link", show=False),
         Binding("left", "next(-1)", "Link before", show=False),
-        Binding("j,down", "scroll(1)", "Down", show=False),
-        Binding("k,up", "scroll(-1)", "Up", show=False),
-        Binding("q", "cancel", "Close", show=False),
     ]
 
     def __init__(self, kb: KnowledgeBase, targets: Sequence[LinkTarget]) -> None:
@@ -87,10 +79,6 @@ class PreviewScreen(Dialog[Message]):
         reveal = (self._line, None) if self._line is not None else None
         self.query_one(MarkdownView).show(document.source(), reveal=reveal)
 
-    def action_scroll(self, by: int) -> None:
-        """Scroll the text."""
-        self.query_one(MarkdownView).scroll_relative(y=by, animate=False)
-
     def action_open(self) -> None:
         """Go to what is shown."""
-        self.dismiss(OpenEntry(self._targets[self._at].path, self._line))
+        leave_for(self, OpenEntry(self._targets[self._at].path, self._line))

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Commit
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.recall.provenance import Why
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names, name_of, names_of
 from kbtui.sessions.imported import speaker
+from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
-from kbtui.tui.messages import OpenHistory, OpenMessage, tell
+from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import Dialog
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.history.change import Commit
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.memory.recall.provenance import Why
-    from kbtui.sessions.store import SessionMessage
 
 _MESSAGE_ROWS = 12
 _ARCHIVE_CHARACTERS = 600
 _MESSAGE_CHARACTERS = 400
 
 
-class WhyScreen(Dialog[Message]):
-    """Where one line comes from. The answer is the message that leads there, or nothing."""
+class WhyScreen(Dialog[None]):
+    """Where one line comes from, and ways to go there."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -101,7 +96,7 @@ class WhyScreen(Dialog[Message]):
             choices = [_choice(message, why) for message in why.messages]
             first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
             said = self.query_one(ChoiceList)
-            said.show_choices(choices, first)
+            said.show(choices, first)
             said.styles.height = min(_MESSAGE_ROWS, len(choices))
             said.focus()
 
@@ -128,15 +123,15 @@ class WhyScreen(Dialog[Message]):
     @on(RowList.Selected)
     def action_open(self) -> None:
         """Go to where the chosen message was said."""
-        choice = self.query_one(ChoiceList).choice
+        choice = self.query_one(ChoiceList).item
         if choice is not None and self.why is not None and self.why.session is not None:
-            self.dismiss(OpenMessage(self.why.session, choice.value))
+            leave_for(self, OpenMessage(self.why.session, choice.value))
 
     def action_history(self) -> None:
         """Show the change that wrote the line."""
         why = self.why
         if why is not None and why.origin.commit is not None:
-            self.dismiss(OpenHistory(why.origin.path, why.origin.commit))
+            leave_for(self, OpenHistory(why.origin.path, why.origin.commit))
         else:
             tell(self, "The line isn't recorded yet.")
 

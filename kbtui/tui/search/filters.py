@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -13,12 +13,10 @@ from textual.message import Message
 from textual.style import Style
 from textual.widgets import Input
 
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import KINDS
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
-
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
 
 NAMES = ("type", "tag", "folder", "after", "before")
 """The conditions that are offered; a search understands more."""

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
-from textual import events, getters, on
+from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content, Span
-from textual.screen import Screen
 from textual.widgets import Input
 
-from kbtui.search.query.parser import marker
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.search.query.parser import Marker, marker
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.documents import load_document, message_line
 from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.row_list import RowList
 
-if TYPE_CHECKING:
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.query.parser import Marker
-
-_WIDE_COLUMNS = 110
-"""Columns from which on a preview stands beside the list."""
 _LOOK_SECONDS = 0.06
 _LONGEST_LINE_CHARACTERS = 2_000
 
@@ -35,13 +31,11 @@ class Preview(MarkdownView):
 
     can_focus = False
     keep_flash = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"preview--match"}
-    DEFAULT_CSS = """
-    Preview {
-        & > .preview--match { background: $warning-muted; color: $text-warning; text-style: bold; }
-        & > .lines--flash { background: $foreground 8%; }
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        **MarkdownView.LOOKS,
+        "preview--match": "bold $text-warning on $warning-muted",
+        "lines--flash": "on $foreground 8%",
     }
-    """
 
     def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -85,21 +79,21 @@ class Preview(MarkdownView):
         return content.add_spans(marks) if marks else content
 
 
-class Finder(Screen[None]):
+class Finder(FullScreen[None]):
     """Finds while somebody types; the arrows move in the list, Enter takes a row.
 
     A subclass composes an `Input`, a `RowList` and a `Preview`, and says how to `find`, what to
     `look_at` and what to `take`.
     """
 
+    BESIDE_COLUMNS = 110
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
     ]
 
     def __init__(self, kb: KnowledgeBase, query: str = "") -> None:
-        super().__init__()
-        self.kb = kb
+        super().__init__(kb)
         self.first_query = query
         self.answered: str | None = None
         """The query that the list answers; None before the first answer."""
@@ -137,10 +131,6 @@ class Finder(Screen[None]):
         """Answer the line as it is, also where it is empty."""
         if not self.first_query:
             self.search()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Put the preview beside the list where there is room."""
-        self.set_class(event.size.width >= _WIDE_COLUMNS, "-wide-finder")
 
     # Finding
 
@@ -198,7 +188,3 @@ class Finder(Screen[None]):
         below = self.app.screen_stack[-2]
         self.dismiss(None)
         below.post_message(OpenEntry(path, line, edit=edit))
-
-    def action_back(self) -> None:
-        """Close without opening anything."""
-        self.dismiss(None)

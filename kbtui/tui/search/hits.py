@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.search.query.parser import SEPARATOR
-from kbtui.search.results import without_weak
+from kbtui.search.results import Hit, without_weak
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
-
-if TYPE_CHECKING:
-    from kbtui.search.results import Hit
 
 _LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
 _TITLE = re.compile(rf"# (.+?) {SEPARATOR} (?=.)")
@@ -37,11 +33,11 @@ class HitList(RowList):
     """Hits of four lines each: the note and the section, what stands there, a blank line."""
 
     ROW_HEIGHT = 4
+    empty = "Nothing found."
 
     def __init__(self, *, id: str | None = None) -> None:
         self.hits: tuple[Hit, ...] = ()
         self.weak: tuple[Hit, ...] = ()
-        self.nothing = ""
         self._names = Names()
         super().__init__(id=id)
 
@@ -75,10 +71,6 @@ class HitList(RowList):
     def row_count(self) -> int:
         """The hits, and the line that the weak ones are behind."""
         return len(self.hits) + bool(self.weak)
-
-    def empty_text(self) -> Content:
-        """Why there is nothing."""
-        return Content.styled(f" {self.nothing}", ".rows--muted")
 
     def named(self, hit: Hit) -> Named:
         """What a hit is in."""

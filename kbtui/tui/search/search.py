@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from textual import getters, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
@@ -13,8 +15,10 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from kbtui.errors import KbtuiError
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, names_of
 from kbtui.search.query.parser import split_conditions
+from kbtui.search.results import Hit, SearchResult
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.search.filters import QueryInput, chips_drawn, offered, offers_drawn, values_of
@@ -23,20 +27,10 @@ from kbtui.tui.search.hits import HitList, paths_in
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
-from kbtui.tui.widgets.hints import Hints
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import coloured
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
-from kbtui.tui.widgets.title_row import TitleRow, folder_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge_base import KnowledgeBase
-    from kbtui.search.results import Hit, SearchResult
 
 SCOPES = {
     "default": "Library",
@@ -59,7 +53,6 @@ class SearchScreen(Finder):
 
     DEFAULT_CSS = """
     SearchScreen {
-        #search-body { height: 1fr; layout: vertical; }
         #search-found { height: 1fr; }
         #search-line { height: 1; padding: 0 1; }
         #search-chips { width: auto; max-width: 70%; height: 1; }
@@ -84,12 +77,10 @@ class SearchScreen(Finder):
         &.-asks-nothing #search-hits { display: none; }
         &.-asks-nothing #search-lately { display: block; }
         #search-preview { height: 1fr; }
-        &.-wide-finder #search-body { layout: horizontal; }
-        &.-wide-finder #search-found, &.-wide-finder #search-preview {
-            width: 1fr; height: 100%;
-        }
+        &.-beside #search-found, &.-beside #search-preview { width: 1fr; height: 100%; }
     }
     """
+    TITLE_TEXT = "Search"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("search"),
         Binding("tab", "complete", "Take what is offered", show=False),
@@ -105,10 +96,9 @@ class SearchScreen(Finder):
         self._counts: dict[str, int] = {}
         self._searches = Searches(kb.workspace.root)
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """The line to type in, the hits, the place."""
-        yield TitleRow("Search", folder_of(self.kb))
-        with Divided(id="search-body"):
+        with Divided(id="search-body", classes="parts"):
             with Pane(id="search-found") as found:
                 found.label_with("Search")
                 with Horizontal(id="search-line"):
@@ -122,7 +112,6 @@ class SearchScreen(Finder):
             preview = Preview(self.kb, id="search-preview")
             preview.add_class("framed")
             yield preview
-        yield Hints()
 
     def on_mount(self) -> None:
         """Name the scope."""
@@ -265,7 +254,7 @@ class SearchScreen(Finder):
         self._say(_MORE)
         saved, last = await asyncio.to_thread(self._searches.read)
         choices = [Choice(f"{_SAVED}{query}", "saved", query) for query in saved]
-        self.lately.show_choices([*choices, *(Choice(f"  {query}", "", query) for query in last)])
+        self.lately.show([*choices, *(Choice(f"  {query}", "", query) for query in last)])
 
     def _count_hits(self, said: str) -> None:
         self.query_one("#search-found", Pane).label_with("Search", place=said)
@@ -278,7 +267,6 @@ class SearchScreen(Finder):
         self._show_scope()
         self._suggestion = clean_line(result.suggestion or "")
         self.preview.mark(self.answered)
-        self.hits.nothing = "Nothing found."
         self.hits.show_hits(result.hits, names)
         if not result.hits:
             self.preview.clear()
@@ -350,8 +338,8 @@ class SearchScreen(Finder):
     async def action_save(self) -> None:
         """Keep this search, or let go of it."""
         query = self.query_text
-        if self.has_class("-asks-nothing") and self.lately.choice is not None:
-            query = self.lately.choice.value
+        if self.has_class("-asks-nothing") and self.lately.item is not None:
+            query = self.lately.item.value
         if not query:
             return
         kept = await asyncio.to_thread(self._searches.save, query)
@@ -363,8 +351,8 @@ class SearchScreen(Finder):
     async def take(self) -> None:
         """Open the hit at its line; where there is none, search for what was probably meant."""
         if self.has_class("-asks-nothing"):
-            if self.lately.choice is not None:
-                self.ask(self.lately.choice.value)
+            if self.lately.item is not None:
+                self.ask(self.lately.item.value)
             return
         if self.hits.unfold():
             return

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from textual import getters
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from kbtui.knowledge.library.library import EntryInfo
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Named, kind_of, title_of
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
@@ -26,12 +28,6 @@ from kbtui.tui.notes.fuzzy import (
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
-
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-
-    from kbtui.knowledge.library.library import EntryInfo
-    from kbtui.knowledge_base import KnowledgeBase
 
 LIMIT = 200
 
@@ -139,14 +135,14 @@ class SwitcherScreen(Finder, ModalScreen[None]):
             border: round $border; padding: 0 1;
             border-title-color: $text-primary; border-subtitle-color: $text-muted;
         }
-        &.-wide-finder #switcher { width: 128; }
+        &.-beside #switcher { width: 128; }
         Input { border: none; height: 1; padding: 0 1; background: $boost; margin-bottom: 1; }
         Input:focus { border: none; }
         #switcher-list { width: 1fr; }
         #switcher-preview {
             display: none; width: 1fr; border-left: solid $foreground 20%; padding-left: 1;
         }
-        &.-wide-finder #switcher-preview { display: block; }
+        &.-beside #switcher-preview { display: block; }
     }
     """
     BINDINGS = bindings("switcher")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from textual import getters, on
@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
@@ -19,8 +20,10 @@ from textual.widgets import Input, Static, TextArea
 from kbtui.presentation.notes import kind_of
 from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
+from kbtui.tui.messages import tell
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.kinds import sign
+from kbtui.tui.widgets.line_view import LineView
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 Answer = TypeVar("Answer")
@@ -108,12 +111,13 @@ class TextDialog(Dialog[str]):
         self.dismiss(value or None)
 
 
-class _ListDialog(Dialog[Answer], Generic[Answer]):
-    """A line to write in above a list; the arrows move in the list, whatever has the focus."""
+class ListDialog(Dialog[Answer], Generic[Answer]):
+    """A list, perhaps below a line to write in; the arrows move in it, whatever has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("q", "cancel", "Leave", show=False),
         Binding("enter", "take", "Take it", show=False),
     ]
 
@@ -125,8 +129,8 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
 
     def action_take(self) -> None:
         """Answer with what the cursor is on."""
-        if self.choices.choice is not None:
-            self.dismiss(cast("Answer", self.choices.choice.value))
+        if self.choices.item is not None:
+            self.dismiss(self.choices.item.value)
 
     @on(Input.Submitted)
     @on(RowList.Selected)
@@ -135,7 +139,7 @@ class _ListDialog(Dialog[Answer], Generic[Answer]):
         self.action_take()
 
 
-class PickDialog(_ListDialog[str]):
+class PickDialog(ListDialog[Any]):
     """Chooses one of many by typing a part of it; perhaps a new one."""
 
     PLACEHOLDER = "type to filter, or a new name"
@@ -170,7 +174,7 @@ class PickDialog(_ListDialog[str]):
         typed = clean_line(typed)
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))
-        self.choices.show_choices(shown)
+        self.choices.show(shown, 0)
 
 
 class NewEntry(NamedTuple):
@@ -180,7 +184,7 @@ class NewEntry(NamedTuple):
     title: str
 
 
-class NewEntryDialog(_ListDialog[NewEntry]):
+class NewEntryDialog(ListDialog[NewEntry]):
     """Asks for the title and the type of a new entry."""
 
     TITLE_TEXT = "New entry"
@@ -211,7 +215,7 @@ class NewEntryDialog(_ListDialog[NewEntry]):
     def action_take(self) -> None:
         """Answer with title and type, once there is a title."""
         title = clean_line(self.query_one(Input).value)
-        choice = self.choices.choice
+        choice = self.choices.item
         if title and choice is not None:
             self.dismiss(NewEntry(str(choice.value), title))
         else:
@@ -221,20 +225,21 @@ class NewEntryDialog(_ListDialog[NewEntry]):
 class KeyDialog(Dialog[str]):
     """Says something and waits for one of a few keys."""
 
-    def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
-        """Ask; `keys` maps each key to what it does. The key is the answer."""
+    def __init__(
+        self, title: str, text: str, keys: Mapping[str, str], *, leave: str = "cancel"
+    ) -> None:
+        """Ask; `keys` maps each key to what it does, `leave` is what Esc does. The key answers."""
         super().__init__()
         self.TITLE_TEXT = title
-        self.HINT = " · ".join(
-            f"{key_name(key)} {label}" for key, label in {**keys, "escape": "cancel"}.items()
-        )
-        self._text = text
+        said = {**keys, "escape": leave}
+        self.HINT = " · ".join(f"{key_name(key)} {label}" for key, label in said.items())
+        self.text = Content(clean(text))
         for key, label in keys.items():
             self._bindings.bind(key, f"answer('{key}')", label)
 
     def compose_question(self) -> ComposeResult:
         """The text."""
-        yield Static(Content(clean(self._text)))
+        yield Static(self.text)
 
     def action_answer(self, key: str) -> None:
         """Take the key as the answer."""
@@ -262,22 +267,30 @@ class UnaskedDialog(KeyDialog):
         super().action_answer(key)
 
 
-class PageScreen(Dialog[None]):
-    """Shows a text in a box; j and k scroll, y copies it, q or Esc closes."""
+class ReadingDialog(Dialog[Answer], Generic[Answer]):
+    """Something to read; j and k scroll what can be scrolled first, q closes."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
-    PageScreen {
-        VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
-        Static { margin: 0; }
-    }
+    ReadingDialog VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "cancel", "Close"),
+        Binding("q", "cancel", "Close", show=False),
         Binding("j,down", "scroll(1)", "Down", show=False),
         Binding("k,up", "scroll(-1)", "Up", show=False),
-        Binding("y", "copy", "Copy"),
     ]
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll."""
+        places = [*self.query(LineView), *self.query(VerticalScroll)]
+        places[0].scroll_relative(y=lines, animate=False)
+
+
+class PageScreen(ReadingDialog[None]):
+    """Shows a text in a box; y copies it."""
+
+    DEFAULT_CSS = "PageScreen Static { margin: 0; }"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "Copy")]
     HINT = "j k scroll · y copy · Esc close"
 
     def __init__(self, title: str, text: Content) -> None:
@@ -289,10 +302,6 @@ class PageScreen(Dialog[None]):
         """The text."""
         with VerticalScroll():
             yield Static(self.text)
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
     def action_copy(self) -> None:
         """Copy the text."""
@@ -333,3 +342,27 @@ class TextEditScreen(Dialog[str]):
     def action_take(self) -> None:
         """Answer with what is written."""
         self.dismiss(self.query_one(TextArea).text)
+
+
+async def ask(node: DOMNode, title: str, text: str, keys: Mapping[str, str]) -> str | None:
+    """Wait for one of a few keys, as `KeyDialog` has them; None where nobody wants any."""
+    return await node.app.push_screen_wait(KeyDialog(title, text, keys))
+
+
+async def ask_text(node: DOMNode, title: str, value: str = "", about: str = "") -> str | None:
+    """Ask for one line of text."""
+    return await node.app.push_screen_wait(TextDialog(title, value, about))
+
+
+async def pick(
+    node: DOMNode, title: str, choices: Sequence[Choice], *, new: str = "", nothing: str = ""
+) -> Any:
+    """Have one of many chosen; its value, or None.
+
+    `new` is what a value that is typed instead is called, `nothing` is said where there is no
+    choice.
+    """
+    if not choices and nothing:
+        tell(node, nothing)
+        return None
+    return await node.app.push_screen_wait(PickDialog(title, choices, new=new))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from textual._context import active_app
 from textual.content import Content
 
 from kbtui.presentation.notes import OTHER, Kind, Named, Names
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
     from kbtui.history.change import Commit
-
-
-@runtime_checkable
-class ShowsLetters(Protocol):
-    """An app that says how kinds are told apart in it."""
-
-    shows_letters: bool
 
 
 _DARK = {
@@ -47,6 +40,17 @@ _LIGHT = {
 
 
 KIND_STYLE = ".kind--"
+
+
+@dataclass(slots=True)
+class Palette:
+    """How kinds are told apart in this terminal; set by the app when it knows the settings."""
+
+    letters: bool = False
+
+
+PALETTE = Palette()
+"""The one of the process: whoever draws a sign asks it, in whatever thread."""
 
 
 def kind_colour(theme: Theme, name: str) -> str:
@@ -82,6 +86,5 @@ def sign(kind: Kind) -> Content:
 
 
 def mark(kind: Kind) -> str:
-    """Its shape; its letter in an app that `shows_letters`, as shapes can't be told apart there."""
-    app: object = active_app.get(None)
-    return kind.letter if isinstance(app, ShowsLetters) and app.shows_letters else kind.shape
+    """Its shape; its letter where shapes can't be told apart."""
+    return kind.letter if PALETTE.letters else kind.shape

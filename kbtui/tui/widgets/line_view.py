@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
@@ -12,6 +12,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
+from textual.color import Color
 from textual.content import Content, Span
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -25,12 +26,11 @@ from kbtui.tui.widgets.kinds import KIND_STYLE, kind_colour
 
 READABLE = 100
 """The cells that lines to be read may take at most."""
+_MUTED = 0.6
 FLASH_SECONDS = 1.6
 """How long lines that were scrolled to stay highlighted."""
 
 
-_KEPT_LINES = 256
-"""Lines that are kept drawn: each is some 20 objects, on which the garbage collector looks."""
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _UNSTEADY = re.compile(
     f"\u200d[{_EMOJI}]|[\ufe0e\ufe0f\u20e3]|(?<=[{_EMOJI}])[\U0001f3fb-\U0001f3ff]"
@@ -136,14 +136,20 @@ class LineView(ScrollView, can_focus=True):
     ALLOW_SELECT = True
     widest: ClassVar[int | None] = None
     """The cells that a line of text may take at most, where longer ones are hard to read."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--flash"}
+    LOOKS: ClassVar[Mapping[str, str]] = {"lines--flash": "on $warning-muted"}
+    """How parts of lines look, by the names that styles and fills use.
+
+    In place of component classes: each of those costs the stylesheet a pass over all rules, at
+    the start and whenever the focus moves.
+    """
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {}
+    """How some of them look where there are 16 colours or none."""
     DEFAULT_CSS = """
     LineView {
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
         background: transparent;
-        & > .lines--flash { background: $warning-muted; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -156,7 +162,7 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
         self._sources: list[int] = []
-        self._strips: LRUCache[int, Strip] = LRUCache(_KEPT_LINES)
+        self._strips: LRUCache[int, Strip] = LRUCache(2048)
         self._flashed = range(0)
         self._flash_timer: Timer | None = None
         self._gutter: Callable[[int], Content] | None = None
@@ -294,6 +300,21 @@ class LineView(ScrollView, can_focus=True):
         """The colours changed."""
         super().notify_style_update()
         self._strips.clear()
+
+    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
+        """The looks of a part, from the table."""
+        name = component_classes[0] if component_classes else ""
+        looks = self.LOOKS
+        if name in self.FEW_COLORS and self.app.has_class("-few-colors"):
+            looks = self.FEW_COLORS
+        if name not in looks:
+            return super().get_visual_style(*component_classes, partial=partial)
+        style = Style.parse(looks[name])
+        if style.foreground is not None and style.foreground.auto:
+            # Textual's own themes have `auto 60%` for what is muted; its parser loses the share.
+            ground = self.visual_style.background or Color(0, 0, 0)
+            style = replace(style, foreground=ground.get_contrast_text(_MUTED))
+        return style if partial else self.visual_style + style
 
     def _redraw(self) -> None:
         self._strips.clear()

@@ -21,15 +21,13 @@ from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 _ROOMY_ROWS = 8
 """Rows from which on what stands in place of rows is in the middle."""
-_KEPT_ROWS = 256
-"""Rows that are kept drawn, under the cursor and not: see `_KEPT_LINES` of `line_view`."""
 
 
 class RowList(ScrollView, can_focus=True):
     """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
 
-    A subclass keeps its own data, implements `row_count` and `render_row`, and calls
-    `rows_changed` when the data changed.
+    A row shows one of the `items`; a subclass says how it looks by `render_row`, and calls
+    `rows_changed` where it has changed them by itself.
     """
 
     ROW_HEIGHT: int = 1
@@ -78,6 +76,10 @@ class RowList(ScrollView, can_focus=True):
         Binding("end,G", "last", "Last", show=False),
     ]
 
+    items: Sequence[Any] = ()
+    """What the rows show; see `show`."""
+    empty = "Nothing matches."
+    """The text in place of rows where there are none."""
     cursor: reactive[int] = reactive(0, repaint=False)
     """The row that keys act on; 0 in an empty list."""
 
@@ -98,7 +100,7 @@ class RowList(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(_KEPT_ROWS)
+        self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
         self._hover = -1
 
     # What a subclass gives
@@ -106,7 +108,7 @@ class RowList(ScrollView, can_focus=True):
     @property
     def row_count(self) -> int:
         """How many rows there are."""
-        return 0
+        return len(self.items)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """The lines of a row, at most `ROW_HEIGHT`; spans may name ``.rows--…`` classes."""
@@ -115,9 +117,19 @@ class RowList(ScrollView, can_focus=True):
 
     def empty_text(self) -> Content:
         """The text in place of rows where there are none."""
-        return Content()
+        return Content.styled(f" {self.empty}", ".rows--muted")
 
-    # What a subclass calls
+    # Content
+
+    def show(self, items: Sequence[Any], cursor: int | None = None) -> None:
+        """Show other items; `cursor` is where the former row is now."""
+        self.items = items
+        self.rows_changed(cursor)
+
+    @property
+    def item(self) -> Any:
+        """What the cursor is on; None where there is nothing."""
+        return self.items[self.cursor] if self.cursor < len(self.items) else None
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """Draw again after the data changed; `cursor` is where the former row is now."""
@@ -310,32 +322,12 @@ class ChoiceList(RowList):
         *,
         id: str | None = None,
     ) -> None:
-        self._choices = list(choices)
-        self.empty = "Nothing matches."
+        self.items = choices
         super().__init__(id=id)
-
-    def show_choices(self, choices: Sequence[Choice], cursor: int = 0) -> None:
-        """Replace what there is to choose."""
-        self._choices = list(choices)
-        self.rows_changed(cursor)
-
-    @property
-    def choice(self) -> Choice | None:
-        """The choice that the cursor is on."""
-        return self._choices[self.cursor] if self._choices else None
-
-    @property
-    def row_count(self) -> int:
-        """How many there are."""
-        return len(self._choices)
-
-    def empty_text(self) -> Content:
-        """Say that nothing is left."""
-        return Content.styled(f" {self.empty}", ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and remark."""
-        choice = self._choices[index]
+        choice: Choice = self.items[index]
         detail = Content.styled(clean_line(choice.detail), ".rows--muted")
         room = max(8, width - detail.cell_length - 3)
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))

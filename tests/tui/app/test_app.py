@@ -373,7 +373,7 @@ async def test_the_first_run_leads_to_three_ways_to_a_model(tmp_path: Path, monk
         await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
         await shell.until(lambda: shell.app.screen.query_one("ChoiceList").row_count > 3)
         shown = str(shell.app.screen.query("Static").first().content)
-        offered = [each.detail for each in shell.app.screen.query_one("ChoiceList")._choices]
+        offered = [each.detail for each in shell.app.screen.query_one("ChoiceList").items]
         assert "Ollama" in shown
         assert any("with a key of" in each for each in offered)
         assert any("address" in each for each in offered)
@@ -448,7 +448,7 @@ async def test_the_picker_lists_what_answers_here_above_the_rest(shell, monkeypa
         await shell.until(lambda: isinstance(shell.app.screen, ModelScreen))
         picker = shell.app.screen
         await shell.until(lambda: picker.query_one("ChoiceList").row_count > 3)
-        first = picker.query_one("ChoiceList").choice
+        first = picker.query_one("ChoiceList").item
         assert first.label == "openai//models/qwen3.gguf"
         assert "llama.cpp on this machine" in first.detail
         assert "holds 8,192 tokens" in first.detail
@@ -633,7 +633,7 @@ async def test_a_first_model_is_offered_what_was_kept_without_one_by_one_questio
             for answer in ("n", "y"):
                 await shell.say("/model openai/small", wait=False)
                 await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
-                assert "1 conversation without a model: about " in shell.app.screen._text
+                assert "1 conversation without a model: about " in shell.app.screen.text.plain
                 assert server.prompts == []
                 await shell.press(answer)
             await shell.until(lambda: not memory.archive.entries()[0].verbatim)

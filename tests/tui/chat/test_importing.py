@@ -113,7 +113,7 @@ async def test_an_import_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.until(lambda: "importing ▰▰▰▰▰▰▱▱" in shell.chat.importing.text)
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
-        tasks = shell.app.screen.tasks
+        tasks = shell.app.screen.choices
         await shell.until(lambda: "Import: " in text_of(tasks))
         await shell.press("x")
         door.open()

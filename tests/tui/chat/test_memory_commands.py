@@ -149,7 +149,7 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
         await shell.until(lambda: "Dream reads 12 lines" in status.render().plain)
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
-        tasks = shell.app.screen.tasks
+        tasks = shell.app.screen.choices
         await shell.until(lambda: "Dream reads 12 lines, 1 of 3" in text_of(tasks))
         await shell.press("x")
         await shell.until(stopped.is_set)
@@ -164,7 +164,7 @@ async def test_tasks_pauses_reading_for_meaning_and_lets_it_go_on(tmp_path: Path
         search.status = lambda: IndexStatus("embedding", message="Reading for meaning: 7 %")
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
-        tasks = shell.app.screen.tasks
+        tasks = shell.app.screen.choices
         await shell.until(lambda: "Reading for meaning: 7 %" in text_of(tasks))
         await shell.press("x")
         await shell.until(lambda: "7 %, paused" in text_of(tasks))

@@ -95,7 +95,7 @@ async def test_who_went_elsewhere_before_finds_the_way_there_first(tmp_path):
         await choose(shell, "1")
         await shell.until(lambda: isinstance(shell.app.screen, NearbyDialog))
         await shell.until(lambda: shell.app.screen.choices.row_count > 0)
-        assert shell.app.screen.choices.choice.value == str(tmp_path / "Garden")
+        assert shell.app.screen.choices.item.value == str(tmp_path / "Garden")
 
 
 async def test_conversations_that_came_tick_the_second_and_dont_end_it(tmp_path):
@@ -125,7 +125,7 @@ async def test_the_first_way_goes_to_the_notes_that_are_chosen(tmp_path, monkeyp
         await choose(shell, "1")
         await shell.until(lambda: isinstance(shell.app.screen, NearbyDialog))
         await shell.until(lambda: shell.app.screen.choices.row_count == 1)
-        assert shell.app.screen.choices.choice.detail.startswith("Obsidian")
+        assert shell.app.screen.choices.item.detail.startswith("Obsidian")
         await shell.press("enter")
         await shell.until(lambda: shell.app.next_workspace is not None)
         assert shell.app.next_workspace == vault

@@ -85,7 +85,7 @@ async def test_a_sync_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.say("/sync", wait=False)
         await shell.say("/tasks", wait=False)
         await shell.until(lambda: isinstance(shell.app.screen, TasksScreen))
-        tasks = shell.app.screen.tasks
+        tasks = shell.app.screen.choices
         await shell.until(lambda: "Sync: fetching ▰▰▰▰▰▰▱▱" in text_of(tasks))
         await shell.press("x")
         await shell.until(sync.stopped)

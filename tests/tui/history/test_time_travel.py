@@ -45,7 +45,7 @@ async def past(pilot, kb, path: str | None = ALICE) -> TimeTravelScreen:
     await ready(pilot)
     screen = TimeTravelScreen(kb, kb.first, path)
     await pilot.app.push_screen(screen)
-    await until(pilot, lambda: screen.notes.knowledge_tree.rows, "the tree of then is there")
+    await until(pilot, lambda: screen.notes.knowledge_tree.items, "the tree of then is there")
     if path is not None:
         await until(pilot, lambda: screen.notes.current_path == path, "the entry is shown")
         await until(pilot, lambda: screen.notes.view.links is not None, "its links are known")
@@ -168,7 +168,7 @@ async def test_another_repository_is_browsed_and_never_written(kb):
             await until(pilot, lambda n=number: app.toasts.count("only looked at") == n, key)
         await pilot.press("G", "T")
         await arrived(pilot, TimeTravelScreen, "#notes-tree")
-        await until(pilot, lambda: app.screen.notes.knowledge_tree.rows)
+        await until(pilot, lambda: app.screen.notes.knowledge_tree.items)
         await until(pilot, lambda: app.screen.notes.current_path == ALICE)
         await until(pilot, lambda: "Knows Bob." in text_of(app.screen.notes.view.body))
         await pilot.press("R")

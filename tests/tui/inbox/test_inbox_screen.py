@@ -176,12 +176,12 @@ async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Pat
         screen = await opened(shell)
         await waiting(shell, screen, 2)
         shell.app.kb.memory.inbox.add(Actor.SYNC, "from elsewhere", {"USER.md": "# You\n"})
-        await shell.until(lambda: len(screen.rows.plans) == 2)
+        await shell.until(lambda: len(screen.rows.items) == 2)
         assert screen.rows.plan.proposal.id == first.id
         await shell.press("j")
         await shell.until(lambda: "+ You" in text_of(screen.diff))
         await shell.press("X")
-        await shell.until(lambda: len(screen.rows.plans) == 1)
+        await shell.until(lambda: len(screen.rows.items) == 1)
         assert screen.rows.plan.proposal.id == first.id
 
 
@@ -195,7 +195,7 @@ async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_pro
         shell.app.kb.memory.inbox.add(Actor.DREAM, "next", {"USER.md": "# You\n"})
         screen = await opened(shell)
         send(shell, "axaaa")
-        await shell.until(lambda: len(screen.rows.plans) == 1)
+        await shell.until(lambda: len(screen.rows.items) == 1)
         assert now(tmp_path) == OLD + "- one\n- three\n"
         await shell.until(lambda: screen.diff.place and screen.diff.path == "USER.md")
         assert (tmp_path / "notes" / "USER.md").read_text() == "# Me\n"

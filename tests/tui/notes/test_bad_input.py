@@ -52,7 +52,7 @@ async def test_five_thousand_links_are_read_and_chosen_from(tmp_path):
         assert notes.view.body.lines[-1].text == "… 800 more: b lists all"
         await pilot.press("b")
         dialog = await arrived(pilot, PickDialog, "ChoiceList")
-        assert len(dialog.choices._choices) == 6_001
+        assert len(dialog.choices.items) == 6_001
         await pilot.press(*"n4999", "enter")
         await until(pilot, lambda: len(app.screen_stack) == 2, "it asks for what isn't there")
         assert "n4999" in text_of(app.screen.query_one("Input"))

@@ -103,7 +103,7 @@ async def test_a_filter_that_hides_what_a_link_leads_to_ends(tmp_path):
     async with app.run_test() as pilot:
         notes = await opened(pilot, ALICE)
         await pilot.press("slash", *"alice", "down")
-        await until(pilot, lambda: len(notes.knowledge_tree.rows) == 2)
+        await until(pilot, lambda: len(notes.knowledge_tree.items) == 2)
         notes.view.body.focus()
         await pilot.press("b", "enter")
         await until(pilot, lambda: notes.current_path == POSTGRESQL)

@@ -257,7 +257,7 @@ async def test_a_line_with_several_links_asks_which_one_is_meant(tmp_path):
         await until(pilot, lambda: notes.view.links and notes.view.body.links_here())
         await pilot.press("enter")
         dialog = await arrived(pilot, PickDialog, "ChoiceList")
-        labels = [each.label for each in dialog.choices._choices]
+        labels = [each.label for each in dialog.choices.items]
         assert labels == ["→ PostgreSQL", "→ Bob", "→ nobody", "→ https://example.org/a"]
         await pilot.press("enter")
         await shown(pilot, notes, "knowledge/topics/postgresql.md")

@@ -32,7 +32,7 @@ async def test_h_and_l_fold_unfold_and_go_in(tmp_path):
         await pilot.press("j", "h")
         assert tree.row.key == "people/"
         await pilot.press("h")
-        assert [row.key for row in tree.rows] == [
+        assert [row.key for row in tree.items] == [
             "people/",
             "topics/",
             "knowledge/topics/docker.md",
@@ -57,7 +57,7 @@ async def test_the_cursor_stays_with_its_entry_when_others_appear_above(tmp_path
         await pilot.press("G")
         assert tree.entry.slug == "postgresql"
         kb.library.create("person", "Aaron", actor=Actor.AGENT)
-        await until(pilot, lambda: len(tree.rows) == 7)
+        await until(pilot, lambda: len(tree.items) == 7)
         assert tree.entry.slug == "postgresql"
 
 
@@ -76,7 +76,7 @@ async def test_what_changed_is_marked_until_it_is_looked_at(tmp_path):
         await shown(pilot, notes, "knowledge/people/bob.md")
         await until(pilot, lambda: "✎" not in text_of(notes.knowledge_tree))
         await pilot.press("h")
-        notes.knowledge_tree.toggle(notes.knowledge_tree.rows[3].folder)
+        notes.knowledge_tree.toggle(notes.knowledge_tree.items[3].folder)
         await until(pilot, lambda: "▸ Topics ✎ 1 3" in _rows(notes.knowledge_tree))
 
 
@@ -86,7 +86,7 @@ async def test_the_filter_shows_matches_with_the_cursor_on_the_best(tmp_path):
         tree = (await ready(pilot)).knowledge_tree
         await pilot.press("slash", *"postg")
         await until(pilot, lambda: tree.filtering)
-        assert [row.key for row in tree.rows] == ["topics/", "knowledge/topics/postgresql.md"]
+        assert [row.key for row in tree.items] == ["topics/", "knowledge/topics/postgresql.md"]
         assert tree.entry.slug == "postgresql"
         await pilot.press("enter")
         await shown(pilot, app.notes, "knowledge/topics/postgresql.md")
@@ -113,7 +113,7 @@ async def test_escape_ends_the_filter_and_keeps_the_entry_in_sight(tmp_path):
         await pilot.press("slash", *"bob")
         await until(pilot, lambda: tree.filtering and tree.entry)
         await pilot.press("escape")
-        await until(pilot, lambda: len(tree.rows) == 6)
+        await until(pilot, lambda: len(tree.items) == 6)
         assert tree.entry.slug == "bob"
         assert tree.has_focus
 
@@ -123,7 +123,7 @@ async def test_a_filter_without_match_leads_to_the_search(tmp_path):
     async with app.run_test() as pilot:
         tree = (await ready(pilot)).knowledge_tree
         await pilot.press("slash", *"zzzqq")
-        await until(pilot, lambda: tree.filtering and not tree.rows)
+        await until(pilot, lambda: tree.filtering and not tree.items)
         await pilot.press("enter")
         await until(pilot, lambda: app.seen)
         assert isinstance(app.seen[0], OpenSearch)
@@ -195,7 +195,7 @@ async def test_a_file_that_cannot_be_an_entry_is_shown_as_left_out(tmp_path):
         *_, link, odd = text_of(tree).split("\n")
         assert link.strip().startswith("link.md (left out: it is a link")
         assert odd.strip().startswith("odd. (left out: its name can't be used")
-        assert tree.rows[0].folder.count + tree.rows[3].folder.count == 4
+        assert tree.items[0].folder.count + tree.items[3].folder.count == 4
         await pilot.press("G", "enter")
         await until(pilot, lambda: any("Rename it" in n.message for n in app._notifications))
         assert tree.entry is None

@@ -89,7 +89,7 @@ async def test_w_shows_where_the_line_under_the_cursor_comes_from(kb):
         await until(pilot, lambda: screen.why is not None, "it is looked up")
         said = screen.query_one(ChoiceList)
         await until(pilot, lambda: said.has_focus)
-        assert said.choice.value == 2
+        assert said.item.value == 2
         explained = str(screen.query_one("#why-text").render())
         assert "Plays chess." in explained
         assert "You said so." in explained

@@ -1,0 +1,108 @@
+"""Screens of their own: a title above, the keys below, between them the parts that one moves in."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Generic, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Input
+
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.tui.widgets.hints import Hints
+from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.title_row import TitleRow, folder_of
+
+Result = TypeVar("Result")
+
+
+class FullScreen(Screen[Result], Generic[Result]):
+    """Has the class ``-beside`` where there is room for two parts beside each other.
+
+    A subclass composes a body; a part of it with the class ``parts`` holds two.
+    """
+
+    DEFAULT_CSS = """
+    FullScreen {
+        .parts { height: 1fr; layout: vertical; }
+        &.-beside .parts { layout: horizontal; }
+    }
+    """
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-tall")]  # noqa: RUF012 - as in Screen
+    TITLE_TEXT = ""
+    BESIDE_COLUMNS: ClassVar[int] = 120
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        super().__init__()
+        self.kb = kb
+
+    def compose(self) -> ComposeResult:
+        """Title, body, keys."""
+        yield TitleRow(self.TITLE_TEXT, folder_of(self.kb))
+        yield from self.compose_body()
+        yield Hints()
+
+    def compose_body(self) -> ComposeResult:
+        """What is between title and keys."""
+        return ()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put parts beside each other where there is room."""
+        self.set_class(event.size.width >= self.BESIDE_COLUMNS, "-beside")
+
+    def action_back(self) -> None:
+        """Close it."""
+        self.dismiss(None)
+
+
+class ListScreen(FullScreen[None]):
+    """Shows a list and something about the row under the cursor; what is typed can filter it."""
+
+    DEFAULT_CSS = """
+    ListScreen #filter { height: 1; border: none; padding: 0 1; background: $boost; }
+    """
+    FILTER_HINT = ""
+    rows: RowList
+    """The list; whoever mounts it does so in a container of the screen's."""
+
+    def action_move(self, by: int) -> None:
+        """Go to another row."""
+        self.rows.cursor += by
+
+    def row_chosen(self) -> None:
+        """Do what Enter or a click on a row means."""
+
+    @on(RowList.Selected)
+    def _selected(self, event: RowList.Selected) -> None:
+        event.stop()
+        self.row_chosen()
+
+    async def action_filter(self) -> None:
+        """Show only what fits what is typed."""
+        if not self.query(Input):
+            field = Input(placeholder=self.FILTER_HINT, id="filter")
+            await self.mount(field, before=".parts")
+        self.query_one(Input).focus()
+
+    def filter_by(self, text: str) -> None:
+        """Show what fits a text."""
+
+    def end_filter(self) -> bool:
+        """Show everything again; False where nothing was filtered."""
+        if not self.query(Input):
+            return False
+        self.query(Input).remove()
+        self.filter_by("")
+        self.rows.focus()
+        return True
+
+    @on(Input.Changed)
+    def _filter_by(self, event: Input.Changed) -> None:
+        event.stop()
+        self.filter_by(event.value)
+
+    @on(Input.Submitted)
+    def _filtered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.rows.focus()

@@ -423,14 +423,12 @@ class KbtuiApp(KeysInOrder):
     # Showing
 
     def action_help(self, word: str = "") -> None:
-        """Show every key and command."""
         if isinstance(self.screen, help_.HelpScreen):
             self.pop_screen()
         else:
             self.push_screen(help_.HelpScreen(word, self.keymap))
 
     def action_keys_here(self) -> None:
-        """Show the keys of the pane that has the focus."""
         active = (each.binding.id or "" for each in self.screen.active_bindings.values())
         here = {name.partition(".")[0] for name in active} - {"global", ""}
         self.push_screen(help_.HelpScreen("", self.keymap, here) if here else help_.HelpScreen())
@@ -441,27 +439,21 @@ class KbtuiApp(KeysInOrder):
         return self.main
 
     def action_chat(self) -> None:
-        """Go to the prompt."""
         self._to_main().show_chat()
 
     def action_notes(self) -> None:
-        """Go to the notes."""
         self._to_main().show_notes()
 
     def action_history(self) -> None:
-        """Show the history."""
         self._to_main().post_message(OpenHistory())
 
     def action_open(self, name: str = "") -> None:
-        """Open an entry by its name."""
         self._to_main().post_message(OpenSwitcher(name))
 
     def action_inbox(self) -> None:
-        """Show what waits for a decision."""
         self._to_main().post_message(OpenInbox())
 
     def action_search(self, words: str = "") -> None:
-        """Search; back in time what was there then."""
         here = self.screen
         place = here if isinstance(here, time_travel.TimeTravelScreen) else self._to_main()
         place.post_message(OpenSearch(words))
@@ -477,7 +469,6 @@ class KbtuiApp(KeysInOrder):
 
     @work(exclusive=True, group="workspaces")
     async def action_workspaces(self, folder: str = "") -> None:
-        """Choose another workspace and go there; the draft of this one is kept."""
         self._to_main()
         here = self.kb.workspace.root if self.kb is not None else None
         chosen = await workspaces.choose(self, here, folder.strip())
@@ -491,18 +482,15 @@ class KbtuiApp(KeysInOrder):
             self.exit()
 
     def action_palette(self) -> None:
-        """Find a command by typing."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette(placeholder="Find a command"))
 
     # Moving
 
     def action_zoom(self) -> None:
-        """Give the focused pane all the room, and back."""
         self.main.zoom()
 
     def action_border(self, direction: Direction) -> None:
-        """Move the border nearest to the focus that goes that way."""
         around = self.focused.ancestors if self.focused is not None else []
         inner = [each for each in around if isinstance(each, Divided)]
         others = [each for each in self.screen.query(Divided) if each not in inner]
@@ -511,14 +499,12 @@ class KbtuiApp(KeysInOrder):
     # Leaving
 
     def action_escape(self) -> None:
-        """Close what is open, stop what runs, or go to the prompt."""
         if self.screen is self.main:
             self.main.chat.step_back()
         else:
             self.pop_screen()
 
     def action_interrupt(self) -> None:
-        """Copy what is selected, else stop, else clear; quit when pressed twice."""
         field = self.focused if isinstance(self.focused, Input | TextArea) else None
         selected = (field.selected_text if field else "") or self.screen.get_selected_text()
         again = monotonic() - self._interrupted_at < _QUIT_SECONDS

@@ -65,7 +65,6 @@ class HelpScreen(Dialog[None]):
         self._contexts = contexts
 
     def compose_question(self) -> ComposeResult:
-        """The filter and the table."""
         yield Input(self._word, placeholder="filter keys and commands", select_on_focus=False)
         with VerticalScroll(can_focus=False):
             yield Static()

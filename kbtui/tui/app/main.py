@@ -65,7 +65,6 @@ class MainScreen(Screen[None]):
         self._wanted: Callable[[], object] | None = None
 
     def compose(self) -> ComposeResult:
-        """The two panes between title and hints."""
         with Divided(id="panes"):
             yield ChatPane(id="chat")
             yield NotesPane(id="notes")

@@ -211,7 +211,6 @@ class KeyPressDialog(Dialog[str]):
         self._about = action.help
 
     def compose_question(self) -> ComposeResult:
-        """What it is for."""
         yield Static(Content(self._about))
 
     def on_key(self, event: events.Key) -> None:
@@ -259,7 +258,6 @@ class SettingsScreen(ListScreen):
         self._wanted = ""
 
     def compose_body(self) -> ComposeResult:
-        """What is wrong, groups, fields, what the field means, keys."""
         yield Static(id="settings-wrong", markup=False)
         with Divided(id="settings-body", classes="parts"):
             with Pane(id="settings-groups") as groups:
@@ -339,15 +337,12 @@ class SettingsScreen(ListScreen):
     # Moving
 
     def action_move(self, by: int) -> None:
-        """Go to another row."""
         (self.groups if self.groups.has_focus else self.rows).cursor += by
 
     def action_left(self) -> None:
-        """Go to the groups."""
         self.groups.focus()
 
     def action_right(self) -> None:
-        """Go to the fields."""
         self.rows.focus()
 
     def filter_by(self, text: str) -> None:
@@ -356,21 +351,18 @@ class SettingsScreen(ListScreen):
         self._show()
 
     def action_back(self) -> None:
-        """End the filter, or close the form."""
         if not self.end_filter():
             super().action_back()
 
     # Changing
 
     def action_change(self) -> None:
-        """Change the field, in the way that fits it."""
         if self.groups.has_focus:
             self.rows.focus()
         elif self.rows.field is not None:
             run_latest(self, "change", self._change, self.rows.field)
 
     def action_reset(self) -> None:
-        """Take the field out of the person's file."""
         if self.rows.field is not None:
             run_latest(self, "change", self._reset, self.rows.field)
 

@@ -106,7 +106,6 @@ class TasksScreen(ListDialog[None]):
         self._shown: list[Task] = []
 
     def compose_question(self) -> ComposeResult:
-        """The list."""
         tasks = ChoiceList()
         tasks.empty = "Nothing runs in the background."
         yield tasks

@@ -32,7 +32,6 @@ class ThemeScreen(ListDialog[str]):
         self._before = ""
 
     def compose_question(self) -> ComposeResult:
-        """The list."""
         yield ChoiceList([Choice(name, remark, name) for name, remark in self._names])
 
     def on_mount(self) -> None:

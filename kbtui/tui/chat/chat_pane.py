@@ -85,7 +85,6 @@ class ChatPane(ChatHost):
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
-        """Conversation, popup, prompt."""
         yield self.transcript
         yield self.popup
         yield self.prompt

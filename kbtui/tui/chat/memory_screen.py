@@ -208,7 +208,6 @@ class MemoryScreen(ListScreen):
         self.rows = FactList(classes="framed")
 
     def compose_body(self) -> ComposeResult:
-        """The bar, the lines, the week."""
         yield Static(id="memory-bar", classes="framed")
         with Divided(id="memory-split", classes="parts"):
             yield self.rows
@@ -258,7 +257,6 @@ class MemoryScreen(ListScreen):
     # Keys
 
     def action_edit(self) -> None:
-        """Change what the line says."""
         if self.rows.fact is not None:
             run_latest(self, "change", self._edit, self.rows.fact)
 
@@ -269,7 +267,6 @@ class MemoryScreen(ListScreen):
             self._read()
 
     def action_forget(self) -> None:
-        """Forget it, after a look at all that says it."""
         if self.rows.fact is not None:
             run_latest(self, "change", self._forget, self.rows.fact)
 
@@ -284,7 +281,6 @@ class MemoryScreen(ListScreen):
             self._read()
 
     def action_why(self) -> None:
-        """Show where the line comes from."""
         if self.rows.fact is not None:
             self.app.push_screen(WhyScreen(self.kb, MEMORY, self.rows.fact.line))
 
@@ -293,7 +289,6 @@ class MemoryScreen(ListScreen):
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the memory at the line."""
         fact = self.rows.fact
         if fact is None and not self.rows.items:
             tell(self, FactList.empty)

@@ -82,7 +82,6 @@ class ModelScreen(ListDialog["Destination"]):
         self._kb = kb
 
     def compose_question(self) -> ComposeResult:
-        """The list, empty until the looking around is done."""
         yield Static(Content.styled("Looking around ...", "$text-muted"))
         yield ChoiceList()
 
@@ -167,7 +166,6 @@ class ModelForm(Dialog["Destination"]):
         self._name = name
 
     def compose_question(self) -> ComposeResult:
-        """Three lines to fill in, and what came of it."""
         yield Static("Name, as provider/model", classes="label")
         yield Input(self._name, placeholder="openai/my-model", id="name", select_on_focus=False)
         yield Static("Address, only for a server of your own", classes="label")

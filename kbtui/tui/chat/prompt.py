@@ -206,7 +206,6 @@ class Prompt(TextArea, inherit_bindings=False):
     # Actions of the registry
 
     def action_send(self) -> None:
-        r"""Send, accept a completion, or break the line after a ``\``."""
         if self.popup.display:
             self.post_message(self.Key("accept_or_send"))
             return
@@ -224,11 +223,9 @@ class Prompt(TextArea, inherit_bindings=False):
             self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
-        """Break the line."""
         self.insert("\n")
 
     def action_previous(self) -> None:
-        """Move up; on the first line, bring back earlier input."""
         if self.popup.display:
             self.popup.move(-1)
         elif not self._at_first_line:
@@ -245,7 +242,6 @@ class Prompt(TextArea, inherit_bindings=False):
             self.replace_text(earlier)
 
     def action_next(self) -> None:
-        """Move down; on the last line, go forward in the earlier input."""
         if self.popup.display:
             self.popup.move(1)
         elif not self._at_last_line:
@@ -256,11 +252,9 @@ class Prompt(TextArea, inherit_bindings=False):
                 self.replace_text(later)
 
     def action_find(self) -> None:
-        """Search earlier input for what stands in the prompt."""
         self.post_message(self.Key("find"))
 
     def action_complete(self) -> None:
-        """Complete the word before the cursor; where there is none, go to the next pane."""
         if self.popup.display:
             self.post_message(self.Key("accept"))
         elif self.token:
@@ -269,11 +263,9 @@ class Prompt(TextArea, inherit_bindings=False):
             self.app.action_focus_next()
 
     def action_editor(self) -> None:
-        """Begin Ctrl+X Ctrl+E."""
         self._chord = True
 
     def action_quit(self) -> None:
-        """Delete to the right; quit where there is nothing at all."""
         if self.text:
             self.action_delete_right()
         else:

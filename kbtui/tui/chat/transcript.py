@@ -145,23 +145,19 @@ class Transcript(FlowView, can_focus=True):
     # Actions
 
     def action_next(self) -> None:
-        """Select the next item; behind the last one, go to the very end."""
         if self.items and self._cursor is self.items[-1]:
             self.to_end()
         else:
             self._move(1)
 
     def action_previous(self) -> None:
-        """Select the item before."""
         self._move(-1)
 
     def action_first(self) -> None:
-        """Select the first item."""
         self._move(-len(self.items))
         self.scroll_home(animate=False, force=True, immediate=True)
 
     def action_last(self) -> None:
-        """Select the last item and follow the stream."""
         self._move(len(self.items))
         self.to_end()
 
@@ -174,7 +170,6 @@ class Transcript(FlowView, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
-        """Open the line that it cites, or the entry that it changed."""
         target = None if self._cursor is None else self._target_of(self._cursor)
         if target is not None:
             self.post_message(self.Open(target))
@@ -187,7 +182,6 @@ class Transcript(FlowView, can_focus=True):
         return below[0].target if below and below[0].dense else None
 
     def action_act(self, verb: Verb) -> None:
-        """Do something with the selected item."""
         if self._cursor is not None:
             self.post_message(self.Act(verb, self._cursor))
 

@@ -68,7 +68,6 @@ class ConfirmScreen(ReadingDialog[str], KeyDialog):
         self.set_class(bool(diffs), "-diffs")
 
     def compose_question(self) -> ComposeResult:
-        """The question, and the difference."""
         with VerticalScroll(id="confirm-text"):
             yield Static(self.text)
         if self._diffs:
@@ -134,7 +133,6 @@ class WorkBox(Dialog[None]):
         self.stopped = asyncio.Event()
 
     def compose_question(self) -> ComposeResult:
-        """The work at hand, and the bar."""
         yield Static(self._said())
 
     def on_mount(self) -> None:

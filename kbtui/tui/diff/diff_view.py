@@ -184,26 +184,21 @@ class ListAndDiff(ListScreen):
         (self.diff if to_diff else self.rows).focus()
 
     def action_move(self, by: int) -> None:
-        """Go to another row, or line of the difference that has the screen."""
         if self.has_class("-full"):
             self.diff.scroll_relative(y=by, animate=False)
         else:
             super().action_move(by)
 
     def action_hunk(self, by: int) -> None:
-        """Go to the next changed place, or to the one before."""
         self.diff.go_to_hunk(by)
 
     def action_side_by_side(self) -> None:
-        """Show before and after beside each other, or one below the other."""
         self.diff.toggle_side_by_side()
 
     def action_raw(self) -> None:
-        """Show what changed as the files have it, or as people read it again."""
         self.diff.toggle_raw()
 
     def action_back(self) -> None:
-        """Return to the list, or close the screen."""
         if self.has_class("-full"):
             self.give_room(to_diff=False)
         else:

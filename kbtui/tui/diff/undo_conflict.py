@@ -99,7 +99,6 @@ class UndoConflictScreen(Dialog[Decided]):
         self._at = 0
 
     def compose_question(self) -> ComposeResult:
-        """The reason, both sides, the keys."""
         yield Static(Content(clean(self._error.message)))
         yield DiffView()
         yield Static(id="conflicts-keys")

@@ -59,7 +59,6 @@ class CommitDetail(Vertical):
         self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
     def compose(self) -> ComposeResult:
-        """The message above the difference."""
         yield Static(id="history-what")
         yield self.diff
 

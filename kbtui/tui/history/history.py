@@ -91,7 +91,6 @@ class HistoryScreen(ListAndDiff):
         self.turns = InTurn(self, "do")
 
     def compose_body(self) -> ComposeResult:
-        """List, details."""
         whose = self._whose if self.path is None else self._names()[self.path].title
         self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
         yield Divided(self.rows, self.detail, classes="parts")
@@ -135,12 +134,10 @@ class HistoryScreen(ListAndDiff):
         self.action_open()
 
     def action_open(self) -> None:
-        """Give the difference the whole screen."""
         if self.rows.commit is not None:
             self.give_room(to_diff=True)
 
     def action_back(self) -> None:
-        """End the filter or the year, return to the list, or close the history."""
         filters = any(field.has_focus for field in self.query(Input))
         if filters and self.end_filter():
             self.give_room(to_diff=False)
@@ -159,7 +156,6 @@ class HistoryScreen(ListAndDiff):
     # The year
 
     async def action_year(self) -> None:
-        """Show a year as a strip of days above the changes, or take it away."""
         if not self.query(YearView):
             run_latest(self, "year", self._show_year)
             return
@@ -199,17 +195,14 @@ class HistoryScreen(ListAndDiff):
     # The difference
 
     def action_context(self, by: int) -> None:
-        """Show more unchanged lines, or fewer."""
         if self.rows.commit is not None:
             self.detail.change_context(self.rows.commit, by)
 
     def action_copy(self) -> None:
-        """Copy the commit's id."""
         if self.rows.commit is not None:
             self.app.copy_to_clipboard(self.rows.commit.id)
 
     def action_copy_patch(self) -> None:
-        """Copy what the commit changed, as a patch that git takes."""
         if self.rows.commit is not None:
             run_latest(self, "copy", self._copy_patch, self.rows.commit)
 
@@ -218,7 +211,6 @@ class HistoryScreen(ListAndDiff):
         self.app.copy_to_clipboard(as_patch(diffs))
 
     def action_why(self) -> None:
-        """Show where the first line of the shown place comes from, be it new or gone."""
         first = self.place.first_line if self.place is not None else None
         if first is not None:
             self.app.push_screen(WhyScreen(self.kb, *first))
@@ -227,14 +219,12 @@ class HistoryScreen(ListAndDiff):
 
     @_in_turn
     async def action_undo(self, commit: Commit) -> None:
-        """Undo exactly this change."""
         history = self.kb.history
         await self._undone(
             commit, lambda decided, sink: history.undo(commit.id, decisions=decided, sink=sink)
         )
 
     def action_undo_hunk(self) -> None:
-        """Undo only the changed place that is shown."""
         if self.place is not None:
             self.turns.run(self._undo_hunk, self.place)
 
@@ -249,7 +239,6 @@ class HistoryScreen(ListAndDiff):
 
     @_in_turn
     async def action_undo_group(self, commit: Commit) -> None:
-        """Undo the whole turn or batch that the change belongs to."""
         turn, batch = commit.origin.turn, commit.origin.batch
         history = self.kb.history
         if turn:
@@ -275,7 +264,6 @@ class HistoryScreen(ListAndDiff):
 
     @_in_turn
     async def action_restore(self, commit: Commit) -> None:
-        """Bring a file back to how it was after this change."""
         from kbtui.tui.history.time_travel import restore_file
 
         path = await self._which_path(commit)
@@ -299,7 +287,6 @@ class HistoryScreen(ListAndDiff):
 
     @_in_turn
     async def action_restore_all(self, commit: Commit) -> None:
-        """Bring everything durable back to how it was before this change."""
         from kbtui.tui.history.time_travel import restore_before
 
         done = await restore_before(self, self.kb.history, commit)
@@ -307,7 +294,6 @@ class HistoryScreen(ListAndDiff):
             self._show_commit(done)
 
     def action_time_travel(self) -> None:
-        """Look at everything as it was after this change."""
         if self.rows.commit is not None:
             from kbtui.tui.history.time_travel import TimeTravelScreen
 

@@ -116,11 +116,9 @@ class PastPane(NotesPane):
         )
 
     def action_want(self, what: str) -> None:
-        """Ask for a step in time, or for something to be done with the entry."""
         self.post_message(self.Wanted(what, self.target()))
 
     def action_search(self) -> None:
-        """Search what was there then."""
         self.post_message(OpenSearch())
 
 
@@ -169,7 +167,6 @@ class TimeTravelScreen(FullScreen[None]):
         self._turns = InTurn(self, "do")
 
     def compose_body(self) -> ComposeResult:
-        """Where in time we are, and the notes."""
         yield Static(self._banner(), id="past-banner")
         yield TimeSlider(self._commit, id="past-slider")
         yield PastPane(id="past")

@@ -112,7 +112,6 @@ class InboxScreen(ListAndDiff):
         self._moved_on_at = 0.0
 
     def compose_body(self) -> ComposeResult:
-        """List, details; or that there is nothing."""
         with Vertical(id="inbox-empty", classes="framed"):
             yield Static(Content("Looking …"))
         with Divided(classes="parts"):
@@ -203,12 +202,10 @@ class InboxScreen(ListAndDiff):
         self.action_zoom()
 
     def action_zoom(self) -> None:
-        """Give the difference the whole screen, and back."""
         if self.rows.plan is not None:
             self.give_room(to_diff=not self.has_class("-full"))
 
     def action_open(self) -> None:
-        """Show the entry in the notes."""
         path = self.diff.path
         if path:
             leave_for(self, OpenEntry(path))
@@ -233,7 +230,6 @@ class InboxScreen(ListAndDiff):
 
     @_decides
     async def action_accept(self, plan: Plan, place: ProposedPlace) -> None:
-        """Make the change in one place; a conflict is asked about."""
         if not place.why:
             await self._accept(plan, [place.key])
             return
@@ -249,7 +245,6 @@ class InboxScreen(ListAndDiff):
 
     @_decides
     async def action_accept_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
-        """Make the whole change, but for what conflicts."""
         keys = [place.key for place in plan.places if not place.why]
         if not keys:
             self._say("Every place conflicts: decide on each (a), or write it (e).")
@@ -258,23 +253,19 @@ class InboxScreen(ListAndDiff):
 
     @_decides
     async def action_reject(self, plan: Plan, place: ProposedPlace) -> None:
-        """Put one place away."""
         await self._reject(plan, place)
 
     @_decides
     async def action_reject_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
-        """Put the whole proposal away."""
         if await self._is_sure(plan, "Reject"):
             work = partial(self._inbox.reject, plan.proposal.id)
             await self._done(work, "The proposal is rejected; it isn't made again.")
 
     @_decides
     async def action_edit(self, plan: Plan, place: ProposedPlace) -> None:
-        """Let the person write what shall stand in a place."""
         await self._edit(plan, place)
 
     def action_undo(self) -> None:
-        """Undo what was accepted last, as the history would."""
         self.turns.run(self._undo)
 
     async def _undo(self) -> None:

@@ -157,7 +157,6 @@ class PlaceEditor(Vertical):
         self._conflict = conflict
 
     def compose(self) -> ComposeResult:
-        """A title, and the text."""
         name = name_of(self._draft.path)
         what = f"all of {name}" if self._draft.whole else f"lines of {name}"
         hint = "Ctrl+S takes your text, Esc leaves it"
@@ -173,13 +172,11 @@ class PlaceEditor(Vertical):
     area = getters.query_one("#place-text", NoteArea)
 
     def action_save(self) -> None:
-        """Take the text."""
         text = restore(self._draft.text, self.area.text)
         if text and not text.endswith("\n") and not self._draft.whole:
             text += "\n"  # a place is made of whole lines
         self.post_message(self.Saved(self.proposal, self.place, text, self._draft.seen))
 
     def action_close(self) -> None:
-        """Leave the proposal as it is."""
         unsaved = self.area.text != for_editor(self._draft.text)
         self.post_message(self.Finished(unsaved=unsaved))

@@ -115,7 +115,6 @@ class EntryEditor(Pane):
             self._start_text = for_editor(document.text)
 
     def compose(self) -> ComposeResult:
-        """What is wrong where something is, the text, and what completes it."""
         yield Static(id="editor-status")
         yield self.text_area
         yield self.popup
@@ -155,15 +154,12 @@ class EntryEditor(Pane):
         return FindBar(self.text_area)
 
     def action_find(self) -> None:
-        """Look for something in the text."""
         self.find_bar.open()
 
     def action_find_next(self) -> None:
-        """Go to the next place of what is looked for."""
         self.find_bar.go_on()
 
     def action_replace_all(self) -> None:
-        """Replace every place of what is looked for."""
         if self.find_bar.display:
             self.find_bar.replace_all()
         else:
@@ -252,7 +248,6 @@ class EntryEditor(Pane):
     # Saving
 
     async def action_save(self) -> None:
-        """Save."""
         run_latest(self, "save", self.save)
 
     async def save(self) -> bool:
@@ -342,7 +337,6 @@ class EntryEditor(Pane):
     # Leaving
 
     async def action_close(self) -> None:
-        """Stop finding, or else editing."""
         if self.find_bar.close():
             return
         run_latest(self, "close", self._close)

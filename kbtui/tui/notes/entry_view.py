@@ -114,7 +114,6 @@ class EntryView(Pane):
         return self.document.path if self.document is not None else None
 
     def compose(self) -> ComposeResult:
-        """Header and text."""
         yield Static(id="entry-header")
         with Container(id="entry-sides"):
             yield MarkdownView(id="entry-body")

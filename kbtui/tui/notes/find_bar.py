@@ -59,7 +59,6 @@ class FindBar(Vertical):
         self._area = area
 
     def compose(self) -> ComposeResult:
-        """The two fields, and where among the places the cursor is."""
         with Horizontal():
             yield Input(placeholder="Find: Enter goes on, Esc closes", id="find-what")
             yield Static(id="find-count", markup=False)

@@ -271,7 +271,6 @@ class MapScreen(FullScreen[OpenEntry]):
         self._way = [path]
 
     def compose_body(self) -> ComposeResult:
-        """The map, and the note under the cursor."""
         with Divided(id="map-split", classes="parts"):
             with Pane(id="map-pane"):
                 yield MapView(id="map")
@@ -328,7 +327,6 @@ class MapScreen(FullScreen[OpenEntry]):
     # Keys
 
     def action_walk(self, dx: int, dy: int) -> None:
-        """Walk to the next note that way."""
         self.map.walk(dx, dy)
 
     def action_scroll(self, pages: int) -> None:
@@ -338,7 +336,6 @@ class MapScreen(FullScreen[OpenEntry]):
 
     @on(MapView.SpotSelected)
     def action_middle(self) -> None:
-        """Bring the note into the middle, unfold the group; open the note that is in the middle."""
         item = self.map.item
         if isinstance(item, Group):
             self.map.fold(item)
@@ -349,19 +346,16 @@ class MapScreen(FullScreen[OpenEntry]):
             self._go(item.path)
 
     def action_open(self) -> None:
-        """Open the note under the cursor."""
         item = self.map.item
         if isinstance(item, Named):
             self.dismiss(OpenEntry(item.path))
 
     def action_before(self) -> None:
-        """Bring the note before into the middle again."""
         if len(self._way) > 1:
             left = self._way.pop()
             self._go(self._way[-1], left)
 
     def action_find(self) -> None:
-        """Find one of the notes of the map by name."""
         run_latest(self, "find", self._find)
 
     async def _find(self) -> None:
@@ -377,13 +371,11 @@ class MapScreen(FullScreen[OpenEntry]):
             self.map.point_at(around.notes[path])
 
     def action_step(self, by: int) -> None:
-        """Go some steps further, or less far."""
         if 1 <= self.map.steps + by <= MOST_STEPS:
             self.map.steps += by
             self._go(self._way[-1])
 
     def action_save(self) -> None:
-        """Write the map as a picture."""
         if self.map.around is not None:
             run_latest(self, "save", self._save, self.map.around.middle)
 

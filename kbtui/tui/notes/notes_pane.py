@@ -122,7 +122,6 @@ class NotesPane(Vertical):
         self._pending: tuple[str, int | None, bool] | None = None
 
     def compose(self) -> ComposeResult:
-        """The tree; what is read and edited comes when it is needed."""
         with Divided(id="notes-split"):
             yield TreePanel(id="notes-list")
 
@@ -382,27 +381,22 @@ class NotesPane(Vertical):
             widget.move_cursor(by)
 
     def action_down(self) -> None:
-        """Move down in the tree or in the entry."""
         self._move(1)
 
     def action_up(self) -> None:
-        """Move up in the tree or in the entry."""
         self._move(-1)
 
     def action_left(self) -> None:
-        """Fold, go up, or leave the entry for the tree."""
         if self._pointed_list() is self.knowledge_tree:
             self.knowledge_tree.action_fold()
         else:
             go_to(self.knowledge_tree)
 
     def action_right(self) -> None:
-        """Unfold, or go into the entry."""
         if self._pointed_list() is self.knowledge_tree:
             self.knowledge_tree.action_unfold()
 
     def action_open(self) -> None:
-        """Open what the cursor is on; in the entry, where the line leads."""
         widget = self._pointed_list()
         if isinstance(widget, RowList):
             widget.action_select()
@@ -410,12 +404,10 @@ class NotesPane(Vertical):
             self.view.follow_link()
 
     def action_back(self) -> None:
-        """Return to the entry before."""
         if self.view is not None:
             self._travelled() if self.view.go_back() else go_to(self.knowledge_tree)
 
     def action_forward(self) -> None:
-        """Go on to the entry that Back left."""
         if self.view is not None and self.view.go_forward():
             self._travelled()
 
@@ -428,7 +420,6 @@ class NotesPane(Vertical):
             go_to(self.view.body)
 
     async def action_filter(self) -> None:
-        """Filter the tree."""
         await self.panel.start_filter()
 
     def _read(self, does: str) -> EntryView | None:
@@ -438,17 +429,14 @@ class NotesPane(Vertical):
         return self.view
 
     def action_outline(self) -> None:
-        """Show the headings of the entry, and go to one."""
         if view := self._read("o shows its headings"):
             view.choose_heading()
 
     def action_preview(self) -> None:
-        """Show where the links of the line lead, without going there."""
         if view := self._read("K shows where its links lead"):
             view.preview()
 
     def action_tick(self) -> None:
-        """Tick the task under the cursor or unfold what is there; else go on by a page."""
         if self.view is None or self._tree_leads:
             self.knowledge_tree.action_page_down()
         elif not self.view.body.turn_fold() and not self.view.tick():
@@ -457,12 +445,10 @@ class NotesPane(Vertical):
     # Asking
 
     def action_backlinks(self) -> None:
-        """Choose among where the entry leads and what leads to it."""
         if self.view is not None and self.view.path is not None:
             self.view.choose_link()
 
     def action_map(self) -> None:
-        """Show what is around the entry."""
         path = self.target()
         if path is None or self.kb is None:
             tell(self, _NO_ENTRY)
@@ -474,37 +460,31 @@ class NotesPane(Vertical):
             self.open_entry(there.path, there.line)
 
     def action_ask(self) -> None:
-        """Put a reference to the entry into the prompt."""
         path = self.target()
         if path is not None:
             self.post_message(AskAbout(path))
 
     def action_history(self) -> None:
-        """Show every change of the entry."""
         path = self.target()
         if path is not None:
             self.post_message(OpenHistory(path))
 
     def action_why(self) -> None:
-        """Show where the line under the cursor comes from."""
         if view := self._read("w says where a line of it comes from"):
             view.ask_why()
 
     def action_authors(self) -> None:
-        """Say beside each line of the entry who wrote it."""
         if view := self._read("W says who wrote each line of it"):
             view.toggle_authors()
 
     @_beside
     async def action_tags(self, kb: KnowledgeBase) -> None:
-        """Choose a tag and search for the entries that have it."""
         tag = await entry_actions.pick_tag(self, kb)
         if tag is not None:
             self.post_message(OpenSearch(f'tag:"{tag}"' if " " in tag else f"tag:{tag}"))
 
     @_beside
     async def action_tasks(self, kb: KnowledgeBase) -> None:
-        """Choose a task of any note and go there."""
         chosen = await entry_actions.pick_task(self, kb)
         if chosen is not None:
             self.open_entry(chosen.path, chosen.task.line)
@@ -512,7 +492,6 @@ class NotesPane(Vertical):
     # Changing
 
     def action_new(self) -> None:
-        """Make an entry."""
         self._new()
 
     @_beside
@@ -525,7 +504,6 @@ class NotesPane(Vertical):
 
     @_with_entry
     async def action_save(self, kb: KnowledgeBase, path: str) -> None:
-        """Make an entry of the lines that have a name, or of a message of a conversation."""
         if path.startswith(NAME_PREFIX):
             made = await entry_actions.entry_of_name(self, kb, path)
         else:
@@ -544,43 +522,36 @@ class NotesPane(Vertical):
         return await entry_actions.entry_of_message(self, kb, session, message)
 
     async def action_edit(self) -> None:
-        """Edit the entry here."""
         path = self.target()
         if path is not None:
             await self._edit(path)
 
     @_with_entry
     async def action_edit_outside(self, kb: KnowledgeBase, path: str) -> None:
-        """Edit the entry in $EDITOR."""
         await entry_actions.edit_outside(self, kb, path)
         self.panel.read()
         self._file_changed()
 
     @_with_entry
     async def action_rename(self, kb: KnowledgeBase, path: str) -> None:
-        """Rename the entry."""
         self.moved(path, await entry_actions.rename_entry(self, kb, path) or path)
 
     @_with_entry
     async def action_move(self, kb: KnowledgeBase, path: str) -> None:
-        """Move the entry to another category."""
         self.moved(path, await entry_actions.move_entry(self, kb, path) or path)
 
     @_with_entry
     async def action_link_mentions(self, kb: KnowledgeBase, path: str) -> None:
-        """Make links of the places where other entries say the name of this one."""
         await entry_actions.link_mentions(self, kb, path)
 
     @_with_entry
     async def action_delete(self, kb: KnowledgeBase, path: str) -> None:
-        """Delete the entry; `u` brings it back."""
         deleted = await entry_actions.delete_entry(self, kb, path)
         if deleted is not None:
             self._deleted = deleted
             self._gone(path)
 
     def action_undo(self) -> None:
-        """Bring back what was just deleted, else undo the entry's last change."""
         self._undo_last() if self._deleted is None else self._undelete(self._deleted)
 
     @_beside

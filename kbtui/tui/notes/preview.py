@@ -52,7 +52,6 @@ class PreviewScreen(ReadingDialog[None]):
         self.HINT = f"{more}Enter goes there · Esc closes"
 
     def compose_question(self) -> ComposeResult:
-        """The text that is looked at."""
         yield MarkdownView(id="preview-text")
 
     def on_mount(self) -> None:

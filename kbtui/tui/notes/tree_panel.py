@@ -68,7 +68,6 @@ class TreePanel(Pane):
         self.entries: dict[str, EntryInfo] = {}
 
     def compose(self) -> ComposeResult:
-        """The tree; the filter comes when it is asked for."""
         yield KnowledgeTree(id="notes-tree")
 
     knowledge_tree = getters.query_one("#notes-tree", KnowledgeTree)

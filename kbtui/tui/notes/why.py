@@ -69,7 +69,6 @@ class WhyScreen(Dialog[None]):
         self._names = Names()
 
     def compose_question(self) -> ComposeResult:
-        """The answer, and the messages below."""
         with VerticalScroll(can_focus=False):
             yield Static(Content.styled("Looking it up …", "$text-muted"), id="why-text")
         yield ChoiceList(id="why-said")

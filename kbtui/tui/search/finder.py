@@ -160,7 +160,6 @@ class Finder(FullScreen[None]):
     # Actions
 
     def action_move(self, by: int) -> None:
-        """Go to another row."""
         self.rows.cursor += by
 
     def action_page(self, by: int) -> None:
@@ -173,7 +172,6 @@ class Finder(FullScreen[None]):
         self.action_open()
 
     def action_open(self) -> None:
-        """Take what the cursor is on."""
         run_latest(self, "open", self._open)
 
     async def _open(self) -> None:

@@ -97,7 +97,6 @@ class SearchScreen(Finder):
         self._searches = Searches(kb.workspace.root)
 
     def compose_body(self) -> ComposeResult:
-        """The line to type in, the hits, the place."""
         with Divided(id="search-body", classes="parts"):
             with Pane(id="search-found") as found:
                 found.label_with("Search")
@@ -196,7 +195,6 @@ class SearchScreen(Finder):
         self.field.focus()
 
     def action_complete(self) -> None:
-        """Take what is offered first, else what was probably meant."""
         if self._offers:
             self.action_take_offer(0)
         else:
@@ -311,7 +309,6 @@ class SearchScreen(Finder):
             self.ask(self._suggestion)
 
     def action_scope(self, scope: str = "") -> None:
-        """Search somewhere else: in the next place, or in the one that was clicked."""
         self._scope = [*SCOPES].index(scope) if scope else (self._scope + 1) % len(SCOPES)
         self._show_scope()
         self.search()
@@ -336,7 +333,6 @@ class SearchScreen(Finder):
                 yield tab.stylize(Style.from_meta({"@click": f"screen.scope('{scope}')"}))
 
     async def action_save(self) -> None:
-        """Keep this search, or let go of it."""
         query = self.query_text
         if self.has_class("-asks-nothing") and self.lately.item is not None:
             query = self.lately.item.value

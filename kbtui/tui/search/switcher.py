@@ -152,7 +152,6 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         self._searches = 0
 
     def compose(self) -> ComposeResult:
-        """The line to type in, the matches, a preview."""
         with Vertical(id="switcher") as box:
             box.border_title = Content("Open")
             box.border_subtitle = Content("Enter opens · Esc closes")

@@ -61,14 +61,12 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
     HINT = "Enter takes it · Esc leaves"
 
     def compose(self) -> ComposeResult:
-        """A box with a title and a hint around what the dialog asks."""
         with Vertical() as box:
             box.border_title = Content(clean_line(self.TITLE_TEXT))
             yield from self.compose_question()
             yield Static(classes="keys", markup=False)
 
     def compose_question(self) -> ComposeResult:
-        """The widgets inside the box; none, where it only has a title."""
         return ()
 
     def on_resize(self) -> None:
@@ -99,7 +97,6 @@ class TextDialog(Dialog[str]):
         self._explanation = explanation
 
     def compose_question(self) -> ComposeResult:
-        """A line to write in, and what it is for."""
         yield Input(self._value, select_on_focus=False)
         if self._explanation:
             yield Static(Content.styled(clean(self._explanation), "$text-muted"))
@@ -152,7 +149,6 @@ class PickDialog(ListDialog[Any]):
         self._new = new
 
     def compose_question(self) -> ComposeResult:
-        """The filter and the choices."""
         yield Input(placeholder=self.PLACEHOLDER if self._new else "type to filter")
         choices = ChoiceList(self._all)
         if self._new and not self._all:
@@ -198,7 +194,6 @@ class NewEntryDialog(ListDialog[NewEntry]):
         self._title = title
 
     def compose_question(self) -> ComposeResult:
-        """The title and the types."""
         yield Input(self._title, placeholder="title, or folder/title", select_on_focus=False)
         yield ChoiceList(
             [
@@ -238,7 +233,6 @@ class KeyDialog(Dialog[str]):
             self._bindings.bind(key, f"answer('{key}')", label)
 
     def compose_question(self) -> ComposeResult:
-        """The text."""
         yield Static(self.text)
 
     def action_answer(self, key: str) -> None:
@@ -299,7 +293,6 @@ class PageScreen(ReadingDialog[None]):
         self.text = text
 
     def compose_question(self) -> ComposeResult:
-        """The text."""
         with VerticalScroll():
             yield Static(self.text)
 
@@ -330,7 +323,6 @@ class TextEditScreen(Dialog[str]):
         self._text = text
 
     def compose_question(self) -> ComposeResult:
-        """A field to write in."""
         yield TextArea(self._text, soft_wrap=True)
 
     def on_mount(self) -> None:

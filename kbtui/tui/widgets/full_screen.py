@@ -38,13 +38,11 @@ class FullScreen(Screen[Result], Generic[Result]):
         self.kb = kb
 
     def compose(self) -> ComposeResult:
-        """Title, body, keys."""
         yield TitleRow(self.TITLE_TEXT, folder_of(self.kb))
         yield from self.compose_body()
         yield Hints()
 
     def compose_body(self) -> ComposeResult:
-        """What is between title and keys."""
         return ()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -52,7 +50,6 @@ class FullScreen(Screen[Result], Generic[Result]):
         self.set_class(event.size.width >= self.BESIDE_COLUMNS, "-beside")
 
     def action_back(self) -> None:
-        """Close it."""
         self.dismiss(None)
 
 
@@ -67,7 +64,6 @@ class ListScreen(FullScreen[None]):
     """The list; whoever mounts it does so in a container of the screen's."""
 
     def action_move(self, by: int) -> None:
-        """Go to another row."""
         self.rows.cursor += by
 
     def row_chosen(self) -> None:
@@ -79,7 +75,6 @@ class ListScreen(FullScreen[None]):
         self.row_chosen()
 
     async def action_filter(self) -> None:
-        """Show only what fits what is typed."""
         if not self.query(Input):
             field = Input(placeholder=self.FILTER_HINT, id="filter")
             await self.mount(field, before=".parts")

@@ -6,21 +6,19 @@ in words of their own, and what is written says which document says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import statements
-from kbtui.memory.edits.editor import Ground, names_of_user
+from kbtui.memory.edits.editor import Ground, names_of_user, sentences_in
 from kbtui.offline.language import begins, holds, of_all, tokens
 
 KIND = "reference"
 """The type of entries that say what somebody else says."""
 
 _NOTES = ("USER.md", "memory/MEMORY.md")
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,9 @@ def cited_for(context: ToolContext, kind: str, texts: Iterable[str]) -> Cited:
 
 def _asks_to_write(said: str) -> bool:
     """True if a message asks for an entry or a note."""
-    sentences = (each.strip() for each in _SENTENCE.split(said))
     return any(
         begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
-        for each in sentences
+        for each in sentences_in(said)
         if not each.endswith("?")
     )
 

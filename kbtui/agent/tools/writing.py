@@ -6,7 +6,6 @@ has proposed and nobody has decided on counts as written for its next edits.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,7 @@ from kbtui.memory.edits.editor import (
     Operation,
     edit_entry,
     rename_entry,
+    sentences_in,
     write_entry,
 )
 from kbtui.offline.language import stems_of, telling_terms, tokens
@@ -36,7 +36,6 @@ from kbtui.workspace.layout import short_name
 
 _REVIEWED = "the user reviews every change"
 _VERBS = {"Deleted": "deleted", "Changed": "changed", "Created": "new"}
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
     """
     called = {term for name in names for term in telling_terms(name)}
     told = {term for line in lines for term in telling_terms(line)}
-    for sentence in _SENTENCE.split(said):
+    for sentence in sentences_in(said):
         words = {analyser.terms_of(token.word)[0] for token in tokens(sentence)}
         asks_to_change = not words.isdisjoint(stems_of("change"))
         if sentence.rstrip().endswith("?") and not asks_to_change:

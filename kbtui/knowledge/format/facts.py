@@ -142,13 +142,18 @@ def _in_head(parts: frontmatter.Parts) -> Iterator[str]:
 
 
 def _in_body(body: bytes) -> Iterator[str]:
+    return (plain_fact(line) for _, line in stating_lines(body.decode("utf-8", "replace")))
+
+
+def stating_lines(body: str) -> Iterator[tuple[int, str]]:
+    """The lines that state something, not headings, rules and code, with their numbers from 1."""
     fence = ""
-    for line in body.decode("utf-8", "replace").splitlines():
+    for number, line in enumerate(body.split("\n"), 1):
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1] == fence):
             fence = "" if fence else mark[1]
         elif not fence and line.strip() and not _HEADING.match(line) and not _RULE.match(line):
-            yield plain_fact(line)
+            yield number, line.rstrip("\r")
 
 
 def _words(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import is_statement
+from kbtui.memory.edits.sentences import sentences_in
 from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.sessions.store import SessionMessage
 from kbtui.workspace import files
@@ -25,7 +26,6 @@ from kbtui.workspace.layout import Workspace
 
 _SPOKEN_OF = frozenset({"person", "project", "decision"})
 _FLUSH = re.compile(r"## Flush at [^(\n]*\(session: (?P<session>[^)\n]*)\)")
-_SENTENCE = re.compile(r"[^.!?\n]+")
 _LOOKED_BACK = 90  # notes of days
 _SAME = 0.6
 _FEWEST = 2  # stems
@@ -103,5 +103,5 @@ def _noted(workspace: Workspace, path: str, session: str) -> Iterator[str]:
 
 
 def _asks(message: SessionMessage) -> bool:
-    sentences = (each.strip() for each in _SENTENCE.findall(message.content))
-    return any(begins(each, of_all("remember")) is not None for each in sentences)
+    said = sentences_in(message.content)
+    return any(begins(each, of_all("remember")) is not None for each in said)

@@ -25,7 +25,7 @@ from kbtui.offline.language import (
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
 
-_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 _PART = re.compile(r"[,;]\s")
 _APOSTROPHE = re.compile(r"['\u2019]")
 _LONGEST = 200  # characters of a sentence that stands for a line

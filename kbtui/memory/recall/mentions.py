@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.facts import normalise, plain_fact
-from kbtui.memory.edits.memory_file import is_statement, split_lines
+from kbtui.knowledge.format.facts import normalise, plain_fact, stating_lines
+from kbtui.memory.edits.memory_file import split_lines
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 
 SUMMARY = "summary"
@@ -19,7 +19,6 @@ _ABOUT = re.compile(
 )
 _PIECE = re.compile(r"\S.*?(?:[.!?](?=\s|\Z)|(?=\n)|\Z)")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
-_FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _LEAD = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
     r"(?:\[\d{4}-\d\d-\d\d[^\]\n]*\][ \t]*)?(?:\[RAW\][ \t]*)?(?:(?:user|assistant):[ \t]+)?"
@@ -69,7 +68,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLin
         found.append(MentioningLine(0, summary))
     first = data[: len(data) - len(parts.body)].count(b"\n")
     asked = ""
-    for number, line in _spoken_lines(body):
+    for number, line in stating_lines(body):
         if is_all:
             found.append(MentioningLine(first + number, plain_fact(line)))
         elif spans := spans_saying(line, facts, asked):
@@ -140,16 +139,6 @@ def without(data: bytes, found: Iterable[MentioningLine]) -> bytes:
             kept.append(mention.rest + line[len(line.rstrip("\r\n")) :])
     changed = "".join(kept).encode("utf-8", "surrogateescape")
     return frontmatter.set_keys(changed, {SUMMARY: None}) if 0 in by_line else changed
-
-
-def _spoken_lines(body: str) -> Iterator[tuple[int, str]]:
-    fence = ""
-    for number, line in enumerate(split_lines(body), 1):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1] == fence):
-            fence = "" if fence else mark[1]
-        elif not fence and is_statement(line):
-            yield number, line.rstrip("\r\n")
 
 
 def _mention(number: int, line: str, spans: Sequence[tuple[int, int]]) -> MentioningLine:

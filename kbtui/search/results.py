@@ -129,7 +129,10 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How far the index is; `message` is ready to be shown, `left` passages have no vector yet."""
+    """How far the index is; `message` is ready to be shown, `left` passages have no vector yet.
+
+    `reading` are the files that a large sync has read, and has to read.
+    """
 
     state: State
     files: int = 0
@@ -138,6 +141,7 @@ class IndexStatus:
     message: str = ""
     model: str = ""
     left: int = 0
+    reading: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

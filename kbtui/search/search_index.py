@@ -122,6 +122,7 @@ class SearchIndex:
         self._synced = threading.Event()
         self._stop = threading.Event()
         self._activity = ""
+        self._progress = (0, 0)
         self.pause = Pause()
         self._first: tuple[str, ...] = ()
         self._trees: TreeReader | None = None
@@ -241,7 +242,7 @@ class SearchIndex:
             _LOG.info("Another process is writing the search index.")
             self._keep_pending(only or ())
         finally:
-            self._activity = ""
+            self._activity, self._progress = "", (0, 0)
         if only is None:
             self._synced.set()
         self._tell()
@@ -275,6 +276,7 @@ class SearchIndex:
     def _report_progress(self, done: int, of: int) -> bool:
         if of >= _WORTH_TELLING:
             self._activity = f"Reading files: {done:,} of {of:,}"
+            self._progress = done, of
             self._tell()
         return not self._stop.is_set()
 
@@ -327,12 +329,13 @@ class SearchIndex:
             return IndexStatus("opening")
         from kbtui.search.query.semantic import status_of
 
-        return status_of(
+        status = status_of(
             opened.serving.store,
             meaning if self._settings.semantic else None,
             self._activity,
             synced=self._synced.is_set(),
         )
+        return replace(status, reading=self._progress)
 
     def subscribe(self, listener: Callable[[IndexStatus], None]) -> Callable[[], None]:
         """Be told of every change of the status, in whatever thread; returns what unsubscribes."""

@@ -17,7 +17,7 @@ from kbtui.text import clean_line, shorten
 from kbtui.tui.messages import InboxChanged, tell, tell_error
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.hints import Hints
-from kbtui.tui.widgets.progress import bar
+from kbtui.tui.widgets.progress import Pace, bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,7 @@ class StatusLine(Hints):
         self._stop_listening: Callable[[], None] | None = None
         self._background: BackgroundWatch | None = None
         self._inbox: InboxWatch | None = None
+        self._pace: Pace | None = None  # of the files that are being read
 
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Follow the state of the search index, the background work, and the inbox."""
@@ -91,10 +92,14 @@ class StatusLine(Hints):
 
     def _show_index(self, status: IndexStatus) -> None:
         self.working = status.state in INDEXING
+        self._pace = self._pace if status.reading[1] else None
         if status.state == "embedding" and status.left > 0:
             done = status.embedded / (status.embedded + status.left)
             left = clean_line(status.message).partition(", ")[2]  # how long, where it is known
             self.index = f"{INDEXING[status.state]} {bar(done)} {left}".rstrip()
+        elif self.working and status.reading[1]:
+            self._pace = self._pace or Pace()
+            self.index = f"reading files {self._pace.said(*status.reading)}"
         elif self.working:
             said = clean_line(status.message)
             said = said[:1].lower() + said[1:]

@@ -158,6 +158,15 @@ async def test_tasks_shows_the_steps_of_dream_and_stops_it(tmp_path: Path) -> No
         await shell.until(lambda: "Dream" not in status.render().plain)
 
 
+async def test_the_first_reading_of_a_big_folder_is_told_by_a_bar(tmp_path: Path) -> None:
+    async with running(tmp_path) as shell:
+        status = shell.app.screen.query_one(StatusLine)
+        status._index_changed(IndexStatus("syncing", reading=(5_000, 10_000)))
+        await shell.until(lambda: "reading files ▰▰▰▰▱▱▱▱" in status.render().plain)
+        status._index_changed(IndexStatus("ready"))
+        await shell.until(lambda: "reading" not in status.render().plain)
+
+
 async def test_tasks_pauses_reading_for_meaning_and_lets_it_go_on(tmp_path: Path) -> None:
     async with running(tmp_path) as shell:
         search = shell.app.kb.search

@@ -231,7 +231,7 @@ class KnowledgeBase:
             lambda: self.memory.inbox,
             self._scanner.too_large,
             self.settings.sync,
-            self.archive.take_back_doubled,
+            self.archive,
         )
 
     @cached_property

@@ -31,14 +31,16 @@ from kbtui.history.sync.sync import (
 from kbtui.knowledge.catalog.catalog import without_block
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.background.service import Inbox
-from kbtui.memory.records.archive import resolver_of
+from kbtui.memory.records.archive import Archive, resolver_of
 from kbtui.sessions.imported import forgotten_in
+from kbtui.sessions.log_records import SessionLog
 from kbtui.sessions.store import Claim
 from kbtui.settings import SyncSettings
 from kbtui.shipped.install import SKILLS
 from kbtui.text import counted, enumerated, json_object
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
+from kbtui.workspace.jsonl import parse_records
 from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.opening import former_paths
 from kbtui.workspace.scan import LARGER, said_of_large
@@ -87,14 +89,14 @@ class Syncing:
         inbox: Callable[[], Inbox],
         too_large: Callable[[], Mapping[str, str]],
         wanted: SyncSettings,
-        take_back_doubled: Callable[[], int],
+        archive: Archive,
     ) -> None:
         self._workspace = workspace
         self._history = history
         self._library = library
         self._inbox = inbox
         self._too_large = too_large
-        self._take_back_doubled = take_back_doubled
+        self._archive = archive
         self._areas = (*["docs"] * wanted.documents, *["sessions"] * wanted.conversations)
         self._remotes = Remotes(workspace)
 
@@ -136,12 +138,12 @@ class Syncing:
             lambda clashes: self._propose(clashes, proposals),
             self._library.catalog.renew,
             _is_unused,
-            Companions(self._areas, self._hold, _keeps_apart) if self._areas else None,
+            Companions(self._areas, self._hold, _keeps_apart, self._split) if self._areas else None,
         )
         watcher = SyncWatcher(tell, stopped, count)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
-        if report.received and (doubled := self._take_back_doubled()):
+        if report.received and (doubled := self._archive.take_back_doubled()):
             told = f"Condensed here and elsewhere: {counted(doubled, 'time')}. What came stays."
             report = replace(report, notes=(*report.notes, told))
         if self._remotes.get() is None:
@@ -176,6 +178,33 @@ class Syncing:
             yield
         finally:
             claim.release()
+
+    def _split(self, path: str, ours: bytes, theirs: bytes) -> tuple[bytes, bytes]:
+        """What keeps the name where both went on with one, and what becomes a copy.
+
+        Of a conversation the copy is the rest alone: what was said before would be condensed twice.
+        The name stays with the version whose end was condensed already, as that is told by number.
+        """
+        if not path.startswith("sessions/"):
+            return ours, theirs
+        mine, other = (data.splitlines(keepends=True) for data in (ours, theirs))
+        pairs = zip(mine, other, strict=False)
+        same = next(n for n, (a, b) in enumerate([*pairs, (b"", b"-")]) if a != b)
+        if not same:
+            return ours, theirs
+        session = path.rpartition("/")[2].removesuffix(".jsonl")
+        records, _ = parse_records(b"".join(mine[:same]), path)
+        last = SessionLog.of(each.value for each in records).last_id
+        head = {**(json_object(mine[0]) or {}), "begins": last + 1}
+        begun = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        condensed_by = {
+            entry.origin
+            for entry in self._archive.entries()
+            if entry.session == session and entry.messages and entry.messages[1] > last
+        }
+        if condensed_by and self._archive.origin not in condensed_by:
+            return theirs, begun + b"".join(mine[same:])
+        return ours, begun + b"".join(other[same:])
 
     def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
         for clash in clashes:

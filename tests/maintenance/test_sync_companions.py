@@ -346,42 +346,85 @@ def test_a_new_machine_fetches_the_newest_versions_alone_and_goes_on_with_both(
     assert plain.file(plain.here, "docs/plan.pdf").read_bytes() == b"%PDF of there"
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["the same messages", "others"])
-def test_what_two_machines_condensed_both_stands_in_the_notes_once(
-    plain: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, same: bool
-) -> None:
-    def be(machine: Path) -> None:
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / f"state of {machine.name}"))
-        (tmp_path / f"state of {machine.name}/kbtui").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"state of {machine.name}/kbtui/machine").write_text(f"{machine.name}\n")
+class Named:
+    """The machines of a world, each with a name of its own in the archive."""
 
-    def condense(machine: Path, line: str, messages: tuple[int, int]) -> None:
+    def __init__(self, world: World, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._world, self._folder, self._patch = world, folder, patch
+
+    def be(self, machine: Path) -> None:
+        state = self._folder / f"state of {machine.name}"
+        self._patch.setenv("XDG_STATE_HOME", str(state))
+        (state / "kbtui").mkdir(parents=True, exist_ok=True)
+        (state / "kbtui/machine").write_text(f"{machine.name}\n")
+
+    def sync(self, *machines: Path) -> None:
+        for machine in machines:
+            self.be(machine)
+            self._world.sync(machine)
+
+    def condense(self, machine: Path, line: str, messages: tuple[int, int]) -> None:
+        self.be(machine)
         with KnowledgeBase.open(machine) as kb, kb.history.change(Actor.CONSOLIDATOR, "x") as made:
             before = made.read("memory/MEMORY.md") or b"# Memory\n"
             made.write("memory/MEMORY.md", before + f"- {line}\n".encode())
             time = "2026-11-20 10:00"
             kb.archive.stage(made, line, session="talk", messages=messages, timestamp=time)
 
-    def sync(machine: Path) -> SyncReport:
-        be(machine)
-        return plain.sync(machine)
 
-    plain.say(plain.here, "The kestrel nests in the tower.")
-    plain.say(plain.here, "It left in August.")
-    sync(plain.here)
-    sync(plain.there)
-    for machine in (plain.here, plain.there):
-        be(machine)
-        is_other = machine == plain.there and not same
-        condense(machine, f"The kestrel nests, says {machine.name}.", (1, 1 if is_other else 2))
-    for machine in (plain.here, plain.there, plain.here, plain.there, plain.here):
-        sync(machine)
-    texts = [(m / "memory/MEMORY.md").read_text() for m in (plain.here, plain.there)]
+@pytest.fixture
+def named(plain: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Named:
+    return Named(plain, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same messages", "others"])
+def test_what_two_machines_condensed_both_stands_in_the_notes_once(
+    plain: World, named: Named, same: bool
+) -> None:
+    here, there = plain.here, plain.there
+    plain.say(here, "The kestrel nests in the tower.")
+    plain.say(here, "It left in August.")
+    named.sync(here, there)
+    named.condense(here, "The kestrel nests, says here.", (1, 2))
+    named.condense(there, "The kestrel nests, says there.", (1, 2 if same else 1))
+    named.sync(here, there, here, there, here)
+    texts = [(machine / "memory/MEMORY.md").read_text() for machine in (here, there)]
     assert texts[0] == texts[1]
     assert texts[0].count("kestrel nests") == (1 if same else 2)
     assert "says here" in texts[0]
-    with KnowledgeBase.open(plain.there) as kb:
+    with KnowledgeBase.open(there) as kb:
         assert len(kb.archive.entries()) == 2
         assert sum(each.origin.undoes is not None for each in kb.history.log()) == same
         assert not kb.memory.pending.parts(kb.memory.pending.conversation("talk"))
         assert [each for each in kb.checking.run() if each.damage] == []
+
+
+@pytest.mark.parametrize("condenses", ["here", "there", ""])
+def test_of_a_conversation_that_both_went_on_with_each_message_is_condensed_once(
+    plain: World, named: Named, condenses: str
+) -> None:
+    here, there = plain.here, plain.there
+    plain.say(here, "The kestrel nests in the tower.")
+    named.condense(here, "The kestrel nests.", (1, 1))
+    named.sync(here, there)
+    plain.say(here, "Here it flew.")
+    plain.say(there, "There it sat.")
+    if condenses:
+        named.condense(plain.here.parent / condenses, "Went on.", (2, 2))
+    named.sync(there, here, there, here)
+    assert plain.files(here) == plain.files(there)
+    logs = {name: data for name, data in plain.files(here).items() if name.startswith("sessions/")}
+    assert len(logs) == 2
+    whole = b"".join(logs.values())
+    assert [whole.count(said) for said in (b"nests", b"Here it", b"There it")] == [1, 1, 1]
+    with KnowledgeBase.open(here) as kb:
+        waiting = kb.memory.unfinished()
+        parts = [
+            message.content
+            for each in waiting
+            for part in kb.memory.pending.parts(kb.memory.pending.conversation(each))
+            for unit in part
+            for message in unit.messages
+        ]
+    wanted = {"here": ["There it sat."], "there": ["Here it flew."]}
+    assert sorted(parts) == wanted.get(condenses, ["Here it flew.", "There it sat."])

@@ -2,14 +2,15 @@
 
 They travel where a person wants that, as they are, on a branch beside the notes. What both sides
 changed is judged by what was there at the last sync: a log that was gone on with is the longer one,
-and of anything else both versions stay. The repository here keeps names of contents, but none.
+and of anything else both versions stay, one in a copy (of a conversation what was said since). The
+repository here keeps names of contents, but none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -46,11 +47,16 @@ class Companions:
         hold: Keeps others from a file while it is replaced; raises `KbtuiError` where it can't.
         keeps_apart: Says of a file and both its versions why they can't stand beside each other;
             nothing where they can.
+        split: What of a file and both its versions keeps the name, and what the copy holds.
     """
 
     areas: tuple[str, ...]
     hold: Callable[[str], AbstractContextManager[object]]
     keeps_apart: Callable[[str, bytes, bytes], str] = lambda _path, _ours, _theirs: ""
+    split: Callable[[str, bytes, bytes], tuple[bytes, bytes]] = lambda _path, ours, theirs: (
+        ours,
+        theirs,
+    )
 
     def __contains__(self, path: str) -> bool:
         return path.startswith(tuple(f"{area}/" for area in self.areas))
@@ -150,12 +156,18 @@ class Beside:
         where = {blob: path for path, blob in plan.ours.items()}
         came = 0
         for path, blob in [*plan.coming.items()]:
+            if plan.is_left(path):
+                continue
             data = None
-            if blob is not None:
+            if blob is not None and blob in plan.made:
+                data = plan.made[blob]
+            elif blob is not None:
                 is_moved = blob in where and blob not in there
                 data = plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
             try:
-                with companions.hold(path):
+                with ExitStack() as holding:
+                    for each in plan.held(path):
+                        holding.enter_context(companions.hold(each))
                     self._write(path, plan.ours.get(path), data)
             except MovedError:
                 raise
@@ -289,6 +301,7 @@ class _Plan:
         self.theirs = {path: blob for path, blob in theirs.items() if path in companions}
         self.coming: dict[str, str | None] = {}
         self.going: dict[str, str | None] = {}
+        self.made: dict[str, bytes] = {}  # contents by their ids, which may be on no side yet
         self._left: dict[str, str] = {}
         self._both: dict[str, str] = {}  # what was changed on both sides, by the name of its copy
         self._back: list[str] = []
@@ -357,15 +370,28 @@ class _Plan:
         if why := "" if mine.startswith(other) else self._companions.keeps_apart(path, mine, other):
             self.leave(path, why)
             return
-        self.going[path] = here
-        if not mine.startswith(other):
-            folder, _, name = path.rpartition("/")
-            copy = f"{folder}/{with_end(name, f'-{there[:6]}')}"
-            self._both[copy] = path
-            if self.ours.get(copy) is None:
-                self.coming[copy] = there
-            if self.theirs.get(copy) is None:
-                self.going[copy] = there
+        if mine.startswith(other):
+            self.going[path] = here
+            return
+        versions = self._companions.split(path, mine, other)
+        kept, rest = map(files.blob_id, versions)
+        self.made |= dict(zip((kept, rest), versions, strict=True))
+        folder, _, name = path.rpartition("/")
+        copy = f"{folder}/{with_end(name, f'-{rest[:6]}')}"
+        self._both[copy] = path
+        for each, blob in ((copy, rest), (path, kept)):  # the copy first: a kill leaves both
+            if self.ours.get(each) in (None, here) and blob != self.ours.get(each):
+                self.coming[each] = blob
+            if self.theirs.get(each) in (None, there) and blob != self.theirs.get(each):
+                self.going[each] = blob
+
+    def held(self, path: str) -> set[str]:
+        """The files that nobody may use while one is written: of a copy also what it is of."""
+        return {path, self._both.get(path, path)}
+
+    def is_left(self, path: str) -> bool:
+        """True if a file stays as it is on both sides."""
+        return path in self._left
 
     def leave(self, path: str, why: str) -> None:
         """Leave a file as it is on both sides."""

@@ -79,6 +79,11 @@ class Archive:
         self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
         history.add_companion(self._settle)
 
+    @property
+    def origin(self) -> str:
+        """The name of this machine."""
+        return self._origin
+
     def entries(self, after: int | Mapping[str, int] = 0) -> list[ArchiveEntry]:
         """All entries behind a cursor for all origins, or the last seen of each, oldest first."""
         return [

@@ -201,7 +201,7 @@ class Ledger:
         forgotten = self.tombstones.dropped(session_id) if self.tombstones is not None else []
         reasons = _reasons(log, forgotten)
         archived: dict[int, list[int]] = {}
-        for number in range(1, log.last_id + 1):
+        for number in range(log.first_id, log.last_id + 1):
             holding = next((each for each in holdings if each.holds(number)), None)
             why = (holding.dropped if holding is not None else reasons).get(number)
             if why is not None:
@@ -211,10 +211,11 @@ class Ledger:
             else:
                 is_lost = number not in log.messages or number < newest
                 (lost if is_lost else pending).append(number)
-        gaps = log.last_id - len(log.messages)
+        numbers = log.last_id - log.first_id + 1
+        gaps = numbers - len(log.messages)
         return SessionAccount(
             session_id,
-            log.last_id + max(0, log.bad - gaps),
+            numbers + max(0, log.bad - gaps),
             pending=tuple(ranges_of(pending)),
             archived=tuple(
                 (cursor, each)
@@ -257,6 +258,8 @@ class _WholeLog:
             log.add(record)
             if log.messages:
                 self.messages.setdefault(log.messages[-1].id, log.messages[-1])
+        begins = next((record.get("begins") for record in lines.records), None)
+        self.first_id = begins if isinstance(begins, int) else 1  # of what both sides went on with
         self.last_id = log.last_id
         self.taken_back = self.messages.keys() - {message.id for message in log.messages}
         self.bad = len(lines.bad)

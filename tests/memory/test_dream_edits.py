@@ -382,7 +382,7 @@ async def test_an_entry_that_says_nothing_of_its_own_is_deleted(
     )
     assert not room.exists("knowledge/facts/tea.md")
     home = room.read("knowledge/topics/home.md")
-    assert "See facts/tea.\n" in home
+    assert "See Tea.\n" in home
     assert "updated: 2026-01-05\n" in home, "nothing new is said there"
     assert room.exists("knowledge/facts/cat.md")
     (proposal,) = proposals(room)

@@ -59,7 +59,6 @@ async def test_what_is_out_of_order_is_put_in_order(room: Room) -> None:
         facts__server_2="---\ntype: fact\n---\n# Server\n\n- Has 5 GB\n",
         topics__docker="# Docker\n\nSee [[facts/server_2]].\n",
         people__bob=person("Bob", "- Knows [[ops/docker]] and [[never made]]\n"),
-        preferences__color='---\ntype: preference\nsummary: "Favorite color: blue"\n---\n# Color\n\nFavorite color: green\n',
     )
     archive(room, "They spoke of color.")
     report = await run(room)
@@ -71,7 +70,6 @@ async def test_what_is_out_of_order_is_put_in_order(room: Room) -> None:
     (link,) = room.library.outgoing("knowledge/topics/docker.md")
     assert link.path == "knowledge/facts/server.md"
     assert "[[topics/docker]] and [[never made]]" in room.read("knowledge/people/bob.md")
-    assert 'summary: "Favorite color: green"' in room.read("knowledge/preferences/color.md")
     assert proposals(room) == []
     archive(room, "They spoke of color again.")
     assert (await run(room)).kind == "read", "order is kept"

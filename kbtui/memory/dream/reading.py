@@ -17,7 +17,6 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.body import summary_of
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
@@ -244,16 +243,15 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
 MOST = 12
 _MOST_READ = 40
 _NAMED = frozenset({"person", "project"})
-_KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is out of order in the file `path`.
 
-    `kind` is ``broken link``, ``same twice`` (entries), ``repeated line``, ``old summary`` or ``not
-    linked``; `what` the link's target, the line, the summary or the name of the other entry;
-    `instead` the entry or summary that is right, if it is known.
+    `kind` is ``broken link``, ``same twice`` (entries), ``repeated line`` or ``not linked``; `what`
+    the link's target, the line or the name of the other entry; `instead` the entry that is right,
+    if it is known.
     """
 
     kind: str
@@ -276,7 +274,6 @@ class Problem:
             "same twice": {"do": "merge_entries", "path": self.what, "to": instead},
             "broken link": {"do": "fix_link", "path": path, "old": self.what, "to": instead},
             "not linked": {"do": "link_entries", "path": path, "to": instead},
-            "old summary": {"do": "set_summary", "path": path, "new": instead},
         }
         return edits[self.kind] if instead else None
 
@@ -309,12 +306,11 @@ def problems(
     """
     infos = [info for info in seen if info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
-    share = MOST // 4
+    share = MOST // 3
     habits = files.habits()
     found = [
         *islice(_same_twice([i for i in infos if not habits.is_template(i)], files, stays), share),
         *islice(_repeated({path: texts[path] for path in NOTES if path in texts}), share),
-        *islice(_old_summaries(texts), share),
         *islice(_not_linked(library, infos, texts), share),
     ]
     return [*found, *islice(_broken_links(library, infos), MOST - len(found))]
@@ -354,24 +350,6 @@ def _repeated(texts: Mapping[str, str]) -> Iterator[Problem]:
                 yield Problem("repeated line", path, plain_fact(line))
             elif key:
                 seen.add(key)
-
-
-def _old_summaries(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Summaries that give a name another value than the text does."""
-    for path, text in texts.items():
-        parts = frontmatter.split(text.encode())
-        summary = frontmatter.read(parts).values.get("summary")
-        match = _KEYED.match(summary.strip()) if isinstance(summary, str) else None
-        body = parts.body.decode()
-        if match is None or is_said(match[0], statements(body)):
-            continue
-        values = [
-            other[0]
-            for fact in statements(body)
-            if (other := _KEYED.match(fact)) and normalise(other["key"]) == normalise(match["key"])
-        ]
-        if len(values) == 1 or (values and summary_of(body) == values[0]):
-            yield Problem("old summary", path, match[0], values[0])
 
 
 def _not_linked(

@@ -88,7 +88,7 @@ class DreamReport:
     def _limits(self) -> str:
         if self.model == OFFLINE:
             return (
-                " Without a model it learns nothing: it mends links, repeated lines and summaries,"
-                " and merges what machines wrote twice."
+                " Without a model it learns nothing: it mends links and repeated lines, and merges"
+                " what machines wrote twice."
             )
         return f" It was stopped early: {self.ended}" if self.ended else ""

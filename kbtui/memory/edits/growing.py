@@ -164,8 +164,8 @@ def _has(body: str, item: BodyItem, likeness: float) -> bool:
 def _with_value(body: str, place: int, statement: str, day: date) -> str:
     """Change the value of the line at `place` to that of a ``key: value`` statement."""
     lines = body.splitlines(keepends=True)
-    key, value = _key_and_value(statement)
-    _, before = _key_and_value(plain_fact(lines[place]))
+    key, value = key_and_value(statement)
+    _, before = key_and_value(plain_fact(lines[place]))
     after = _new_value(before, value)
     if after == before:
         return body
@@ -184,8 +184,8 @@ def changed_value(text: str, statement: str) -> tuple[str, str] | None:
     if place is None:
         return None
     line = plain_fact(text.splitlines()[place])
-    key, before = _key_and_value(line)
-    after = _new_value(before, _key_and_value(statement)[1])
+    key, before = key_and_value(line)
+    after = _new_value(before, key_and_value(statement)[1])
     return (line, line[: line.rindex(before)] + after) if after != before and key else None
 
 
@@ -208,7 +208,7 @@ def _listed(value: str) -> list[str]:
 
 def _line_of(body: str, statement: str) -> int | None:
     """The one line that gives a value to the key of a ``key: value`` statement."""
-    wanted, value = _key_and_value(statement)
+    wanted, value = key_and_value(statement)
     if not value:
         return None
     found = []
@@ -216,13 +216,13 @@ def _line_of(body: str, statement: str) -> int | None:
     for place, line in enumerate(body.splitlines()):
         if heading := _HEADING.match(line):
             evolving = heading[2].casefold() == EVOLUTION.casefold()
-        key, value = _key_and_value(plain_fact(line))
+        key, value = key_and_value(plain_fact(line))
         if value and not evolving and normalise(key) == normalise(wanted):
             found.append(place)
     return found[0] if len(found) == 1 else None
 
 
-def _key_and_value(statement: str) -> tuple[str, str]:
+def key_and_value(statement: str) -> tuple[str, str]:
     """Read ``Favorite color: blue``; of what isn't written so the value is empty."""
     match = _KEYED.match(statement)
     return (match["key"], match["value"].strip()) if match else (statement, "")
@@ -328,8 +328,8 @@ def _corrected(summary: str, fact: Fact) -> dict[str, str]:
     found = {}
     for item in _items(fact.text):
         if _line_of(summary, item.text) is not None:
-            key, before = _key_and_value(summary.strip())
-            value = _new_value(before, _key_and_value(item.text)[1])
+            key, before = key_and_value(summary.strip())
+            value = _new_value(before, key_and_value(item.text)[1])
             if value != before:
                 found["summary"] = f"{key}: {value}"
     return found

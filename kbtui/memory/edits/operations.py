@@ -6,7 +6,6 @@ somebody else has changed meanwhile.
 
 from __future__ import annotations
 
-import re
 from datetime import date
 
 from kbtui.errors import NotFoundError, UsageError
@@ -18,6 +17,7 @@ from kbtui.memory.edits.growing import (
     STRICT,
     former_names,
     grown_entry,
+    key_and_value,
     merged_body,
     merged_head,
     new_entry,
@@ -38,7 +38,6 @@ from kbtui.workspace.layout import short_name
 
 SOUL = "SOUL.md"
 _STYLE = "Style"
-_KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+\S")
 _SHOWN = 80
 
 
@@ -315,14 +314,12 @@ def _evolved(copy: WorkingCopy, path: str, line: str) -> bytes:
 
 def _check_key(text: str, fact: str, path: str) -> None:
     """Refuse a second value beside the one that a file gives to the same name."""
-    match = _KEYED.match(fact)
-    if match is None:
+    name, value = key_and_value(fact)
+    if not value:
         return
-    wanted = normalise(match["key"])
     for line in filter(is_statement, split_lines(text)):
-        known = plain_fact(line)
-        other = _KEYED.match(known)
-        if other and normalise(other["key"]) == wanted and normalise(known) != normalise(fact):
+        other, its = key_and_value(known := plain_fact(line))
+        if its and normalise(other) == normalise(name) and normalise(known) != normalise(fact):
             raise UsageError(
                 f"{short_name(path)} says {shorten(known, _SHOWN)!r}.",
                 "If that is no longer true, change that line with edit_file.",

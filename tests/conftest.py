@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -36,6 +38,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As it is in the background of a script; programs that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Where Python is told to keep no bytecode, each worker would rewrite all tests, and each child of a
+# test compile the program again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _ENOUGH = 4 << 30  # bytes
 _GOES_ON = "KBTUI_SEARCH__BACKGROUND"
 _KEPT = {"KBTUI_DATA", _GOES_ON}
@@ -53,6 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
     What goes on after a command would outlive the test that ran it; who tests that, switches it on.
     """
     os.environ[_GOES_ON] = "false"
+    if config.getoption("dist", "no") == "load":
+        # Tests beside each other stay on one worker, and so does what they make once or import.
+        config.option.dist = "worksteal"
     if config.getoption("--long"):
         settings.load_profile("long")
         os.environ["KBTUI_LONG"] = "1"
@@ -69,6 +79,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return cores if config.getoption("markexpr") == "slow" else 2 * cores
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file without slow tests where only these are run."""
+    if config.getoption("markexpr") != "slow" or not collection_path.match("test_*.py"):
+        return None
+    is_all_slow = not {"e2e", "faults"}.isdisjoint(collection_path.parts)
+    says_so = _NAMES_SLOW_MARK.search(collection_path.read_text("utf-8"))
+    return None if is_all_slow or says_so else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -93,6 +112,7 @@ def pytest_report_header() -> str | None:
 
 _SLOW_ROOM = Path(__file__).parent / "e2e"
 _SLOW_MARKS = ("pty", "faults", "model", "data")
+_NAMES_SLOW_MARK = re.compile(rf"mark\.({'|'.join(('slow', *_SLOW_MARKS))})\b")
 
 
 def data_folder() -> Path:

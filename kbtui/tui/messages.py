@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 Severity = Literal["information", "warning", "error"]
 
 
-@dataclass
-class KnowledgeReady(Message):
-    """The knowledge base is open; panes may ask it from now on."""
-
-    kb: KnowledgeBase
-
-
 class KnowledgeChanged(Message):
     """A commit changed `paths`, whoever made it; sent once for each commit."""
 

@@ -28,7 +28,6 @@ from kbtui.tui.app.theme_manager import ThemeManager
 from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.messages import (
     KnowledgeChanged,
-    KnowledgeReady,
     OpenHistory,
     OpenInbox,
     OpenPast,
@@ -271,7 +270,7 @@ class KbtuiApp(KeysInOrder):
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self.main.post_message(KnowledgeReady(kb))
+        self.main.knowledge_ready(kb)
         for notice in kb.notices:
             self.tell(notice)
 

@@ -16,7 +16,6 @@ from kbtui.tui.messages import (
     AskAbout,
     InboxChanged,
     KnowledgeChanged,
-    KnowledgeReady,
     OpenEntry,
     OpenHistory,
     OpenInbox,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
+    from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.inbox import inbox
     from kbtui.tui.search import search, switcher
@@ -77,12 +77,11 @@ class MainScreen(Screen[None]):
 
     # The knowledge base
 
-    @on(KnowledgeReady)
-    def _knowledge_ready(self, event: KnowledgeReady) -> None:
+    def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """Hand the knowledge base to the chat; the notes have had it since there was one."""
-        self.chat.knowledge_ready(event.kb)
-        self.query_one(StatusLine).knowledge_ready(event.kb)
-        self.query_one(TitleRow).folder = event.kb.workspace.root
+        self.chat.knowledge_ready(kb)
+        self.query_one(StatusLine).knowledge_ready(kb)
+        self.query_one(TitleRow).folder = kb.workspace.root
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             wanted()

@@ -118,14 +118,9 @@ async def _save_entry(host: ChatHost, kb: KnowledgeBase, item: Item) -> None:
     title = await ask_text(host.app, "Save as entry", suggested, "The title of the new entry.")
     if not title:
         return
-    try:
-        entry = await asyncio.to_thread(
-            kb.library.create, "topic", clean_line(title), body=item.source
-        )
-    except KbtuiError as error:
-        host.say(str(error), "error")
-    else:
-        host.post_message(OpenEntry(entry.path))
+    create = kb.library.create
+    entry = await asyncio.to_thread(create, "topic", clean_line(title), body=item.source)
+    host.post_message(OpenEntry(entry.path))
 
 
 def _keep(host: ChatHost, item: Item) -> None:
@@ -147,11 +142,7 @@ def _message_of(host: ChatHost, item: Item) -> int | None:
 async def _keep_message(
     host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: Item
 ) -> None:
-    try:
-        kept = await asyncio.to_thread(kb.agent.keep, session, message)
-    except KbtuiError as error:
-        host.say(str(error), "error")
-        return
+    kept = await asyncio.to_thread(kb.agent.keep, session, message)
     if isinstance(item, NotKeptItem):
         item.kept = kept.path
         host.transcript.item_changed(item)
@@ -168,11 +159,7 @@ def _mark_past(host: ChatHost, item: Item) -> None:
 async def _strike(
     host: ChatHost, kb: KnowledgeBase, session: Session, message: int, item: BeforeItem
 ) -> None:
-    try:
-        await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
-    except KbtuiError as error:
-        host.say(str(error), "error")
-        return
+    await asyncio.to_thread(kb.agent.mark_past, session, item.earlier, message)
     item.past = True
     host.transcript.item_changed(item)
     host.say("Struck out, with a pointer to the new line; the history can take it back.")
@@ -195,8 +182,6 @@ async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
         )
     except NotFoundError:
         host.say("This turn changed nothing in the notes.")
-    except KbtuiError as error:
-        host.say(str(error), "error")
     else:
         if commit is None:
             return

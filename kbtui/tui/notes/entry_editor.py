@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,18 +100,20 @@ class EntryEditor(Pane):
         self._note = ""
         self._saving = False
         self._given_up = False
-        self._area: NoteArea | None = None
-        self._completer: Completer | None = None
-        self.popup = Popup(id="editor-popup")
         self._problem = ""
         self._draft_timer: Timer | None = None
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
             self._base, self._original = draft.base, draft.base_text
-            self._start_text = draft.text
+            text = draft.text
             self._note = "Unsaved text of an earlier time is back."
         else:
-            self._start_text = for_editor(document.text)
+            text = for_editor(document.text)
+        self.text_area = area = NoteArea(text, id="editor-text")
+        self.find_bar = FindBar(area)
+        self.popup = Popup(id="editor-popup")
+        self._completer = Completer(self, area, self.popup, Vocabulary(kb, self.path))
+        area.takes_key = self._completer.key
 
     def compose(self) -> ComposeResult:
         yield Static(id="editor-status")
@@ -123,20 +124,10 @@ class EntryEditor(Pane):
     def on_mount(self) -> None:
         """Put the cursor where the person was reading."""
         area = self.text_area
-        words = Vocabulary(self._kb, self.path)
-        self._completer = Completer(self, area, self.popup, words)
-        area.takes_key = self._completer.key
         area.move_cursor((min(max(0, (self._line or 1) - 1), area.document.line_count - 1), 0))
         area.scroll_cursor_visible(center=True)
         area.focus()
         self._show_state()
-
-    @property
-    def text_area(self) -> NoteArea:
-        """The field that is typed in; it can still be asked when the app ends."""
-        if self._area is None:
-            self._area = NoteArea(self._start_text, id="editor-text")
-        return self._area
 
     @property
     def text(self) -> str:
@@ -147,11 +138,6 @@ class EntryEditor(Pane):
     def dirty(self) -> bool:
         """True if there is anything to save."""
         return self.text_area.text != for_editor(self._original)
-
-    @cached_property
-    def find_bar(self) -> FindBar:
-        """The fields to find and replace with."""
-        return FindBar(self.text_area)
 
     def action_find(self) -> None:
         self.find_bar.open()
@@ -171,7 +157,7 @@ class EntryEditor(Pane):
     def _typed(self, event: NoteArea.Changed) -> None:
         event.stop()
         self._show_state()
-        if self._completer is not None and self.text_area.has_focus:
+        if self.text_area.has_focus:
             self._completer.typed()
         run_latest(self, "check", self._checked)
         if self._draft_timer is not None:
@@ -181,14 +167,12 @@ class EntryEditor(Pane):
     @on(NoteArea.SelectionChanged)
     def _moved(self, event: NoteArea.SelectionChanged) -> None:
         event.stop()
-        if self._completer is not None:
-            self._completer.moved()
+        self._completer.moved()
 
     @on(Popup.Picked)
     def _picked(self, event: Popup.Picked) -> None:
         event.stop()
-        if self._completer is not None:
-            self._completer.accept()
+        self._completer.accept()
 
     def _show_state(self) -> None:
         state = ("● not saved", "$text-warning") if self.dirty else ("saved", "$text-muted")

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -27,16 +26,16 @@ from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.dialogs import Dialog
+from kbtui.tui.widgets.dialogs import ListDialog
 from kbtui.tui.widgets.kinds import pieces_drawn
-from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList
 
 _MESSAGE_ROWS = 12
 _ARCHIVE_CHARACTERS = 600
 _MESSAGE_CHARACTERS = 400
 
 
-class WhyScreen(Dialog[None]):
+class WhyScreen(ListDialog[None]):
     """Where one line comes from, and ways to go there."""
 
     DEFAULT_CLASSES = "wide"
@@ -49,10 +48,6 @@ class WhyScreen(Dialog[None]):
     """
     HINT = "Esc close"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Go there", show=False),
-        Binding("q", "cancel", "Close"),
-        Binding("j", "down", "Down", show=False),
-        Binding("k", "up", "Up", show=False),
         Binding("H", "history", "Show the change"),
         Binding("y", "copy", "Copy the id"),
     ]
@@ -94,7 +89,7 @@ class WhyScreen(Dialog[None]):
             self.add_class("-said")
             choices = [_choice(message, why) for message in why.messages]
             first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
-            said = self.query_one(ChoiceList)
+            said = self.choices
             said.show(choices, first)
             said.styles.height = min(_MESSAGE_ROWS, len(choices))
             said.focus()
@@ -105,24 +100,16 @@ class WhyScreen(Dialog[None]):
         self._names = names_of(self._kb.library, [*paths, *filter(None, [why.moved_from])])
         return why
 
-    def action_down(self) -> None:
-        """Go to the next message, or scroll."""
-        self._move(1)
-
-    def action_up(self) -> None:
-        """Go to the message before, or scroll."""
-        self._move(-1)
-
-    def _move(self, by: int) -> None:
+    def action_move(self, by: int) -> None:
+        """Go to another message, or scroll."""
         if self.has_class("-said"):
-            self.query_one(ChoiceList).cursor += by
+            super().action_move(by)
         else:
             self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
 
-    @on(RowList.Selected)
-    def action_open(self) -> None:
+    def action_take(self) -> None:
         """Go to where the chosen message was said."""
-        choice = self.query_one(ChoiceList).item
+        choice = self.choices.item
         if choice is not None and self.why is not None and self.why.session is not None:
             leave_for(self, OpenMessage(self.why.session, choice.value))
 

@@ -164,7 +164,7 @@ class Finder(FullScreen[None]):
 
     def action_page(self, by: int) -> None:
         """A page further."""
-        (self.rows.action_page_down if by > 0 else self.rows.action_page_up)()
+        self.rows.action_page(by)
 
     @on(Input.Submitted)
     @on(RowList.Selected)

@@ -68,10 +68,10 @@ class RowList(ScrollView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", "Up", show=False),
-        Binding("down", "cursor_down", "Down", show=False),
-        Binding("pageup", "page_up", "Page up", show=False),
-        Binding("pagedown", "page_down", "Page down", show=False),
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "first", "First", show=False),
         Binding("end,G", "last", "Last", show=False),
     ]
@@ -186,21 +186,13 @@ class RowList(ScrollView, can_focus=True):
                 immediate=True,
             )
 
-    def action_cursor_up(self) -> None:
-        """Go to the row above."""
-        self.cursor -= 1
+    def action_move(self, by: int) -> None:
+        """Go to another row."""
+        self.cursor += by
 
-    def action_cursor_down(self) -> None:
-        """Go to the row below."""
-        self.cursor += 1
-
-    def action_page_up(self) -> None:
-        """Go up by what is visible."""
-        self.cursor -= self._page
-
-    def action_page_down(self) -> None:
-        """Go down by what is visible."""
-        self.cursor += self._page
+    def action_page(self, by: int) -> None:
+        """Go on or back by what is visible."""
+        self.cursor += by * max(1, self.size.height // self.ROW_HEIGHT - 1)
 
     def action_first(self) -> None:
         """Go to the first row."""
@@ -214,10 +206,6 @@ class RowList(ScrollView, can_focus=True):
         """Choose the row under the cursor."""
         if self.row_count:
             self.post_message(self.Selected(self, self.cursor))
-
-    @property
-    def _page(self) -> int:
-        return max(1, self.size.height // self.ROW_HEIGHT - 1)
 
     # Mouse
 

@@ -13,6 +13,7 @@ import pytest
 from kbtui.errors import RefusedHistoryError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
+from kbtui.history.sync.beside import Beside
 from kbtui.history.sync.sync import SyncReport
 from kbtui.history.sync.transport import Incoming
 from kbtui.knowledge_base import KnowledgeBase
@@ -428,3 +429,31 @@ def test_of_a_conversation_that_both_went_on_with_each_message_is_condensed_once
         ]
     wanted = {"here": ["There it sat."], "there": ["Here it flew."]}
     assert sorted(parts) == wanted.get(condenses, ["Here it flew.", "There it sat."])
+
+
+def test_a_sync_that_ends_between_the_copy_and_the_conversation_loses_no_message(
+    plain: World, named: Named, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = plain.here, plain.there
+    plain.say(here, "First.")
+    named.sync(here, there)
+    plain.say(here, "Here it flew.")
+    plain.say(there, "There it sat.")
+    named.condense(there, "Sat.", (2, 2))
+    named.sync(there)
+    write = Beside._write
+
+    def cut(self: Beside, path: str, before: str | None, data: bytes | None) -> None:
+        if path == "sessions/talk.jsonl":
+            raise KeyboardInterrupt
+        write(self, path, before, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Beside, "_write", cut)
+        with pytest.raises(KeyboardInterrupt):
+            named.sync(here)
+    assert len([*plain.file(here, "sessions").glob("talk*.jsonl")]) == 2
+    named.sync(here, there, here)
+    assert plain.files(here) == plain.files(there)
+    whole = b"".join(plain.files(here).values())
+    assert [whole.count(said) for said in (b"First", b"Here it", b"There it")] == [1, 1, 1]

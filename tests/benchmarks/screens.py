@@ -1,9 +1,10 @@
-"""Every screen of a big workspace: how long it holds the event loop up; and a deletion.
+"""Every screen of a big workspace: how long it holds the event loop up; and a change of many files.
 
 The real app, without a terminal: keys lead to each screen, once before (what is imported then isn't
 counted) and once measured. Beside wall time, which goes with what else the machine does, stands the
-processor time of the loop's thread between two of its turns. The deletion is of a note that
-thousands of others link to, from the answer to its question until it is done.
+processor time of the loop's thread between two of its turns. The change is that a note to which
+thousands of others link gets another title, or goes, from the answer to the question until it is
+done.
 """
 
 from __future__ import annotations
@@ -26,10 +27,15 @@ from tests.tui import at_rest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-STALL_BAR_MS, DELETE_BAR_S = 100.0, 5.0
+STALL_BAR_MS, CHANGE_BAR_S = 100.0, 5.0
 _BEAT = 0.001
 _LEFT_OUT = frozenset({"edit", "delete"})  # nothing is to be open afterwards, or gone
 _HUB = "knowledge/topics/hub.md"
+_CHANGES = {
+    "retitled": (_HUB, ["R", *"bs", "enter"], "every link"),
+    "deleted": (_HUB.replace("hub", "hubbs"), ["d"], "Deleted"),
+}
+"""The note, keys in it, and what is told in the end."""
 
 
 @dataclass
@@ -112,23 +118,29 @@ async def _polled(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(_BEAT)
 
 
-async def _deletion(workspace: Path) -> dict[str, Any]:
-    """Seconds until a word is on the screen and until the note is gone, and the longest stall."""
+async def _change(workspace: Path, path: str, keys: list[str], told: str) -> dict[str, Any]:
+    """Seconds until a word is on the screen and until it is done, and the longest stall."""
+    from kbtui.tui.diff.confirm import ConfirmScreen, WorkBox
+
     async with _app(workspace) as (app, pilot, heart):
         await at_rest.until(app, lambda: app.main.notes.is_filled)
-        app.main.notes.open_entry(_HUB)
-        await at_rest.until(app, lambda: app.main.notes.current_path == _HUB)
+        app.main.notes.open_entry(path)
+        await at_rest.until(app, lambda: app.main.notes.current_path == path)
+        *before, last = keys
+        for key in before:
+            await pilot.press(key)
+            await at_rest.rest(app)
         heart.held()
         started = time.perf_counter()
-        pressed = asyncio.create_task(pilot.press("d"))
-        await _polled(lambda: len(app.screen_stack) > 1)
+        pressed = asyncio.create_task(pilot.press(last))
+        await _polled(lambda: isinstance(app.screen, WorkBox | ConfirmScreen))
         word = time.perf_counter() - started
         await pressed
         await at_rest.until(app, lambda: "would be rewritten" in at_rest.picture(app))
         asked = time.perf_counter() - started
         used, began = time.process_time(), time.perf_counter()
         pressed = asyncio.create_task(pilot.press("y"))
-        await _polled(lambda: any("Deleted" in told.message for told in app._notifications))
+        await _polled(lambda: any(told in each.message for each in app._notifications))
         done, processor = time.perf_counter() - began, time.process_time() - used
         await pressed
         return {
@@ -188,13 +200,14 @@ def run(argv: list[str]) -> dict[str, Any]:
             kbtui(["init", str(home / "hub")])
             _write_hub(home / "hub", chosen.links)
             kbtui(["-w", str(home / "hub"), "reindex"])
-            deletion = asyncio.run(_deletion(home / "hub"))
-            held = deletion.pop("stall")
-            figures["deletion"] = {**deletion, **vars(held)}
             table = Table(
-                f"a note with {chosen.links:,} links to it is deleted (s, ms)",
-                ["word", "question", "done", "processor", "loop held up", "by itself", "bar"],
+                f"a note with {chosen.links:,} links to it (s, ms)",
+                ["", "word", "question", "done", "processor", "loop held up", "by itself", "bar"],
             )
-            table.row(*deletion.values(), held.wall, held.own, DELETE_BAR_S)
+            for name, each in _CHANGES.items():
+                found = asyncio.run(_change(home / "hub", *each))
+                held = found.pop("stall")
+                figures[name] = {**found, **vars(held)}
+                table.row(name, *found.values(), held.wall, held.own, CHANGE_BAR_S)
             tables.append(table)
     return {"tables": tables, "figures": figures}

@@ -89,11 +89,17 @@ class Revert:
             conflicts=conflicts,
         )
 
-    def take_out(self, commit: Commit, change: PathChange) -> None:
-        """Take out what a commit did to one path."""
-        old = self._repository.content_at(commit.parent, change.old_path or change.path)
-        new = self._repository.content_at(commit.id, change.path)
-        self.go(commit.id, change.path, change.old_path, new, old)
+    def take_out(self, commit: Commit, changes: Sequence[PathChange]) -> None:
+        """Take out what a commit did to some paths."""
+        former = [change.old_path or change.path for change in changes]
+        before = self._repository.blobs_at(commit.parent, former)
+        after = self._repository.blobs_at(commit.id, [change.path for change in changes])
+        for change, path in zip(changes, former, strict=True):
+            old, new = (self._content(blob) for blob in (before[path], after[change.path]))
+            self.go(commit.id, change.path, change.old_path, new, old)
+
+    def _content(self, blob: str | None) -> bytes | None:
+        return None if blob is None else self._repository.read_blob(blob)
 
     def go(
         self,
@@ -151,7 +157,7 @@ class Revert:
             if hunk < 1 or hunk > count:
                 continue
             if old is None or new is None:
-                self.take_out(commit, change)
+                self.take_out(commit, [change])
                 return
             chosen = hunks[hunk - 1 - (count - len(hunks))]
             self._merge(commit.id, change.path, new, without_hunks(old, new, [chosen]))
@@ -345,8 +351,7 @@ class Undo:
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         if hunk is None:
-            for change in changes:
-                work.take_out(commit, change)
+            work.take_out(commit, changes)
         else:
             work.take_out_hunk(commit, changes, hunk)
         is_whole = hunk is None and changes == whole
@@ -368,8 +373,7 @@ class Undo:
         left = self._not_undone(commits)
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         for commit in left:
-            for change in _chosen(commit, []):
-                work.take_out(commit, change)
+            work.take_out(commit, _chosen(commit, []))
         return _plan(work, left, "Undo of ")
 
     def last(self, commits: Iterable[Commit]) -> Commit:

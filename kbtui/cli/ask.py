@@ -53,8 +53,10 @@ _WITHOUT_MODEL = (
 @click.argument("text", nargs=-1)
 @model_option
 @remote_option
-@click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
-@click.option("--raw", is_flag=True, help="Pass control characters on to a pipe.")
+@click.option(
+    "-s", "--session", "ref", metavar="SESSION", help="Continue this session, or start it."
+)
+@click.option("--raw", is_flag=True, help="Pass control characters through to a pipe.")
 @json_option
 @pass_place
 def ask(
@@ -66,7 +68,7 @@ def ask(
     raw: bool,
     as_json: bool,
 ) -> int:
-    """Tell or ask the agent something; stdin is appended."""
+    """Tell the agent something or ask it; stdin is appended."""
     import asyncio
 
     message = _message(text)
@@ -361,7 +363,7 @@ def _failed(event: TurnFailed) -> int:
 @json_option
 @pass_place
 def sessions(place: WorkspaceOption, as_json: bool) -> None:
-    """List the conversations, the last one first."""
+    """List the conversations, latest first."""
     with place.opened() as kb:
         infos = kb.sessions.list()
         for name, why in kb.sessions.unreadable.items():

@@ -30,13 +30,15 @@ _MOST_SESSIONS = 20
 @click.command()
 @model_option
 @remote_option
-@click.option("-s", "--session", "ref", metavar="SESSION", help="Go on with it, or start it.")
-@click.option("--plain", is_flag=True, help="Whole lines only, and nobody named by colour.")
+@click.option(
+    "-s", "--session", "ref", metavar="SESSION", help="Continue this session, or start it."
+)
+@click.option("--plain", is_flag=True, help="Plain lines, without colours.")
 @pass_place
 def chat(
     place: WorkspaceOption, model: str | None, remote: bool, ref: str | None, plain: bool
 ) -> int:
-    r"""Talk with the agent, a line a message; /help tells more.
+    r"""Chat with the agent, one line per message; /help lists commands.
 
     A line that ends in \ goes on in the next. Ctrl-C stops an answer, Ctrl-D ends. From a pipe each
     line is a message.

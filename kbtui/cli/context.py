@@ -103,7 +103,7 @@ _WORD = re.compile(r"[^\W_]+")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Write the script for completion in a shell.
+    """Print the completion script for a shell.
 
     In bash: eval "$(kbtui completion bash)"
     """

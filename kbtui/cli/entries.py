@@ -58,8 +58,8 @@ _CONVERSATION = re.compile(
 
 @click.command("list")
 @click.option("--type", "type_", metavar="T", shell_complete=entry_types, help="Only this type.")
-@click.option("--tag", metavar="T", help="Only with this tag, or one below it (a/b).")
-@click.option("--at", metavar="REV", help="As they were then: a commit id, HEAD~1, a date.")
+@click.option("--tag", metavar="T", help="Only with this tag or one nested in it (a/b).")
+@click.option("--at", metavar="REV", help="As of a revision: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
 def list_command(
@@ -113,7 +113,7 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 
 @click.command()
 @entry_argument("entry")
-@click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
+@click.option("--at", metavar="REV", help="As of a revision: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
 def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> None:
@@ -230,7 +230,7 @@ def _was_there(kb: KnowledgeBase, path: str, at: str | None) -> bool:
 @json_option
 @pass_place
 def links(place: WorkspaceOption, entry: str, as_json: bool) -> None:
-    """Show where an entry links to, and what links to it."""
+    """Show the links from and to an entry."""
     with place.opened() as kb:
         found = kb.library.find_path(entry)
         outgoing, backlinks = kb.library.outgoing(found), kb.library.backlinks(found)
@@ -258,9 +258,9 @@ def links(place: WorkspaceOption, entry: str, as_json: bool) -> None:
 @click.argument("title")
 @click.option("-b", "--body", metavar="TEXT", help="Its text; `-` reads standard input.")
 @click.option("-t", "--tag", "tags", metavar="TAG", multiple=True, help="A tag; may be repeated.")
-@click.option("--summary", default="", help="One line for the index.")
+@click.option("--summary", default="", help="A one-line summary for the index.")
 @click.option("--in", "folder", metavar="FOLDER", default="", help="Where; else by type or habit.")
-@click.option("--again", is_flag=True, help="Make it though there is one of that name.")
+@click.option("--again", is_flag=True, help="Create it even if one of that name exists.")
 @click.option("-e", "--edit", "then_edit", is_flag=True, help="Open it in your editor.")
 @json_option
 @pass_place
@@ -333,7 +333,7 @@ def rename(place: WorkspaceOption, old: str, new_name: str, as_json: bool) -> No
 @json_option
 @pass_place
 def delete(place: WorkspaceOption, entry: str, as_json: bool) -> None:
-    """Delete an entry and clean the links to it.
+    """Delete an entry and clean up the links to it.
 
     It can be undone.
     """

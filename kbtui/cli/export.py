@@ -80,17 +80,19 @@ class _Exported:
 
 
 @click.command()
-@click.option("-o", "--output", "target", metavar="TARGET", help="Where to; `-` is the output.")
+@click.option("-o", "--output", "target", metavar="TARGET", help="Target; `-` is standard output.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["folder", "obsidian", "md", "zip", "json"]),
     help="Else by the target's name: .md, .zip or .json; a folder.",
 )
-@click.option("--session", "ref", metavar="SESSION", help="A conversation; else all entries.")
+@click.option(
+    "--session", "ref", metavar="SESSION", help="One conversation; otherwise all entries."
+)
 @click.option("--since", metavar="DATE", help="Only what is new or changed from that day on.")
-@click.option("--private", is_flag=True, help="With what is private, which else stays here.")
-@click.option("--overwrite", is_flag=True, help="Write over what is there.")
+@click.option("--private", is_flag=True, help="Include private notes, which otherwise stay here.")
+@click.option("--overwrite", is_flag=True, help="Overwrite what is there.")
 @json_option
 @pass_place
 def export(
@@ -103,15 +105,15 @@ def export(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Take your notes, or a conversation, elsewhere.
+    """Export your notes, or a conversation.
 
-    As a folder or a zip the files leave as they are, with memory, documents, pictures and
-    conversations: such a folder is a workspace again. For Obsidian conversations are notes, and
-    links by title or alias go by the note's name, which is all it knows. As one Markdown or JSON
-    file they can be read by anything. Where something had to be left out it ends with 1.
+    A folder or zip holds the files as they are, with memory, documents, pictures and conversations;
+    such a folder is a workspace again. For Obsidian, conversations become notes, and links by title
+    or alias become links by file name, the only ones it follows. A single Markdown or JSON file can
+    be read by anything. Exits with 1 if something had to be left out.
 
     \b
-    The JSON of all, with times as ISO 8601:
+    The JSON of a whole export, with times in ISO 8601:
       {"format": 1, "workspace",
        "entries": [{"path", "type", "title", "tags", "created", "updated",
                     "summary", "category", "aliases", "private", "problem", "text"}],

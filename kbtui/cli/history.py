@@ -40,14 +40,14 @@ _SCREENFUL = 30
 
 @click.command()
 @entry_argument("path", required=False)
-@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="At most so many.")
-@click.option("--actor", metavar="A", help="Only by one: you, agent, dream, ...")
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="Show at most this many.")
+@click.option("--actor", metavar="A", help="Only changes by one author: you, agent, dream, ...")
 @json_option
 @pass_place
 def log(
     place: WorkspaceOption, path: str | None, limit: int | None, actor: str | None, as_json: bool
 ) -> int:
-    """Show changes, newest first: all, or of an entry or folder.
+    """Show changes, newest first: all, or those of an entry or folder.
 
     What follows from other changes, such as accounts of the memory, is only in JSON.
     """
@@ -142,7 +142,7 @@ class LogPrinter:
 @click.argument("words", metavar="REV [REV] [PATH]", nargs=-1, required=True)
 @pass_place
 def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
-    """Compare two revisions, or one with the files of now.
+    """Compare two revisions, or one with the current files.
 
     Exits with 1 if they differ.
     """
@@ -216,8 +216,10 @@ def _tell_last(kb: KnowledgeBase, last: Commit) -> None:
 @click.argument("rev", required=False)
 @click.option("--hunk", metavar="N", type=click.IntRange(1), help="Only the Nth hunk of it.")
 @click.option("--path", "paths", metavar="PATH", multiple=True, help="Only this file of it.")
-@click.option("--turn", metavar="ID", help="Undo all that one turn of conversation changed.")
-@click.option("--batch", metavar="ID", help="Undo all of one import, or of one run of Dream's.")
+@click.option(
+    "--turn", metavar="ID", help="Undo everything that one turn of a conversation changed."
+)
+@click.option("--batch", metavar="ID", help="Undo a whole import, or a whole run of Dream.")
 @click.option(
     "--prefer",
     type=click.Choice(["now", "before"]),
@@ -235,9 +237,9 @@ def undo(
     prefer: str | None,
     as_json: bool,
 ) -> None:
-    """Take back exactly one change; later ones stay.
+    """Undo exactly one change; later ones stay.
 
-    Without a name that is the last change that isn't taken back yet.
+    Without REV, the last change that hasn't been undone.
     """
     named = sum(name is not None for name in (rev, turn, batch))
     _check_one(named, is_part=hunk is not None or bool(paths), is_commit=rev is not None)
@@ -342,8 +344,10 @@ def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
 @click.command()
 @entry_argument("path", required=False)
 @click.option("--at", metavar="REV", help="A commit id, HEAD~1, a date.")
-@click.option("--to-before", metavar="REV", help="Everything durable as it was before this change.")
-@click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
+@click.option(
+    "--to-before", metavar="REV", help="Restore everything to its state before this change."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @json_option
 @pass_place
 def restore(
@@ -354,7 +358,7 @@ def restore(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Make an entry, or everything, what it was.
+    """Restore an entry, or everything, to an earlier state.
 
     --at makes one entry what it was at a revision, --to-before all of them before a change.
     """
@@ -407,7 +411,7 @@ _PLAIN = (
 @click.argument("arguments", metavar="ARGS...", nargs=-1, type=click.UNPROCESSED)
 @pass_place
 def git(place: WorkspaceOption, yes: bool, arguments: tuple[str, ...]) -> int:
-    """Run git on the history, such as: kbtui git log -p.
+    """Run git on the history, e.g. kbtui git log -p.
 
     Commands that leave the history alone run as they are; others need --yes before them.
     """

@@ -29,10 +29,12 @@ _A_MOMENT = 0.2
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--dry-run", is_flag=True, help="Say what would come in, and change nothing.")
-@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even where a model costs money.")
-@click.option("--no-memory", is_flag=True, help="Bring the conversations, make no memory of them.")
-@click.option("--budget", metavar="USD", type=click.FloatRange(0), help="Spend at most so much.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and change nothing.")
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even if a model costs money.")
+@click.option(
+    "--no-memory", is_flag=True, help="Import the conversations without making memory of them."
+)
+@click.option("--budget", metavar="USD", type=click.FloatRange(0), help="Spend at most this much.")
 @json_option
 @pass_place
 def import_command(
@@ -44,15 +46,15 @@ def import_command(
     budget: float | None,
     as_json: bool,
 ) -> int:
-    """Bring in another program's data, a document, a page.
+    """Import another program's data, a document or a web page.
 
-    It is known by what is in it, not by its name. Conversations become sessions, which can be
-    searched at once (kbtui search --scope sessions), projects and memories become notes; then
-    memory is made of the conversations by the model of the role import; without one they are quoted
-    as they are. Doing it again adds only what is new, and goes on where it was stopped.
+    The format is recognised by the content, not the name. Conversations become sessions, which can
+    be searched at once (kbtui search --scope sessions); projects and memories become notes. Then
+    the model of the role import makes memory of the conversations; without one they are quoted as
+    they are. Importing again adds only what is new, and resumes where it was interrupted.
 
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
-    where search finds it; docs/SOURCES.md says where it is from.
+    where search finds it; docs/SOURCES.md records where it came from.
     """
     from kbtui.importers.faces import expanded, is_document
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Layout
 
 _hunks = click.option(
-    "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, as `show` numbers it."
+    "--hunk", "hunks", multiple=True, metavar="N", help="Only this place, numbered as in `show`."
 )
 
 
@@ -29,7 +29,7 @@ _hunks = click.option(
 @json_option
 @click.pass_context
 def inbox(ctx: click.Context, as_json: bool) -> None:
-    """Decide on changes that wait for you."""
+    """Decide on the changes waiting for you."""
     if ctx.invoked_subcommand is None:
         _list(ctx.ensure_object(WorkspaceOption), as_json=as_json)
 
@@ -43,7 +43,7 @@ def _status(status: int | None, **_options: Any) -> int:
 @json_option
 @pass_place
 def list_command(place: WorkspaceOption, as_json: bool) -> None:
-    """List what waits."""
+    """List what is waiting."""
     _list(place, as_json=as_json)
 
 
@@ -52,7 +52,7 @@ def list_command(place: WorkspaceOption, as_json: bool) -> None:
 @json_option
 @pass_place
 def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
-    """Show what a proposal would change in the files as they are now.
+    """Show what a proposal would change in the current files.
 
     Of a conflict the lines that stand there now are marked with -, those proposed with +.
     """
@@ -82,13 +82,13 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
 @inbox.command()
 @click.argument("id_", metavar="ID")
 @_hunks
-@click.option("--theirs", is_flag=True, help="In conflicts, take what is proposed.")
+@click.option("--theirs", is_flag=True, help="Resolve conflicts in favour of the proposal.")
 @json_option
 @pass_place
 def accept(
     place: WorkspaceOption, id_: str, hunks: tuple[str, ...], theirs: bool, as_json: bool
 ) -> None:
-    """Make the change, or some places of it.
+    """Make the change, or parts of it.
 
     Exits with 5, and changes nothing, if a place conflicts with what was changed since.
     """
@@ -110,7 +110,7 @@ def accept(
 @json_option
 @pass_place
 def reject(place: WorkspaceOption, id_: str, hunks: tuple[str, ...], as_json: bool) -> None:
-    """Put a proposal away, or some of its places.
+    """Reject a proposal, or parts of it.
 
     What they say isn't proposed again.
     """
@@ -126,11 +126,11 @@ def reject(place: WorkspaceOption, id_: str, hunks: tuple[str, ...], as_json: bo
 
 @inbox.command()
 @click.argument("id_", metavar="ID")
-@click.option("--hunk", metavar="N", help="Which place; not needed where there is only one.")
+@click.option("--hunk", metavar="N", help="Which place; not needed if there is only one.")
 @json_option
 @pass_place
 def edit(place: WorkspaceOption, id_: str, hunk: str | None, as_json: bool) -> None:
-    """Write in your editor what shall stand in a place.
+    """Edit in your editor what a place should say.
 
     `accept` makes it then. In a conflict both sides are there, between marks. A file that is to be
     deleted goes when the text is empty.

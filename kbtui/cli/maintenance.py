@@ -30,14 +30,20 @@ _MARKS = {True: ("ok  ", "green"), False: ("FAIL", "red"), None: ("    ", None)}
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--demo", is_flag=True, help="Fill it with an example: a month of a small notebook.")
-@click.option("--in-place", is_flag=True, help="Notes shall lie in it as you put them.")
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Fill it with an example: a small notebook with a month of history.",
+)
+@click.option(
+    "--in-place", is_flag=True, help="Use the folder in place: notes stay where you put them."
+)
 @pass_place
 def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool) -> None:
-    """Make a folder a workspace; its files stay as they are.
+    """Turn a folder into a workspace; its files stay as they are.
 
-    A folder of notes is used in place by itself; --in-place says it of an empty one, such as that
-    which a vault of another machine is synced into, and of notes beside an empty knowledge/.
+    A folder of notes is used in place anyway. --in-place does the same for an empty folder, such as
+    one to sync another machine's vault into, and for notes beside an empty knowledge/.
     """
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import MACHINE
@@ -133,10 +139,10 @@ def _notes_elsewhere(root: Path) -> list[str]:
 
 
 @click.command()
-@click.option("--forget", metavar="DIR", help="Take one off the list; its files stay.")
+@click.option("--forget", metavar="DIR", help="Remove one from the list; its files stay.")
 @json_option
 def workspaces(forget: str | None, as_json: bool) -> int:
-    """List the workspaces that were opened here.
+    """List the workspaces opened on this machine.
 
     The last used comes first. One that was moved is known again when it is opened at its new
     place.
@@ -170,7 +176,7 @@ def workspaces(forget: str | None, as_json: bool) -> int:
 @click.command()
 @pass_place
 def reindex(place: WorkspaceOption) -> None:
-    """Build everything derived again, from the files.
+    """Rebuild everything derived from the files.
 
     What was read for meaning is kept: it goes by what the texts say.
     """
@@ -246,7 +252,7 @@ def _print_findings(findings: list[DoctorFinding]) -> None:
 @json_option
 @pass_place
 def check(place: WorkspaceOption, as_json: bool) -> int:
-    """Read everything, and say what is damaged or doesn't fit.
+    """Read everything, and report what is damaged or inconsistent.
 
     History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
     nothing isn't, in a folder that kbtui didn't lay out.
@@ -286,9 +292,9 @@ def check(place: WorkspaceOption, as_json: bool) -> int:
 def sync(place: WorkspaceOption, remote: str | None, replace_theirs: bool, as_json: bool) -> None:
     """Sync with another machine.
 
-    REMOTE is a folder, https://, ssh:// or git@HOST:PATH; it is remembered. Where both sides
-    changed the same line, yours stays, and theirs waits in the inbox. Conversations and documents
-    stay here unless sync.conversations and sync.documents say otherwise.
+    REMOTE is a folder, https://, ssh:// or git@HOST:PATH, and is remembered. If both sides changed
+    the same line, yours stays and theirs waits in the inbox. Conversations and documents are synced
+    only with sync.conversations and sync.documents.
     """
     with place.opened() as kb:
         progress = ProgressLine()
@@ -326,7 +332,7 @@ def _shape(done: Synced) -> dict[str, Any]:
 @click.argument("text", required=False)
 @click.option("--dry-run", is_flag=True, help="Show where it stands, and change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--count", type=int, help="How often it stands there; needed for a common word.")
+@click.option("--count", type=int, help="How often it occurs; required for a common word.")
 @click.option("--delete-binaries", is_flag=True, help="Delete files that can't be rewritten.")
 @json_option
 @pass_place
@@ -341,8 +347,8 @@ def purge(
 ) -> int:
     """Remove a secret from history, notes, conversations, logs.
 
-    Without TEXT it is asked for, or read from standard input, so that it needn't stand in your
-    shell's history. Close the app first. Exits with 1 if it stands nowhere, or still somewhere.
+    Without TEXT it is prompted for, or read from standard input, to keep it out of your shell's
+    history. Close the app first. Exits with 1 if it was found nowhere, or couldn't all be removed.
     """
     from kbtui.redaction.secret import Secret
 

@@ -17,11 +17,11 @@ from kbtui.cli.output import note
 )
 @pass_place
 def mcp(place: WorkspaceOption, read_only: bool, port: int | None) -> int:
-    """Let another agent use the workspace over MCP.
+    """Serve the workspace to another agent over MCP.
 
-    The agent starts this itself and speaks the Model Context Protocol with it on standard input
-    and output; or several connect to it over HTTP, each with the token that only you can read. Its
-    changes are commits by `mcp`; private entries stay hidden from it.
+    The agent starts this command and speaks the Model Context Protocol with it on standard input
+    and output; or several connect over HTTP, with a token that only you can read. Their changes are
+    commits by `mcp`; private entries are hidden from them.
     """
     from kbtui.mcp_server.serving import serve
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.argument("text", nargs=-1, required=True)
 @pass_place
 def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
-    """Keep a fact in MEMORY.md, which every prompt holds."""
+    """Keep a fact in MEMORY.md, which is part of every prompt."""
     with place.opened() as kb:
         kept = kb.memory.remembering.remember(" ".join(text))
     say(f"{kb.workspace.file('memory/MEMORY.md')}:{kept.line} {kept.fact}")
@@ -55,7 +55,7 @@ def remember(place: WorkspaceOption, text: tuple[str, ...]) -> None:
 @click.option("--yes", "is_sure", is_flag=True, help="Don't ask.")
 @pass_place
 def forget(place: WorkspaceOption, text: tuple[str, ...], is_sure: bool) -> int:
-    """Take out what memory and entries say about something."""
+    """Remove what memory and entries say about something."""
     with place.opened() as kb:
         plan = kb.memory.forgetting.plan(" ".join(text))
         _print_plan(plan, kb.workspace)
@@ -95,9 +95,9 @@ def _is_agreed(plan: ForgetPlan) -> bool:
 @click.command()
 @click.argument("session", required=False)
 @click.option(
-    "--all", "by_model", is_flag=True, help="Also what was archived while there was no model."
+    "--all", "by_model", is_flag=True, help="Include what was archived while there was no model."
 )
-@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even where it costs money.")
+@click.option("--yes", "is_sure", is_flag=True, help="Don't ask, even if it costs money.")
 @click.option("--if-due", is_flag=True, hidden=True)
 @json_option
 @pass_place
@@ -109,7 +109,7 @@ def consolidate(
     if_due: bool,
     as_json: bool,
 ) -> int:
-    """Condense one conversation, or all that wait."""
+    """Condense one conversation, or all that are waiting."""
     import asyncio
 
     with place.opened() as kb:
@@ -175,7 +175,7 @@ def _print_outcome(outcome: CondensingOutcome) -> None:
 
 
 @click.command()
-@click.option("--dropped", "with_texts", is_flag=True, help="List by text what was left out.")
+@click.option("--dropped", "with_texts", is_flag=True, help="List the text of what was left out.")
 @json_option
 @pass_place
 def audit(place: WorkspaceOption, with_texts: bool, as_json: bool) -> int:
@@ -237,12 +237,12 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
-@click.option("--every", metavar="TIME", type=_Every(), help="Go on: again every 30m, 2h, 1d.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--every", metavar="TIME", type=_Every(), help="Keep running, every 30m, 2h, 1d.")
 @json_option
 @pass_place
 def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_json: bool) -> int:
-    """Curate memory with what is new in the archive."""
+    """Update memory with what is new in the archive."""
     import asyncio
 
     with place.opened() as kb:
@@ -254,11 +254,11 @@ def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_jso
 
 @click.command("dream-log")
 @click.argument("rev", required=False)
-@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="List its last N changes.")
+@click.option("-n", "limit", metavar="N", type=click.IntRange(1), help="List the last N changes.")
 @json_option
 @pass_place
 def dream_log(place: WorkspaceOption, rev: str | None, limit: int | None, as_json: bool) -> None:
-    """Show Dream's last change, or the one named."""
+    """Show Dream's last change, or a given one."""
     from kbtui.history.looking.diff import as_patch
 
     with place.opened() as kb:
@@ -296,13 +296,13 @@ def _list(kb: KnowledgeBase, limit: int, *, as_json: bool) -> None:
 @click.command("dream-restore")
 @click.argument("rev", required=False)
 @click.option("--only", is_flag=True, help="Undo only this change; later ones stay.")
-@click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @json_option
 @pass_place
 def dream_restore(
     place: WorkspaceOption, rev: str | None, only: bool, dry_run: bool, as_json: bool
 ) -> int | None:
-    """Go back to before a change of Dream's.
+    """Go back to before a change by Dream.
 
     Everything durable becomes what it was; that, too, can be undone. Without REV it lists the
     changes there are.

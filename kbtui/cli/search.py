@@ -48,7 +48,7 @@ class _Search(click.Command):
     default="default",
     help="knowledge, memory, docs, docs/PROJECT, sessions, all; several with commas.",
 )
-@click.option("--at", metavar="REV", help="Search the entries as they were then.")
+@click.option("--at", metavar="REV", help="Search the entries as of a revision.")
 @click.option(
     "--semantic/--lexical",
     "semantic",
@@ -61,7 +61,7 @@ class _Search(click.Command):
     metavar="FILE|-",
     help='Answer lines {"id","text"} with lines {"id","hits"}.',
 )
-@click.option("--weak", is_flag=True, help="List weak hits by meaning alone as well.")
+@click.option("--weak", is_flag=True, help="Include weak hits found by meaning alone.")
 @json_option
 @pass_place
 def search(
@@ -75,7 +75,7 @@ def search(
     weak: bool,
     as_json: bool,
 ) -> int:
-    """Find passages by words and by meaning."""
+    """Search for passages by words and by meaning."""
     if (query is None) == (queries is None):
         raise UsageError("Search needs a query.", 'Try: kbtui search "what did we decide"')
     options: dict[str, Any] = {"scope": scope, "limit": limit, "at": at}

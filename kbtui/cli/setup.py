@@ -23,13 +23,14 @@ _BAR = 24
 
 @click.command()
 @click.argument("model", required=False)
-@click.option("-y", "--yes", is_flag=True, help="Fetch without a question.")
+@click.option("-y", "--yes", is_flag=True, help="Download without asking.")
 @pass_place
 def setup(place: WorkspaceOption, model: str | None, yes: bool) -> int:
-    """Find or fetch a model for this machine, and try it.
+    """Find or download a model for this machine, and try it.
 
-    Without MODEL the first that answers here is taken; where Ollama has none, one that fits the
-    machine's memory is offered. What it does well it is used for. Nothing is fetched unasked.
+    Without MODEL, the first one that answers on this machine is used; if Ollama has none, one that
+    fits the machine's memory is offered. It is tried first, and used for the roles it does well in.
+    Nothing is downloaded without asking.
     """
     from kbtui.models.roles import ModelRegistry
     from kbtui.settings import load_settings

@@ -27,11 +27,11 @@ _WIDTH = 300
 
 @click.command()
 @entry_argument("place", metavar="PATH:LINE")
-@click.option("--at", metavar="REV", help="As it was then: a commit id, HEAD~1, a date.")
+@click.option("--at", metavar="REV", help="As of a revision: a commit id, HEAD~1, a date.")
 @json_option
 @pass_place
 def why(workspace: WorkspaceOption, place: str, at: str | None, as_json: bool) -> None:
-    """Say who wrote a line, and from which messages.
+    """Show who wrote a line, and from which messages.
 
     Without a line: who wrote how much of the entry.
     """

@@ -42,7 +42,7 @@ READING = {
     "workspaces": (("workspaces",), "notes"),
     "config": (("config", "list"), "models.chat.model"),
     "git": (("git", "log", "--oneline"), ""),
-    "help": (("help", "search"), "Find passages"),
+    "help": (("help", "search"), "Search for passages"),
     "completion": (("completion", "bash"), "kbtui"),
     "export": (("export", "-o", "{out}/notes"), "written to"),
     "export a zip": (("export", "-o", "{out}/notes.zip"), "written to"),

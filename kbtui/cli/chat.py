@@ -38,10 +38,10 @@ _MOST_SESSIONS = 20
 def chat(
     place: WorkspaceOption, model: str | None, remote: bool, ref: str | None, plain: bool
 ) -> int:
-    r"""Chat with the agent, one line per message; /help lists commands.
+    r"""Chat with the agent, one line per message.
 
-    A line that ends in \ goes on in the next. Ctrl-C stops an answer, Ctrl-D ends. From a pipe each
-    line is a message.
+    A line that ends in \ continues on the next. /help lists commands, Ctrl-C stops an answer,
+    Ctrl-D quits. From a pipe, each line is a message.
     """
     by_lines = plain or not to_terminal() or os.environ.get("TERM", "dumb") == "dumb"
     with place.opened() as kb:

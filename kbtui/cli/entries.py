@@ -117,9 +117,10 @@ def _print_infos(infos: list[EntryInfo]) -> None:
 @json_option
 @pass_place
 def show(place: WorkspaceOption, entry: str, at: str | None, as_json: bool) -> None:
-    """Show an entry, a document or a conversation, by path, slug, title or alias.
+    """Show an entry, a document or a conversation.
 
-    Of a conversation, `sessions/ID.jsonl`, one message is shown where its number follows: `:3`.
+    An entry goes by its path, slug, title or alias. `sessions/ID.jsonl` is a conversation, and
+    `sessions/ID.jsonl:3` its third message.
     """
     with place.opened() as kb:
         if talk := None if at else _CONVERSATION.fullmatch(entry):

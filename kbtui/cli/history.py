@@ -47,7 +47,7 @@ _SCREENFUL = 30
 def log(
     place: WorkspaceOption, path: str | None, limit: int | None, actor: str | None, as_json: bool
 ) -> int:
-    """Show changes, newest first: all, or those of an entry or folder.
+    """Show all changes, or those of an entry or folder.
 
     What follows from other changes, such as accounts of the memory, is only in JSON.
     """

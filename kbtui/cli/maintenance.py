@@ -252,7 +252,7 @@ def _print_findings(findings: list[DoctorFinding]) -> None:
 @json_option
 @pass_place
 def check(place: WorkspaceOption, as_json: bool) -> int:
-    """Read everything, and report what is damaged or inconsistent.
+    """Read everything, and report damage and inconsistencies.
 
     History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
     nothing isn't, in a folder that kbtui didn't lay out.

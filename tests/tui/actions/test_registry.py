@@ -193,7 +193,7 @@ def test_help_says_what_a_search_may_hold() -> None:
 
 
 def test_help_shows_the_keys_that_a_person_has_chosen() -> None:
-    assert "F12" in help_table("Edit the entry here", {"notes.edit": "f12"}).plain
+    assert "F12" in help_table("Edit the note here", {"notes.edit": "f12"}).plain
 
 
 def test_keys_are_taken_over_by_id_and_unknown_ids_are_told() -> None:

@@ -422,16 +422,8 @@ def _finish(tool: ToolItem | None, message: SessionMessage) -> None:
 
 def _citations(meta: Mapping[str, Any]) -> list[Citation]:
     found = []
-    for stored in meta.get("citations", ()):
-        first, last = stored["lines"]
-        found.append(
-            Citation(
-                stored["n"],
-                stored["path"],
-                first,
-                last,
-                str(stored.get("title", "")),
-                str(stored.get("place", "")),
-            )
-        )
+    for each in meta.get("citations", ()):
+        first, last = each["lines"]
+        title, place = str(each.get("title", "")), str(each.get("place", ""))
+        found.append(Citation(each["n"], each["path"], first, last, title, place))
     return found

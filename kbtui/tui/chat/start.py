@@ -180,44 +180,38 @@ class StartPanel(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
         """As many rows as it has lines."""
-        return len(self._lines(width)[0])
+        return len(self._lines(width))
 
     def render(self) -> Content:
         """What it is, and the ways."""
-        return Content("\n").join(self._lines(self.size.width)[0])
+        return Content("\n").join(self._lines(self.size.width))
 
-    def _lines(self, width: int) -> tuple[list[Content], list[int | None]]:
-        """The lines, and for each the way that it belongs to."""
+    def _lines(self, width: int) -> list[Content]:
+        """The lines; those of a way lead there."""
         height = self.app.size.height
         roomy, airy = height >= _ROOMY_ROWS, height >= _AIRY_ROWS
         self.set_class(not roomy, "-tight")
         lines: list[Content] = []
-        of: list[int | None] = []
         if roomy:
             lines += NAME
             columns = max(1, min(_ABOUT_COLUMNS, width - 2 * GREETING_MARGIN))
             lines += [*Content(_ABOUT).wrap(columns), *[Content()] * (1 + airy)]
-            of += [None] * len(lines)
         least = _WHOLE_REMARK if airy else _LEAST_REMARK
         beside = width - GREETING_MARGIN * 2 - _NAME_COLUMNS >= least
         for number, (name, way) in enumerate(zip(_NAMES, self.ways, strict=True)):
             drawn = _drawn(number, name, way, beside=beside, below=roomy and not beside)
-            drawn += [Content()] * airy
-            lines += drawn
-            of += [number] * len(drawn)
+            way_in = Style.from_meta({"way": number})
+            lines += [*(line.stylize(way_in) for line in drawn), *[Content()] * airy]
         if roomy:
             lines += [Content(), Content.styled("A number and Enter, or a click.", "$text-muted")]
-            of += [None, None]
         room = max(1, width - GREETING_MARGIN)
         inset = Content(" " * GREETING_MARGIN)
-        return [inset + line.truncate(room, ellipsis=True) for line in lines], of
+        return [inset + line.truncate(room, ellipsis=True) for line in lines]
 
     def on_click(self, event: events.Click) -> None:
         """Take the way that was clicked."""
-        of = self._lines(self.size.width)[1]
-        at = event.get_content_offset(self)
-        way = of[at.y] if at is not None and at.y < len(of) else None
-        if way is not None:
+        way = event.style.meta.get("way")
+        if isinstance(way, int):
             self._taken(way)
 
 

@@ -240,18 +240,14 @@ class HistoryScreen(ListAndDiff):
     @_in_turn
     async def action_undo_group(self, commit: Commit) -> None:
         turn, batch = commit.origin.turn, commit.origin.batch
-        history = self.kb.history
-        if turn:
-            await self._undone(
-                commit, lambda decided, sink: history.undo_turn(turn, decisions=decided, sink=sink)
-            )
-        elif batch:
-            await self._undone(
-                commit,
-                lambda decided, sink: history.undo_batch(batch, decisions=decided, sink=sink),
-            )
-        else:
+        if not turn and not batch:
             tell(self, "This change stands for itself, with no others.")
+            return
+        history = self.kb.history
+        undo = (
+            partial(history.undo_turn, turn) if turn else partial(history.undo_batch, batch or "")
+        )
+        await self._undone(commit, lambda decided, sink: undo(decisions=decided, sink=sink))
 
     async def _undone(
         self, commit: Commit, undo: Callable[[Mapping[Conflict, Resolution], Sink], object]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -129,36 +129,25 @@ class TreePanel(Pane):
         run_latest(self, "tree", self._read)
 
     async def _read(self) -> None:
-        if self._kb is None:
+        if (kb := self._kb) is None:
             return
-        library = self._kb.library
         try:
             if self.entries:
                 await asyncio.sleep(_REFRESH_SECONDS)
             else:
-                await self._show(library.listing, library.left_out, dict)
-            kb = self._kb
-            await self._show(
-                lambda: [*library.infos(), *pages_of(kb, in_tree=True)],
-                library.left_out,
-                library.texts,
-            )
+                await self._show(kb, whole=False)
+            await self._show(kb, whole=True)
         except KbtuiError as error:
             self.knowledge_tree.message = str(error)
             self.knowledge_tree.refresh()
             self.is_filled = True
             return
         # The next search by name should not have to wait for this.
-        await asyncio.to_thread(names_of, self._kb)
+        await asyncio.to_thread(names_of, kb)
 
-    async def _show(
-        self,
-        listed: Callable[[], Iterable[EntryInfo]],
-        left_out: Callable[[], Mapping[str, str]],
-        texts: Callable[[], Mapping[str, str]],
-    ) -> None:
-        """Show the entries that are listed now, with what changed since they were looked at."""
-        self.entries, root = await asyncio.to_thread(_sorted, listed, left_out, texts)
+    async def _show(self, kb: KnowledgeBase, *, whole: bool) -> None:
+        """Show the entries that are there now, with what changed since they were looked at."""
+        self.entries, root = await asyncio.to_thread(_listed, kb, whole=whole)
         self._marks = {
             path: mark
             for path, mark in self._marks.items()
@@ -275,13 +264,12 @@ class TreePanel(Pane):
             go_to(self.knowledge_tree)
 
 
-def _sorted(
-    listed: Callable[[], Iterable[EntryInfo]],
-    left_out: Callable[[], Mapping[str, str]],
-    texts: Callable[[], Mapping[str, str]],
-) -> tuple[dict[str, EntryInfo], Folder]:
-    infos = list(listed())
-    return {info.path: info for info in infos}, build_tree(infos, left_out(), texts())
+def _listed(kb: KnowledgeBase, *, whole: bool) -> tuple[dict[str, EntryInfo], Folder]:
+    """All entries and pages by path and as a tree; not `whole`: as their folders list them."""
+    library = kb.library
+    infos = [*library.infos(), *pages_of(kb, in_tree=True)] if whole else [*library.listing()]
+    tree = build_tree(infos, library.left_out(), library.texts() if whole else {})
+    return {info.path: info for info in infos}, tree
 
 
 def _matching_tree(

@@ -90,7 +90,7 @@ class Change:
         return MappingProxyType(self._before)
 
     def read(self, path: str) -> bytes | None:
-        """Read the pending content of a path, else the file; None where there is none."""
+        """Read the pending content of a path, else what the file held; None where there is none."""
         path = files.checked_path(path)
         return self._edits[path] if path in self._edits else self.before(path)
 

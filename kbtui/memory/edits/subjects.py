@@ -195,11 +195,12 @@ def _only(found: Sequence[EntryInfo], fact: Fact) -> EntryInfo | None:
     return None
 
 
-def _words(name: str) -> set[str]:
-    return set(telling_terms(name)) or set(normalise(name).split())
+@lru_cache(maxsize=1 << 14)  # every name is compared with each subject
+def _words(name: str) -> frozenset[str]:
+    return frozenset(telling_terms(name) or normalise(name).split())
 
 
-def _likeness(words: set[str], names: Iterable[str], type_: str) -> float:
+def _likeness(words: frozenset[str], names: Iterable[str], type_: str) -> float:
     """How much of two names is the same, from 0 to 1; a person's first name is enough."""
     best = 0.0
     for other in map(_words, names):

@@ -26,26 +26,13 @@ from kbtui.tui.widgets.line_view import READABLE
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
+# Of a role: what its row is called, its work before another of its settings, and what it means.
 _ROLES = {
-    "chat": "Answers you",
-    "consolidate": "Condenses conversations",
-    "dream": "Tidies what is known (Dream)",
-    "import": "Reads what is brought in",
-    "embed": "Finds by meaning",
-}
-_MEANINGS = {
-    "chat": "The model that talks with you and writes what you tell it.",
-    "consolidate": "The model that makes memory of conversations when they get long or end.",
-    "dream": "The model that sorts what is remembered into your notes while nobody waits.",
-    "import": "The model that finds what is worth keeping in what you bring.",
-    "embed": "The model by which search knows what is meant.",
-}
-_WORK = {
-    "chat": "Answers",
-    "consolidate": "Condensing",
-    "dream": "Dream",
-    "import": "What is brought in",
-    "embed": "Meaning",
+    "chat": ("Answers you", "Answers", "Talks with you and writes what you tell it."),
+    "consolidate": ("Condenses conversations", "Condensing", "Makes memory of long conversations."),
+    "dream": ("Tidies what is known", "Dream", "Sorts what is remembered while nobody waits."),
+    "import": ("Reads what is brought in", "What is brought in", "Finds what is worth keeping."),
+    "embed": ("Finds by meaning", "Meaning", "Tells search what words mean."),
 }
 _UNSET = {"chat": "what is found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
@@ -77,8 +64,8 @@ class Field(NamedTuple):
     @property
     def about(self) -> str:
         """What it means."""
-        role = self.setting.name.split(".")[1]
-        return _MEANINGS.get(role, "") if _is_role(self.setting) else self.setting.about
+        role = self.setting.name.split(".")[1] if _is_role(self.setting) else ""
+        return _ROLES[role][2] if role in _ROLES else self.setting.about
 
     @property
     def has_choices(self) -> bool:
@@ -125,7 +112,7 @@ def _role(setting: Setting) -> Field:
     role = setting.name.split(".")[1]
     value = _unset(setting) if setting.value is None else said(setting.value)
     value = _OFFLINE if value == OFFLINE else value
-    return Field(_MODELS, _ROLES.get(role, role), value, setting)
+    return Field(_MODELS, _ROLES[role][0] if role in _ROLES else role, value, setting)
 
 
 def _unset(setting: Setting) -> str:
@@ -143,7 +130,7 @@ def _label(setting: Setting) -> str:
     """What it is called; of a model also the work that it is for."""
     section, role, *_ = setting.name.split(".")
     is_of_role = section == "models" and role in _ROLES
-    return f"{_WORK[role]}: {setting.title}" if is_of_role else setting.title
+    return f"{_ROLES[role][1]}: {setting.title}" if is_of_role else setting.title
 
 
 def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:

@@ -51,6 +51,7 @@ class CommitDetail(Vertical):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
+        self.border_title = "What changed"
         self.diff = DiffView(id="history-diff")
         self._history = history
         self._path = path

@@ -183,7 +183,9 @@ class InboxScreen(ListAndDiff):
         count = self.rows.row_count
         empty = self.query_one("#inbox-empty")
         self.rows.border_title = empty.border_title = Content(f"Inbox {count or ''}".rstrip())
-        for frame in (empty, self.query_one(".split-detail")):
+        detail = self.query_one(".split-detail")
+        detail.border_title = "What would change"
+        for frame in (empty, detail):
             frame.border_subtitle = Content(clean_line(text))
 
     @on(RowList.Highlighted)

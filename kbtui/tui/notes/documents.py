@@ -230,7 +230,8 @@ class DocumentLinks:
             named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
             title = (named and named.title) or unquote(ref.target) or ref.heading
             there = named is not None or ref.kind in {"web", "file"}
-            found.append((f"→ {title}", ref.heading if there else "not there yet", ref))
+            place = "" if ref.heading.startswith("^") else ref.heading
+            found.append((f"→ {title}", place if there else "not there yet", ref))
         for back in () if among else (*self.backlinks, *self.mentions):
             said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
             ref = LinkRef("file", back.path, str(back.line))

@@ -24,6 +24,7 @@ from kbtui.sessions.imported import speaker
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
+from kbtui.tui.markdown.plain import without_markup
 from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.widgets.dialogs import ListDialog
@@ -128,7 +129,8 @@ class WhyScreen(ListDialog[None]):
 
 
 def _explained(why: Why, names: Names) -> Iterator[Content]:
-    yield Content.styled(clean_line(why.text.strip()) or "(an empty line)", "bold $text-primary")
+    line = without_markup(clean_line(why.text.strip())) or "(an empty line)"
+    yield Content.styled(line if line.strip("-") else "(its properties)", "bold $text-primary")
     yield Content(clean(why.note))
     if why.commit is not None:
         yield Content()

@@ -110,6 +110,7 @@ class SearchScreen(Finder):
                 yield ChoiceList(id="search-lately")
             preview = Preview(self.kb, id="search-preview")
             preview.add_class("framed")
+            preview.border_title = "Preview"
             yield preview
 
     def on_mount(self) -> None:

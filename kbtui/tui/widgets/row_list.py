@@ -316,9 +316,10 @@ class ChoiceList(RowList):
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and remark."""
         choice: Choice = self.items[index]
-        detail = Content.styled(clean_line(choice.detail), ".rows--muted")
-        room = max(8, width - detail.cell_length - 3)
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
-        label = label.truncate(room, ellipsis=True)
+        detail = Content.styled(clean_line(choice.detail), ".rows--muted")
+        room = width - 3 - min(label.cell_length, width * 2 // 3)
+        detail = detail.truncate(max(0, room), ellipsis=True)
+        label = label.truncate(max(8, width - detail.cell_length - 3), ellipsis=True)
         gap = max(1, width - label.cell_length - detail.cell_length - 1)
         return [(label + Content(" " * gap) + detail).truncate(width)]

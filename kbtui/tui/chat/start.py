@@ -148,7 +148,7 @@ class StartPanel(Widget):
     """
 
     DEFAULT_CSS = """
-    StartPanel { height: auto; padding: 1 0 0 0; }
+    StartPanel { height: auto; padding: 1 0; }
     StartPanel.-tight { padding: 0; }
     """
 

@@ -52,7 +52,7 @@ What kbtui does by itself never changes a line that you wrote. If Dream finds on
 date, if a conversation contradicts your memory, or if another machine changed the same line, the \
 change comes here first, and you decide on it place by place.
 
-To decide as well on what is written in conversations, set Memory: Review to `ask` in /config."""
+To decide on all that is written, set "Asks before it writes" of Memory to `ask` in /config."""
 
 
 def _decides(
@@ -82,8 +82,8 @@ class InboxScreen(ListAndDiff):
     DEFAULT_CSS = """
     InboxScreen {
         #inbox-empty {
-            display: none; height: 1fr; padding: 1 3;
-            & > Static { max-width: 90; color: $text-muted; }
+            display: none; height: 1fr; align: center top;
+            & > Static { width: auto; max-width: 80; margin: 2 1; color: $text-muted; }
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }

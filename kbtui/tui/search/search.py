@@ -44,7 +44,7 @@ SCOPES = {
 LIMIT = 50
 _WORDS_AFTER_SECONDS = 0.05
 _MEANING_AFTER_SECONDS = 0.35
-_MORE = '"exact phrase"   -without   begin*'
+_MORE = '"these words in a row"   -without   begin*'
 _SAVED = "\N{BLACK STAR} "
 
 

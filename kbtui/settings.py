@@ -50,6 +50,11 @@ _QUICK = {
 _NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK})
 
 
+def _option(default: Any, title: str, description: str, **limits: Any) -> Any:
+    """An option by its default, as the form of the settings calls it, and what it is for."""
+    return Field(default, title=title, description=description, **limits)
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     retired: ClassVar[frozenset[str]] = frozenset()
@@ -67,39 +72,28 @@ class _Section(BaseModel):
 class RoleSettings(_Section):
     """The model of one role; what is None is taken from the role ``chat``."""
 
-    model: str | None = Field(
+    model: str | None = _option(
+        None, "model", "Such as ollama/qwen3:8b; `offline` for none. Empty: what is found."
+    )
+    api_base: str | None = _option(
+        None, "server's address", "Where a server that speaks OpenAI's protocol answers."
+    )
+    api_key: SecretStr | None = _option(
+        None, "key", "What the provider gave you. It is safer in the keyring."
+    )
+    context_window: int | None = _option(
+        None, "context window", "How many tokens it can read at once, where that isn't known.", gt=0
+    )
+    max_tokens: int | None = _option(None, "longest answer", "The most tokens of one answer.", gt=0)
+    temperature: float | None = _option(
         None,
-        title="model",
-        description="Such as ollama/qwen3:8b; `offline` for none. Empty: what is found.",
-    )
-    api_base: str | None = Field(
-        None,
-        title="server's address",
-        description="Where a server that speaks OpenAI's protocol answers.",
-    )
-    api_key: SecretStr | None = Field(
-        None, title="key", description="What the provider gave you. It is safer in the keyring."
-    )
-    context_window: int | None = Field(
-        None,
-        gt=0,
-        title="context window",
-        description="How many tokens it can read at once, where that isn't known.",
-    )
-    max_tokens: int | None = Field(
-        None, gt=0, title="longest answer", description="The most tokens of one answer."
-    )
-    temperature: float | None = Field(
-        None,
+        "temperature",
+        "How freely it words things. Empty: the model's own; 0.1 where memory is made.",
         ge=0,
         le=2,
-        title="temperature",
-        description="How freely it words things. Empty: the model's own; 0.1 where memory is made.",
     )
-    vision: bool | None = Field(
-        None,
-        title="takes pictures",
-        description="Whether it understands pictures. Empty: as far as that is known.",
+    vision: bool | None = _option(
+        None, "takes pictures", "Whether it understands pictures. Empty: as far as that is known."
     )
 
 
@@ -114,79 +108,63 @@ class ModelsSettings(_Section):
         RoleSettings(),
         description="A name or folder of sentence-transformers, or `litellm:NAME`.",
     )
-    servers: tuple[str, ...] = Field(
+    servers: tuple[str, ...] = _option(
         LOCAL_SERVERS,
-        title="Servers to look for",
-        description="Where llama.cpp, LM Studio or vLLM may answer, beside Ollama.",
+        "Servers to look for",
+        "Where llama.cpp, LM Studio or vLLM may answer, beside Ollama.",
     )
-    first_token_seconds: float | None = Field(
+    first_token_seconds: float | None = _option(
         None,
+        "Wait for the first word, seconds",
+        "How long an answer may take to begin. Empty: 60, or 900 on this machine.",
         gt=0,
-        title="Wait for the first word, seconds",
-        description="How long an answer may take to begin. Empty: 60, or 900 on this machine.",
     )
-    idle_seconds: float = Field(
-        120,
-        gt=0,
-        title="Wait between words, seconds",
-        description="How long it may pause while it answers.",
+    idle_seconds: float = _option(
+        120, "Wait between words, seconds", "How long it may pause while it answers.", gt=0
     )
-    retries: int = Field(
-        2,
-        ge=0,
-        le=10,
-        title="Tries again",
-        description="How often it is asked again when a server is busy or fails.",
+    retries: int = _option(
+        2, "Tries again", "How often it is asked again when a server is busy or fails.", ge=0, le=10
     )
 
 
 class ContextSettings(_Section):
     """Sizes of a prompt's parts, in tokens unless said otherwise."""
 
-    memory_window: int | None = Field(
+    memory_window: int | None = _option(
         None,
+        "Messages of the conversation",
+        "How many a prompt holds at most. Empty: as many as fit.",
         gt=0,
-        title="Messages of the conversation",
-        description="How many a prompt holds at most. Empty: as many as fit.",
     )
-    session_tokens: int = Field(
-        50_000,
-        gt=0,
-        title="Conversation, tokens",
-        description="The most that a prompt holds of the conversation.",
+    session_tokens: int = _option(
+        50_000, "Conversation, tokens", "The most that a prompt holds of the conversation.", gt=0
     )
-    index_tokens: int = Field(
+    index_tokens: int = _option(
         1_200,
+        "List of notes, tokens",
+        "The most that a prompt holds of the list of your notes.",
         ge=0,
-        title="List of notes, tokens",
-        description="The most that a prompt holds of the list of your notes.",
     )
-    memory_tokens: int = Field(
+    memory_tokens: int = _option(
+        4_000, "Memory, tokens", "The most that a prompt holds of what is remembered.", ge=0
+    )
+    bootstrap_tokens: int = _option(
         4_000,
+        "Who kbtui is, tokens",
+        "The most that a prompt holds of SOUL, USER, AGENTS, TOOLS and IDENTITY.",
         ge=0,
-        title="Memory, tokens",
-        description="The most that a prompt holds of what is remembered.",
     )
-    bootstrap_tokens: int = Field(
-        4_000,
-        ge=0,
-        title="Who kbtui is, tokens",
-        description="The most that a prompt holds of SOUL, USER, AGENTS, TOOLS and IDENTITY.",
-    )
-    skills_tokens: int = Field(
+    skills_tokens: int = _option(
         2_000,
+        "How-tos, tokens",
+        "The most that a prompt holds of them; those that always count are whole.",
         ge=0,
-        title="How-tos, tokens",
-        description="The most that a prompt holds of them; those that always count are whole.",
     )
-    notes_tokens: int = Field(
-        2_000,
-        ge=0,
-        title="Daily notes, tokens",
-        description="The most that a prompt holds of the last days.",
+    notes_tokens: int = _option(
+        2_000, "Daily notes, tokens", "The most that a prompt holds of the last days.", ge=0
     )
-    notes_days: int = Field(
-        7, ge=0, title="Daily notes, days", description="How many of the last days a prompt holds."
+    notes_days: int = _option(
+        7, "Daily notes, days", "How many of the last days a prompt holds.", ge=0
     )
 
     def session_share(self, window: int) -> int:
@@ -198,62 +176,46 @@ class SearchSettings(_Section):
     """Chunks, weights and where to look."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
-    semantic: bool = Field(
-        default=True,
-        title="Search by meaning",
-        description="Finds what is meant as well as what is written.",
+    semantic: bool = _option(
+        True, "Search by meaning", "Finds what is meant as well as what is written."
     )
-    background: bool = Field(
-        default=True,
-        title="Prepare it after a command",
-        description="After a command, a process goes on preparing the search by meaning.",
+    background: bool = _option(
+        True,
+        "Prepare it after a command",
+        "After a command, a process goes on preparing the search by meaning.",
     )
-    chunk_tokens: int = Field(
-        512,
-        ge=64,
-        le=8192,
-        title="Passage, tokens",
-        description="How long the pieces are that are found.",
+    chunk_tokens: int = _option(
+        512, "Passage, tokens", "How long the pieces are that are found.", ge=64, le=8192
     )
-    chunk_overlap: int = Field(
+    chunk_overlap: int = _option(
         64,
+        "Shared by neighbours, tokens",
+        "What a passage repeats of the one before it.",
         ge=0,
         le=1024,
-        title="Shared by neighbours, tokens",
-        description="What a passage repeats of the one before it.",
     )
-    vector_weight: float = Field(
-        0.7,
-        ge=0,
-        le=1,
-        title="Weight of meaning",
-        description="How much it counts that a passage means the same.",
+    vector_weight: float = _option(
+        0.7, "Weight of meaning", "How much it counts that a passage means the same.", ge=0, le=1
     )
-    text_weight: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        title="Weight of words",
-        description="How much it counts that a passage has the same words.",
+    text_weight: float = _option(
+        0.3, "Weight of words", "How much it counts that a passage has the same words.", ge=0, le=1
     )
     decay_days: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         title="Older counts less",
         description="Days until a hit counts half, by folder: memory = 90. 0 or none: never.",
     )
-    sync_interval_seconds: float = Field(
+    sync_interval_seconds: float = _option(
         60,
+        "Look for edits, seconds",
+        "How often all files are looked at for edits made elsewhere.",
         gt=0,
-        title="Look for edits, seconds",
-        description="How often all files are looked at for edits made elsewhere.",
     )
-    max_file_megabytes: float = Field(
-        5, gt=0, title="Largest text, MB", description="Larger files are listed, but not searched."
+    max_file_megabytes: float = _option(
+        5, "Largest text, MB", "Larger files are listed, but not searched.", gt=0
     )
-    roots: tuple[str, ...] = Field(
-        (),
-        title="Further folders",
-        description="Folders of the workspace that are searched as well.",
+    roots: tuple[str, ...] = _option(
+        (), "Further folders", "Folders of the workspace that are searched as well."
     )
 
     @field_validator("roots")
@@ -279,32 +241,26 @@ class FlushSettings(_Section):
     """Notes of the day, taken before a conversation is condensed."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"threshold_tokens"})
-    enabled: bool = Field(
-        default=True,
-        title="Notes of the day",
-        description="Writes what matters into the day's note before a conversation is condensed.",
+    enabled: bool = _option(
+        True,
+        "Notes of the day",
+        "Writes what matters into the day's note before a conversation is condensed.",
     )
 
 
 class SessionNotesSettings(_Section):
     """The file that a session leaves behind when it ends."""
 
-    enabled: bool = Field(
-        default=True,
-        title="A note of each conversation",
-        description="Leaves a note of what was said when a conversation ends.",
+    enabled: bool = _option(
+        True,
+        "A note of each conversation",
+        "Leaves a note of what was said when a conversation ends.",
     )
-    max_messages: int = Field(
-        20,
-        gt=0,
-        title="Messages that it is made of",
-        description="How many of the last ones that note sums up.",
+    max_messages: int = _option(
+        20, "Messages that it is made of", "How many of the last ones that note sums up.", gt=0
     )
-    min_user_messages: int = Field(
-        3,
-        ge=0,
-        title="Fewest messages of yours",
-        description="Shorter conversations leave no note.",
+    min_user_messages: int = _option(
+        3, "Fewest messages of yours", "Shorter conversations leave no note.", ge=0
     )
 
 
@@ -312,28 +268,26 @@ class MemorySettings(_Section):
     """How conversation becomes memory."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"consolidate_messages", "consolidate_tokens"})
-    review: Literal["auto", "ask"] = Field(
+    review: Literal["auto", "ask"] = _option(
         "auto",
-        title="Asks before it writes",
-        description="`auto`: only before it changes lines of yours unasked, or who it is. `ask`:"
+        "Asks before it writes",
+        "`auto`: only before it changes lines of yours unasked, or who it is. `ask`:"
         " before anything is written, by you and it or by other agents.",
     )
-    journal: Literal["", "own", "daily"] = Field(
+    journal: Literal["", "own", "daily"] = _option(
         "",
-        title="Where statements are kept",
-        description="`own`: in notes by day of kbtui's. `daily`: in a section of your vault's daily"
+        "Where statements are kept",
+        "`own`: in notes by day of kbtui's. `daily`: in a section of your vault's daily"
         " notes. Empty: own, and you are asked once.",
     )
-    consolidate: bool = Field(
-        default=True,
-        title="Condense conversations",
-        description="Long conversations become memory by themselves.",
+    consolidate: bool = _option(
+        True, "Condense conversations", "Long conversations become memory by themselves."
     )
-    idle_minutes: float = Field(
+    idle_minutes: float = _option(
         5,
+        "Write down after quiet minutes",
+        "Writes down what was said when nothing was said for so long. 0: never.",
         ge=0,
-        title="Write down after quiet minutes",
-        description="Writes down what was said when nothing was said for so long. 0: never.",
     )
     flush: FlushSettings = FlushSettings()
     session_notes: SessionNotesSettings = SessionNotesSettings()
@@ -343,93 +297,69 @@ class DreamSettings(_Section):
     """The slow curation of what is known, while nobody waits."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
-    interval_hours: float = Field(
-        2,
-        ge=0,
-        title="Every so many hours",
-        description="How often Dream tidies what is known. 0: only when asked.",
+    interval_hours: float = _option(
+        2, "Every so many hours", "How often Dream tidies what is known. 0: only when asked.", ge=0
     )
-    model_override: str | None = Field(
-        None,
-        title="Model",
-        description="The model that Dream uses; the same as models.dream.model.",
+    model_override: str | None = _option(
+        None, "Model", "The model that Dream uses; the same as models.dream.model."
     )
-    max_batch_size: int = Field(
-        20,
-        gt=0,
-        title="Archive entries a run",
-        description="How many entries of the archive one run reads.",
+    max_batch_size: int = _option(
+        20, "Archive entries a run", "How many entries of the archive one run reads.", gt=0
     )
 
 
 class BudgetSettings(_Section):
     """Limits of what runs without being watched."""
 
-    daily_usd: float = Field(
-        1.0,
-        ge=0,
-        title="Dollars a day",
-        description="The most that work in the background may cost a day.",
+    daily_usd: float = _option(
+        1.0, "Dollars a day", "The most that work in the background may cost a day.", ge=0
     )
-    turn_steps: int = Field(
-        30,
-        gt=0,
-        title="Questions to a model",
-        description="How often a model may be asked for one answer.",
+    turn_steps: int = _option(
+        30, "Questions to a model", "How often a model may be asked for one answer.", gt=0
     )
 
 
 class SyncSettings(_Section):
     """What travels to other machines, beside notes and memory."""
 
-    documents: bool = Field(
-        default=False, title="Documents travel", description="Sync takes along what lies in docs/."
-    )
-    conversations: bool = Field(
-        default=False,
-        title="Conversations travel",
-        description="Sync takes along your conversations.",
+    documents: bool = _option(False, "Documents travel", "Sync takes along what lies in docs/.")
+    conversations: bool = _option(
+        False, "Conversations travel", "Sync takes along your conversations."
     )
 
-    attachment_megabytes: float = Field(
+    attachment_megabytes: float = _option(
         10,
+        "Largest picture, MB",
+        "Larger pictures, papers and recordings stay here. 0: all do.",
         ge=0,
         le=50,
-        title="Largest picture, MB",
-        description="Larger pictures, papers and recordings stay here. 0: all do.",
     )
 
 
 class PrivacySettings(_Section):
     """Paths that never leave this machine."""
 
-    private_paths: tuple[str, ...] = Field(
-        (),
-        title="Private files",
-        description="Only models on this machine see them. Patterns as in .gitignore.",
+    private_paths: tuple[str, ...] = _option(
+        (), "Private files", "Only models on this machine see them. Patterns as in .gitignore."
     )
 
 
 class McpSettings(_Section):
     """Rights of other agents over MCP."""
 
-    search_conversations: bool = Field(
-        default=False,
-        title="May search conversations",
-        description="Other agents may search what you said, too.",
+    search_conversations: bool = _option(
+        False, "May search conversations", "Other agents may search what you said, too."
     )
 
 
 class UiSettings(_Section):
     """The app's looks and keys."""
 
-    theme: str = Field(
-        "kbtui-dark", title="Theme", description="The colours; `/theme` shows each as you choose."
-    )
-    plain: bool = Field(
-        default=False,
-        title="Letters for signs",
-        description="Letters (D P J T F S R) for the kinds of notes, in place of signs.",
+    theme: str = _option("kbtui-dark", "Theme", "The colours; `/theme` shows each as you choose.")
+    plain: bool = _option(
+        False,
+        "Letters for signs",
+        "Letters (D P J T F S R) for the kinds of notes, in place of signs.",
     )
     keys: dict[str, str] = Field(
         default_factory=dict, title="Keys", description="Keys of your own, by action."
@@ -439,15 +369,11 @@ class UiSettings(_Section):
 class LogSettings(_Section):
     """The log file."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(
-        "info",
-        title="Least that is kept",
-        description="The least grave messages that the log keeps.",
+    level: Literal["debug", "info", "warning", "error"] = _option(
+        "info", "Least that is kept", "The least grave messages that the log keeps."
     )
-    prompts: bool = Field(
-        default=False,
-        title="Prompts and answers",
-        description="Writes prompts and answers into the log as well.",
+    prompts: bool = _option(
+        False, "Prompts and answers", "Writes prompts and answers into the log as well."
     )
 
 

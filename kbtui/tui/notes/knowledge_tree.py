@@ -11,13 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from kbtui.presentation.moments import day_said
-from kbtui.presentation.notes import kind_of, title_of
+from kbtui.presentation.notes import OTHER, kind_of, title_of
 from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS
-from kbtui.tui.widgets.kinds import sign
+from kbtui.tui.widgets.kinds import KIND_STYLE, sign
 from kbtui.tui.widgets.row_list import RowList
-from kbtui.workspace.layout import CATEGORIES
+from kbtui.workspace.layout import CATEGORIES, ENTRIES
 
 if TYPE_CHECKING:
     from kbtui.knowledge.library.library import EntryInfo
@@ -336,8 +336,10 @@ class KnowledgeTree(RowList):
 
     def _folder_line(self, folder: Folder, indent: str, width: int) -> Content:
         is_open = self._is_open(folder)
+        is_ours = folder.path in CATEGORIES or folder.path.startswith("@")
+        kind = OTHER if is_ours else kind_of(None, f"{ENTRIES}{folder.path}/-")
         parts: list[str | tuple[str, str]] = [
-            (f"{indent}{'▾' if is_open else '▸'} ", ".rows--muted"),
+            (f"{indent}{'▾' if is_open else '▸'} ", f"{KIND_STYLE}{kind.name}"),
             (_folder_name(folder), ".rows--strong"),
         ]
         changed = self._changed_in.get(folder.path, 0)

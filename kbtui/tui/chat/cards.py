@@ -22,6 +22,7 @@ from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name
 
 _MAX_OUTPUT_LINES = 200
+_SHORTEST_DEED = 20
 _SHORT_ARGUMENT_CHARACTERS = 60
 _ARGUMENT_LINE_CHARACTERS = 100
 
@@ -76,7 +77,7 @@ class ToolItem(Item):
         if lines and rest:
             more = f"  and {counted(rest, 'more note')} · Enter names them"
             lines.append(Line(Content.styled(more, ".chat--muted").truncate(width, ellipsis=True)))
-        lines = lines or [Line(self._head().truncate(width, ellipsis=True))]
+        lines = lines or [Line(self._head(width).truncate(width, ellipsis=True))]
         if self.expanded:
             lines += _below(self.details, width, expanded=True)
             lines += _below(self.output, width, expanded=True)
@@ -89,16 +90,22 @@ class ToolItem(Item):
             return title
         return title.stylize(Style.from_meta({"target": self.paths.index(path)}))
 
-    def _head(self) -> Content:
-        """What it did in a quiet line; what it wrote, or that it failed, stands out."""
+    def _head(self, width: int) -> Content:
+        """What it did in a quiet line; what it wrote, or that it failed, stands out.
+
+        Where it is long, what came of it stays.
+        """
+        summary = self._summary() if self.summary else Content()
+        room = max(_SHORTEST_DEED, width - summary.cell_length - 7)
         parts: list[Content | str | tuple[str, str]] = [
             (f"{_arrow(self.expanded)} ", ".chat--muted"),
             self._mark(),
         ]
         if self.ok is None or self.ok is False or not self._wrote:
-            parts.append((self._deed(), ".chat--muted" if self.ok else ".chat--tool"))
+            deed = shorten(self._deed(), room)
+            parts.append((deed, ".chat--muted" if self.ok else ".chat--tool"))
         if self.summary:
-            parts += [("" if self._wrote else " · ", ".chat--muted"), self._summary()]
+            parts += [("" if self._wrote else " · ", ".chat--muted"), summary]
         return Content.assemble(*parts)
 
     @property

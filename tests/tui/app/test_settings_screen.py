@@ -119,6 +119,11 @@ async def test_a_file_that_is_wrong_is_named_and_left_alone(shell) -> None:
     assert config_file().read_text() == "[ui\n"
 
 
+def test_every_setting_says_in_a_sentence_what_it_is_for() -> None:
+    abouts = [field.about for field in fields_of(all_settings(None), {})]
+    assert [each for each in abouts if each[:1].islower() or each[-1:] not in {".", ")"}] == []
+
+
 def test_every_setting_is_called_by_a_name_of_its_own_in_its_group() -> None:
     fields = fields_of(all_settings(None), {})
     labels = [(field.group, field.label) for field in fields]

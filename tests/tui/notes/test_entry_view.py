@@ -531,3 +531,20 @@ def test_a_day_is_called_by_its_name_and_an_empty_one_says_what_comes_there(
     document = load_document(kb, "memory/2026-11-24.md")
     assert document.title == day_heading(date(2026, 11, 24))
     assert (document.body.strip(), document.reason) == (body, reason)
+
+
+def test_below_a_day_stands_its_month_whose_written_days_lead_to_their_notes(tmp_path) -> None:
+    kb = make_kb(tmp_path)
+    folder = kb.workspace.root / "memory"
+    folder.mkdir(exist_ok=True)
+    for day in ("2026-10-03", "2026-11-02", "2026-11-24"):
+        (folder / f"{day}.md").write_text(f"# {day}\n\n- 10:00 Tea.\n")
+    (month,) = load_document(kb, "memory/2026-11-24.md").below
+    assert month.title == "November 2026"
+    cells = [cell for row in month.cells for cell in row]
+    assert [cell.said.strip() for cell in cells if cell.here] == ["24"]
+    assert {cell.said.strip(): cell.path for cell in cells if cell.path} == {
+        "2": "memory/2026-11-02.md",
+        "24": "memory/2026-11-24.md",
+        "◂ 3 Oct": "memory/2026-10-03.md",
+    }

@@ -102,7 +102,7 @@ class ToolItem(Item):
             self._mark(),
         ]
         if self.ok is None or self.ok is False or not self._wrote:
-            deed = shorten(self._deed(), room)
+            deed = Content(self._deed()).truncate(room, ellipsis=True).plain
             parts.append((deed, ".chat--muted" if self.ok else ".chat--tool"))
         if self.summary:
             parts += [("" if self._wrote else " · ", ".chat--muted"), summary]
@@ -203,12 +203,14 @@ def _below(text: str, width: int, *, expanded: bool) -> list[Line]:
 
 
 def argument_line(arguments: Mapping[str, Any]) -> str:
-    """The arguments that identify the call, e.g. ``"auth" limit=5``; long texts are left out."""
+    """The arguments that identify the call, e.g. ``"auth" limit=5``; long texts are shortened or left out."""
     parts: list[str] = []
     for name, value in arguments.items():
         if isinstance(value, str):
-            if 0 < len(value) <= _SHORT_ARGUMENT_CHARACTERS and "\n" not in value:
-                parts.append(f'"{value}"' if not parts else f"{name}={value}")
+            if not parts and value and "\n" not in value:
+                parts.append(f'"{shorten(value, _SHORT_ARGUMENT_CHARACTERS)}"')
+            elif 0 < len(value) <= _SHORT_ARGUMENT_CHARACTERS and "\n" not in value:
+                parts.append(f"{name}={value}")
         elif isinstance(value, bool | int | float):
             parts.append(f"{name}={value}")
     return shorten(" ".join(parts), _ARGUMENT_LINE_CHARACTERS)

@@ -203,7 +203,7 @@ def _below(text: str, width: int, *, expanded: bool) -> list[Line]:
 
 
 def argument_line(arguments: Mapping[str, Any]) -> str:
-    """The arguments that identify the call, e.g. ``"auth" limit=5``; long texts are shortened or left out."""
+    """The arguments that identify the call, e.g. ``"auth" limit=5``, without long texts."""
     parts: list[str] = []
     for name, value in arguments.items():
         if isinstance(value, str):

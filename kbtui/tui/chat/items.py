@@ -16,7 +16,7 @@ from textual.content import Content
 from kbtui.agent.events import Citation, Earlier
 from kbtui.errors import KbtuiError
 from kbtui.presentation.moments import written_said
-from kbtui.presentation.notes import INTO, Named, Names
+from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.markdown.layout import Rendered
 from kbtui.tui.markdown.plain import as_read
@@ -339,7 +339,8 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
         named, place = names[cited.path], cited.place or cited.title
         # A passage is called "note > heading > heading", a line of a note "note: heading".
         section = place.rpartition(" > ")[2].removeprefix(f"{named.title}: ")
-        note = f"{INTO}{section}".strip() if section and section != named.title else ""
+        says_more = section not in {"", named.title, str(day_of_note(cited.path))}
+        note = f"{INTO}{section}".strip() if says_more else ""
         to = Target(cited.path, cited.first)
         items.append(LinkItem(label=f"[{cited.n}]", to=to, note=note, named=named, turn=turn))
     return items

@@ -313,10 +313,10 @@ def test_many_tokens_take_little_of_the_processor(kind: str) -> None:
     ],
 )
 def test_hostile_text_does_not_take_long(piece: str) -> None:
-    text = piece * (200_000 // len(piece))
+    text = piece * (80_000 // len(piece))
     started = time.process_time()
     redact(text)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 2.5
 
 
 def test_what_only_grew_is_searched_where_it_grew() -> None:

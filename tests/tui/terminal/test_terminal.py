@@ -142,7 +142,7 @@ def test_an_app_whose_main_thread_is_stuck_ends_all_the_same(
 
 def test_ctrl_z_goes_into_the_background_and_comes_back(workspace: Path) -> None:
     with start(workspace) as terminal:
-        terminal.wait_for("New conversation", "words only")
+        terminal.wait_for("New conversation", "no model")
         terminal.send("draft")
         terminal.wait_for("draft")
         terminal.send("\x1a")

@@ -97,12 +97,14 @@ class Drafts:
 
     def load(self) -> str:
         """The text that was not sent last time, nor by a process that was killed since."""
+        kept = read_state(self._file)
         for left in sorted(self._file.parent.glob("draft-*.md")):
             process = left.stem.removeprefix("draft-")
             if process.isdecimal() and not is_alive(int(process)):
-                self.add(read_state(left))
+                kept = _below(kept, read_state(left))
+                _write_or_remove(self._file, kept)
                 _write_or_remove(left, "")
-        return read_state(self._file)
+        return kept
 
     def keep(self, text: str) -> None:
         """Keep `text` in case that the process is killed; slow, for a thread."""
@@ -111,12 +113,16 @@ class Drafts:
 
     def add(self, text: str) -> None:
         """Keep `text` below what was kept before and hasn't been seen since."""
-        self.save("\n\n".join(part for part in (self.load().strip(), text) if part))
+        self.save(_below(self.load(), text))
 
     def save(self, text: str) -> None:
         """Keep `text` for the next start; nothing is kept for an empty prompt."""
         _write_or_remove(self._file, text)
         _write_or_remove(self._running, "")
+
+
+def _below(kept: str, text: str) -> str:
+    return "\n\n".join(part for part in (kept.strip(), text) if part)
 
 
 def _write_or_remove(file: Path, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import SequenceMatcher
@@ -121,20 +121,20 @@ class Sentence:
 
 def swapped(said: Sequence[Sentence], told: Sentence) -> str:
     """A number of a line that was said of something else, whose number stands in its place."""
-    if len(told.text) > _LONGEST:
-        return ""
-    numbers = [each for each in figures_and_dates(told.text)[0] if told.text.count(each.text) == 1]
+    numbers = figures_and_dates(told.text)[0] if len(told.text) <= _LONGEST else []
     if len(numbers) < _PAIR:
         return ""
     short = [each for each in said if len(each.text) <= _LONGEST][:_PAIR]
     stems = told.stems & frozenset().union(*(each.stems for each in short))
     mine = _said_of(told.text, numbers, stems)
     theirs = _said_of("\n".join(each.text for each in short), numbers, stems)
-    for first, second in combinations(sorted(mine.keys() & theirs.keys()), 2):
-        is_kept = mine[first] & theirs[first] or mine[second] & theirs[second]
-        if not is_kept and mine[first] & theirs[second] and mine[second] & theirs[first]:
-            return numbers[first].text
-    return ""
+
+    def is_turned(first: int, second: int) -> bool:
+        kept = mine[first] & theirs[first] or mine[second] & theirs[second]
+        return bool(not kept and mine[first] & theirs[second] and mine[second] & theirs[first])
+
+    pairs = combinations(sorted(mine.keys() & theirs.keys()), _PAIR)
+    return next((numbers[first].text for first, second in pairs if is_turned(first, second)), "")
 
 
 def _said_of(
@@ -144,18 +144,23 @@ def _said_of(
 
     Empty where a text doesn't pair stems and numbers one by one.
     """
+    marks = [each for each in _marks(text, numbers) if isinstance(each, int) or each in stems]
+    runs = [[*run] for _, run in groupby(marks, lambda each: isinstance(each, int))]
+    counted = [run[0] for run in runs if len(run) == 1 and isinstance(run[0], int)]
+    named = [frozenset(map(str, run)) for run in runs if not isinstance(run[0], int)]
+    is_paired = len(counted) == len(named) == len(runs) / 2 == len({*counted})
+    return dict(zip(counted, named, strict=True)) if is_paired else {}
+
+
+def _marks(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
+    """The stems of a text, and in the place of a number its place among some, in their order."""
     places: dict[int, str | int] = {}
     for token in tokens(text):
         places[token.start] = "".join(telling_terms(text[token.start : token.end])[:1])
     for figure in figures_and_dates(text)[0]:
         meant = (at for at, each in enumerate(numbers) if each.readings & figure.readings)
         places[text.find(figure.text)] = next(meant, "")
-    found = [each for _, each in sorted(places.items()) if isinstance(each, int) or each in stems]
-    runs = [frozenset(run) for _, run in groupby(found, lambda each: isinstance(each, int))]
-    counted = [number for run in runs for number in run if isinstance(number, int)]
-    named = [frozenset(map(str, run)) for run in runs if not run & {*counted}]
-    is_paired = len(counted) == len(named) == len(runs) / 2 == len(set(counted))
-    return dict(zip(counted, named, strict=True)) if is_paired else {}
+    return (each for _, each in sorted(places.items()))
 
 
 def sentences_in(text: str) -> list[str]:

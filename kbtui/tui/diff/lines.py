@@ -135,7 +135,8 @@ def _blocks(
             if len(diff.hunks) > 1 and not texts.says_something:
                 continue
             title = Line(Content.styled(f" {clean_line(texts.place)}", ".diff--hunk"))
-            yield _Begin(diff.path, number), chain([title], columns(texts))
+            is_whole = not raw and diff.kind in {"added", "deleted"} and len(diff.hunks) == 1
+            yield _Begin(diff.path, number), chain([] if is_whole else [title], columns(texts))
 
 
 def _counted(diff: FileDiff, kind: str, *, raw: bool) -> int:

@@ -1,8 +1,8 @@
-"""The composition root: opens a workspace, wires the rooms together, hands out one object.
+"""The composition root: opens a workspace, wires the packages together, returns one object.
 
-The app, the command line and any other face hold a `KnowledgeBase` and nothing else. Opening one
-starts no thread; `start` adds the background services that a long-running face wants. What not
-every command needs is imported and made when it is first asked for.
+The app, the command line and every other front end hold a `KnowledgeBase` and nothing else. Opening
+one starts no thread; `start` adds the background services that a long-running front end wants. What
+not every command needs is imported and made when it is first asked for.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class KnowledgeBase:
 
     @cached_property
     def services(self) -> Services:
-        """The rooms, for whoever works on several of them."""
+        """The services, for code that works on several of them."""
         from kbtui.memory.services import Services
 
         return Services(

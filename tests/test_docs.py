@@ -69,7 +69,7 @@ def test_every_file_that_the_guide_names_exists() -> None:
         assert (ROOT / name).exists() or (GUIDE.parent / name).exists(), name
 
 
-def test_the_guide_shows_every_room() -> None:
+def test_the_guide_shows_every_package() -> None:
     picture = GUIDE.read_text("utf-8").partition("```\n")[2].partition("```")[0]
     names = {
         f"{item.name}/" if item.is_dir() else item.name

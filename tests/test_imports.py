@@ -177,7 +177,7 @@ def test_a_command_loads_nothing_that_it_does_not_need(
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
     "contracts"
 ]
-FACES = {
+PUBLIC_MODULES = {
     contract["protected_modules"][0]: sorted(
         allowed.partition(" -> ")[2] for allowed in contract["ignore_imports"]
     )
@@ -186,12 +186,12 @@ FACES = {
 }
 
 
-@pytest.mark.parametrize("room", FACES)
-def test_the_docstring_of_a_room_names_the_face_that_its_contract_lets_others_import(
-    room: str,
+@pytest.mark.parametrize("package", PUBLIC_MODULES)
+def test_the_docstring_of_a_package_names_the_modules_that_its_contract_lets_others_import(
+    package: str,
 ) -> None:
-    told = importlib.import_module(room).__doc__ or ""
-    listed = re.search(r"all that other rooms may import:\n\n((?:.+\n)+)", told)
+    told = importlib.import_module(package).__doc__ or ""
+    listed = re.search(r"the only ones that other packages import:\n\n((?:.+\n)+)", told)
     assert listed is not None
     named = [line.split()[0] for line in listed[1].splitlines() if not line.startswith(" ")]
-    assert sorted(f"{room}.{name}" for name in named) == FACES[room]
+    assert sorted(f"{package}.{name}" for name in named) == PUBLIC_MODULES[package]

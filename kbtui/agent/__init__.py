@@ -1,6 +1,6 @@
 """Agent: one turn of conversation, from context over tools to events.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 agent            `Agent`, which answers what the user says, and what it keeps of it (`Keeping`)
 events           what a turn yields, for whoever shows it

@@ -35,7 +35,7 @@ def _now() -> datetime:
 
 
 class Agent:
-    """Runs turns over the rooms of one workspace; without the edit engine nothing is written."""
+    """Runs turns on one workspace; without the edit engine nothing is written."""
 
     find_editor: Callable[[], Editor] | None = None
     find_keeping: Callable[[], Keeping] | None = None
@@ -135,8 +135,8 @@ class Agent:
         recall: Recall,
     ) -> Turn:
         """Find the model and put its prompt together; in a thread."""
-        rooms = self.services
-        model = model or rooms.models.chat()
+        services = self.services
+        model = model or services.models.chat()
         context = self.tool_context(session, said, text, turn_id, model)
         if isinstance(model, OfflineModel):
             from kbtui.agent.offline_turn import OfflineTurn
@@ -155,7 +155,7 @@ class Agent:
                 text=text,
                 keeping=keeping,
             )
-        if rooms.settings.context.index_tokens:
+        if services.settings.context.index_tokens:
             recall.begin(context, text)
         if isinstance(model, LiteLLMModel):
             model.prepare()
@@ -164,7 +164,7 @@ class Agent:
 
         def assembled(model: ChatModel) -> AssembledPrompt:
             return assemble(
-                rooms,
+                services,
                 session,
                 text,
                 model=model,
@@ -184,8 +184,8 @@ class Agent:
             prompt,
             context,
             self.toolbox,
-            rooms.settings.budget.turn_steps,
-            log_prompts=rooms.settings.log.prompts,
+            services.settings.budget.turn_steps,
+            log_prompts=services.settings.log.prompts,
             writes=self.find_editor is not None,
         )
 
@@ -199,11 +199,11 @@ class Agent:
         self, session: Session, said: SessionMessage, text: str, turn_id: str, model: ChatModel
     ) -> ToolContext:
         """What the tools of a turn may use; `text` is what the user says in it."""
-        rooms = self.services
+        services = self.services
         return ToolContext(
-            rooms.seen_by(Audience.of(model)),
-            rooms.workspace,
-            rooms.settings,
+            services.seen_by(Audience.of(model)),
+            services.workspace,
+            services.settings,
             Origin(session.id, (said.id, said.id), turn_id, model.name),
             Sources(),
             session.id,

@@ -69,7 +69,7 @@ _ROUNDED = 50  # tokens; a budget that changes by a few would change what a prov
 _CLOCK_MINUTES = 15
 
 
-class Rooms(Protocol):
+class ContextServices(Protocol):
     """All that a prompt is put together from; `Services` and a `KnowledgeBase` have it."""
 
     @property
@@ -108,7 +108,7 @@ class AssembledPrompt:
 
 
 def assemble(
-    rooms: Rooms,
+    services: ContextServices,
     session: Session | None,
     text: str,
     *,
@@ -125,30 +125,30 @@ def assemble(
     gives what is known about the message and isn't shown, in so many tokens; `lines_naming` the
     lines that have a name.
     """
-    model = model or _chat_model(rooms)
-    limits = rooms.settings.context
-    shown = _Shown(rooms.seen_by(Audience.of(model)))
+    model = model or _chat_model(services)
+    limits = services.settings.context
+    shown = _Shown(services.seen_by(Audience.of(model)))
     parts = [_tools(model, model.context_window)]
     frame = _PromptWindow(model.context_window, parts[0].tokens, now())
     if before is None:
         before = session.messages if session is not None else ()
     before = shown.view.sessions.shown(before)
-    standing = _standing(rooms, shown, frame)
+    standing = _standing(services, shown, frame)
     attached = attachments_of(
         text,
         shown.view,
-        rooms.workspace,
-        roots=rooms.settings.search.roots,
+        services.workspace,
+        roots=services.settings.search.roots,
         sees=lambda: model.sees,
         lines_naming=lines_naming,
     )
     said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
     room = standing.session_room(limits, estimate_tokens(said))
-    window = _session(rooms, before, room)
+    window = _session(services, before, room)
     heard = _heard(before, window)
     parts += [*standing.parts, standing.notes_part(heard)]
     name = session.id if session is not None else ""
-    parts.append(_earlier(rooms, shown.view, standing, name, window, heard, room))
+    parts.append(_earlier(services, shown.view, standing, name, window, heard, room))
     system = Message("system", _joined(parts[1:]))
     parts.append(Part("session", prompt_tokens(window.messages), _as_text(window.messages)))
     held = "\n".join(message.content for message in [system, *window.messages])
@@ -178,30 +178,32 @@ def _tools(model: ChatModel, window: int) -> Part:
     return _part("tools", told)
 
 
-def _chat_model(rooms: Rooms) -> ChatModel:
+def _chat_model(services: ContextServices) -> ChatModel:
     try:
-        return rooms.models.chat()
+        return services.models.chat()
     except ModelError:
         return OfflineModel()
 
 
-def session_room(rooms: Rooms) -> int:
+def session_room(services: ContextServices) -> int:
     """The tokens that a session's messages have in the prompts of the chat's model; reads files.
 
     Asks which model answers, which may take a moment.
     """
-    model = _chat_model(rooms)
+    model = _chat_model(services)
     window = model.context_window
     if not isinstance(model, OfflineModel):
-        window = rooms.models.window()
+        window = services.models.window()
     frame = _PromptWindow(window, _tools(model, window).tokens, datetime.now().astimezone())
-    standing = _standing(rooms, _Shown(rooms.seen_by(Audience.of(model))), frame)
-    return standing.session_room(rooms.settings.context, 0)
+    standing = _standing(services, _Shown(services.seen_by(Audience.of(model))), frame)
+    return standing.session_room(services.settings.context, 0)
 
 
-def _session(rooms: Rooms, messages: Sequence[SessionMessage], room: int) -> SessionWindow:
+def _session(
+    services: ContextServices, messages: Sequence[SessionMessage], room: int
+) -> SessionWindow:
     """The part of a session that a prompt holds."""
-    most = rooms.settings.context.memory_window
+    most = services.settings.context.memory_window
     return session_window(messages, most_tokens=room, most_messages=most)
 
 
@@ -212,7 +214,7 @@ def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[S
 
 
 def _earlier(
-    rooms: Rooms,
+    services: ContextServices,
     view: View,
     standing: _Standing,
     session: str,
@@ -223,10 +225,10 @@ def _earlier(
     """What left the prompt, in short, without what the rest of it says."""
     if not window.left:
         return _part("earlier", "")
-    found = condensed_of(rooms.archive, session) if view.library.exists(ARCHIVE) else ()
+    found = condensed_of(services.archive, session) if view.library.exists(ARCHIVE) else ()
     known = standing.known
     summaries = "\n".join(each.summary for each in found)
-    known.add_catalogue(view.unasked, summaries, rooms.settings.context.index_tokens)
+    known.add_catalogue(view.unasked, summaries, services.settings.context.index_tokens)
     for note in standing.notes:
         known.add(note.text, note.when)
     when = window.left[-1].time.timestamp()
@@ -334,19 +336,19 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*said[-2:], text])
 
 
-def _standing(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> _Standing:
+def _standing(services: ContextServices, shown: _Shown, frame: _PromptWindow) -> _Standing:
     """Put together what stands in every prompt; one part's spare room goes to the next."""
-    limits = rooms.settings.context
-    parts = tuple(_known_parts(rooms, shown, frame))
+    limits = services.settings.context
+    parts = tuple(_known_parts(services, shown, frame))
     room = frame.free(limits) - sum(part.tokens for part in parts)
     days = [frame.now.date() - timedelta(days=age) for age in range(limits.notes_days)]
-    noted = noted_days(rooms.workspace)
+    noted = noted_days(services.workspace)
     texts = {path: shown.read(path) for day in days if (path := f"memory/{day}.md") in noted}
     known = Known()
-    known.add(parts[-1].text, written_at(rooms.workspace, _MEMORY))
+    known.add(parts[-1].text, written_at(services.workspace, _MEMORY))
     known.add_catalogue(shown.view.unasked, "\n".join(texts.values()), limits.index_tokens)
     budget = _share(limits.notes_tokens, room, 6)
-    notes = tuple(daily_notes(rooms.workspace, texts, known, budget))
+    notes = tuple(daily_notes(services.workspace, texts, known, budget))
     room -= sum(estimate_tokens(note.text) for note in notes)
     most = _share(limits.index_tokens, room)
     late = min(most, most // _RECALL_SHARE + _index(shown.view, "", most).tokens)
@@ -365,18 +367,18 @@ def _share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
 
 
-def _known_parts(rooms: Rooms, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
+def _known_parts(services: ContextServices, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
     """Who the agent is, bootstrap files, skills, and MEMORY.md."""
-    limits = rooms.settings.context
-    place = f"Workspace “{clean_line(rooms.workspace.root.name)}”, on {_platform()}."
-    if rooms.workspace.in_place:
+    limits = services.settings.context
+    place = f"Workspace “{clean_line(services.workspace.root.name)}”, on {_platform()}."
+    if services.workspace.in_place:
         place += f"\n{_IN_PLACE}"
     if not frame.tools:
         place += f"\n{_ONLY_TALKS}"
     identity = _part("identity", f"{IDENTITY}\n{place}")
     yield identity
     room = frame.free(limits) - identity.tokens
-    skills = _part("skills", _skills(rooms, shown, _share(limits.skills_tokens, room, 2), frame))
+    skills = _part("skills", _skills(services, shown, _share(limits.skills_tokens, room, 2), frame))
     room -= skills.tokens
     bootstrap = _part("bootstrap", _bootstrap(shown.read, _share(limits.bootstrap_tokens, room, 3)))
     yield bootstrap
@@ -418,7 +420,7 @@ def _bootstrap(read: Callable[[str], str], budget: int) -> str:
     return "\n\n".join(shown)
 
 
-def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
+def _skills(services: ContextServices, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
     """Always-on skills in full as long as they fit, the others in a line each.
 
     Of a skill that has a brief form a model with a small window is given that. One without tools is
@@ -426,7 +428,7 @@ def _skills(rooms: Rooms, shown: _Shown, budget: int, frame: _PromptWindow) -> s
     """
     full: list[str] = []
     lines: list[str] = []
-    for skill in load_skills(rooms.workspace, shown.view):
+    for skill in load_skills(services.workspace, shown.view):
         if skill.name in SKILLS and not frame.tools:
             continue
         body = skill.brief if frame.is_small and skill.brief else skill.body

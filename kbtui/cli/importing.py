@@ -167,9 +167,9 @@ class _ImportWork:
         wanted = batches_of(self._kb.services, [path for path, _ in self._paths])
         if not wanted:
             return
-        rooms, watch = self._kb.services, self._watch()
+        services, watch = self._kb.services, self._watch()
         try:
-            done = asyncio.run(remember(rooms, self._kb.memory, wanted, usd=budget, watch=watch))
+            done = asyncio.run(remember(services, self._kb.memory, wanted, usd=budget, watch=watch))
         finally:
             self._line.end()
         self._memory = {

@@ -1,6 +1,6 @@
 """The history: the one door for every write, and what was written, by whom and why.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 history            `History`, which looks, writes and undoes; `HistoryReader`, of which another
                    repository's `ForeignHistory` is one as well; what their methods give

@@ -1,6 +1,6 @@
 """History: every write goes through it, and everything that was written can be looked at.
 
-This is the room's front: the door, the log, differences, undo. See `door` for the order of
+This is the package's front: the door, the log, differences, undo. See `door` for the order of
 steps that makes a write safe.
 """
 

@@ -149,14 +149,14 @@ class _Work:
 
     async def condense(self, session: str) -> None:
         """Condense it with the model."""
-        rooms, memory = self._services, self._memory
+        services, memory = self._services, self._memory
         consolidator = Consolidator(
             memory.pending,
-            rooms.seen_by,
+            services.seen_by,
             self._writer,
             memory.lock,
             lambda: self._model,
-            rooms.settings,
+            services.settings,
         )
         outcome = await consolidator.run(session, everything=True, trigger=Trigger.IDLE)
         if outcome.error is not None:

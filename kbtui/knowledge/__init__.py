@@ -1,6 +1,6 @@
 """Knowledge: entries, their frontmatter and links, and the catalogue of them.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 library.library    `Library`, which finds, reads and changes entries; `Reader`, of which the entries
                    of a past commit (`PastLibrary`) are one as well; what their methods give

@@ -1,10 +1,10 @@
 """Memory: how conversation is kept and becomes memory.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 background.service `Memory`, the whole of it for one workspace: what makes memory, and what a person
                    can ask of it; what its methods give, and the parts that an import has of its own
-services           `Services`: the rooms of one workspace, for whoever works on several of them
+services           `Services`: the services of one workspace, for code that works on several of them
 edits.editor       `Editor`, the one engine that writes facts; the operations that it knows, who has
                    them done, and on what ground
 recall.provenance  where a line comes from (`Provenance`, `Why`)

@@ -1,4 +1,4 @@
-"""The rooms of one workspace, as whoever works on several of them is handed them."""
+"""The services of one workspace, for code that works on several of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Chat models: the port that all are spoken to through, and what stands behind it.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 port       messages, tools, replies, what a `ChatModel` can do, estimates of tokens
 roles      `ModelRegistry`: the model of a role, and the choice of it; what it costs, and what went

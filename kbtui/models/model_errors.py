@@ -80,7 +80,7 @@ _UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 4
 _LONGEST_WAIT_SECONDS = 30.0
 
 
-class Trouble(Exception):  # noqa: N818 - it carries the error, and never leaves this room
+class Trouble(Exception):  # noqa: N818 - it carries the error, and never leaves this package
     """A failed attempt: the error to show, and whether and when to try again."""
 
     def __init__(

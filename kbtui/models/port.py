@@ -279,7 +279,7 @@ _CONTEXT_WINDOW = 1_000_000
 
 
 class OfflineModel:
-    """Stands for "no model": its name is what settings and faces show in the place of a model's.
+    """Stands for "no model": its name is what settings and front ends show in place of a model's.
 
     Whoever would ask one does without, by the functions of `kbtui.offline`.
     """

@@ -2,5 +2,5 @@
 
 `notes.Names` names a file, `notes.kind_of` its sign; `actors.committer` names who made a commit,
 `moments.said` when, and `deeds.deed` says in a sentence what was done. All of it is plain data;
-a face puts the colours to it.
+a front end adds the colours.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Piece = str | Named
-"""A part of a sentence: words, or a note, which a face gives its colour and leads to."""
+"""A part of a sentence: words, or a note, which a front end colours and links."""
 _NAMED = 3
 """Notes that a part of a sentence names; of more the first two, and how many there are besides."""
 _MANY = 20

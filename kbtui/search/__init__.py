@@ -1,6 +1,6 @@
 """Search over a workspace, by words and by meaning.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 search_index   `SearchIndex` answers queries and keeps itself up to date; `Watcher` tells of changes
 results        the shapes of its answers

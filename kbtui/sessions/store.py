@@ -140,7 +140,7 @@ class Session:
 
     @property
     def channel(self) -> str:
-        """The face that started the session: tui, cli, ..."""
+        """The front end that started the session: tui, cli, ..."""
         return self._log.channel
 
     @property

@@ -1,6 +1,6 @@
-"""The messages that rooms send each other, and the small steps that lead from one to another.
+"""The messages that the app's packages send each other, and small steps from one to another.
 
-Messages bubble up to the main screen, which knows all rooms; none of them knows who answers.
+Messages bubble up to the main screen, which knows all packages; none of them knows who answers.
 """
 
 from __future__ import annotations

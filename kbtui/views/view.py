@@ -55,7 +55,7 @@ class Audience(Enum):
         return cls.OWN_MODEL if model.is_local else cls.MODEL_ELSEWHERE
 
 
-class ViewedRooms(Protocol):
+class ViewedServices(Protocol):
     """The parts of a workspace that a view is of."""
 
     @property
@@ -75,10 +75,12 @@ class ViewedRooms(Protocol):
 class View:
     """A workspace as an audience sees it; all methods may be called from any thread."""
 
-    def __init__(self, rooms: ViewedRooms, audience: Audience, *, heard_all: bool = False) -> None:
-        """View these rooms; `heard_all`: who asks may say what only their own models see."""
+    def __init__(
+        self, services: ViewedServices, audience: Audience, *, heard_all: bool = False
+    ) -> None:
+        """View these services; `heard_all`: who asks may say what only their own models see."""
         self.audience = audience
-        self._rooms = rooms
+        self._services = services
         self._sees_all = audience is Audience.OWN_MODEL
         self._heard_all = heard_all or self._sees_all
 
@@ -86,56 +88,56 @@ class View:
     def library(self) -> Reader:
         """The entries, and any file."""
         return {
-            Audience.OWN_MODEL: self._rooms.library.for_own_models,
-            Audience.MODEL_ELSEWHERE: self._rooms.library.discreet,
-            Audience.OTHER_AGENT: self._rooms.library.public,
+            Audience.OWN_MODEL: self._services.library.for_own_models,
+            Audience.MODEL_ELSEWHERE: self._services.library.discreet,
+            Audience.OTHER_AGENT: self._services.library.public,
         }[self.audience]
 
     def overlay(self) -> Overlay:
         """The files, for working out edits on top of them; nothing is written."""
         return {
-            Audience.OWN_MODEL: self._rooms.library.overlay,
-            Audience.MODEL_ELSEWHERE: self._rooms.library.discreet_overlay,
-            Audience.OTHER_AGENT: self._rooms.library.public_overlay,
+            Audience.OWN_MODEL: self._services.library.overlay,
+            Audience.MODEL_ELSEWHERE: self._services.library.discreet_overlay,
+            Audience.OTHER_AGENT: self._services.library.public_overlay,
         }[self.audience]()
 
     @cached_property
     def history(self) -> PublicHistory:
         """The changes; those of private files in no view, as a mark would have to say which."""
-        return PublicHistory(self._rooms.history, self._rooms.library)
+        return PublicHistory(self._services.history, self._services.library)
 
     @cached_property
     def search(self) -> SearchView:
         """The search."""
-        return SearchView(self._rooms, self, heard_all=self._heard_all)
+        return SearchView(self._services, self, heard_all=self._heard_all)
 
     @cached_property
     def sessions(self) -> SessionView:
         """The conversations."""
-        return SessionView(self._rooms, sees_all=self._sees_all)
+        return SessionView(self._services, sees_all=self._sees_all)
 
     @cached_property
     def unasked(self) -> View:
         """What may be shown without having been asked for: as there is no mark, nothing private."""
         if not self._sees_all:
             return self
-        return View(self._rooms, Audience.MODEL_ELSEWHERE, heard_all=True)
+        return View(self._services, Audience.MODEL_ELSEWHERE, heard_all=True)
 
     @property
     def unseen(self) -> int:
         """How many entries there are that aren't shown, where that may be known."""
         if self.audience is Audience.OTHER_AGENT:
             return 0
-        return len(self._rooms.library.infos()) - len(self.library.infos())
+        return len(self._services.library.infos()) - len(self.library.infos())
 
     def catalogue(self, query: str, most_tokens: int, count: Callable[[str], int]) -> str:
         """The catalogue for a prompt, ranked for a query; the number of `unseen` is told."""
-        library = self._rooms.library
+        library = self._services.library
         return library.prompt_index(query, most_tokens, count, self.library, self.unseen)
 
     def hides(self, path: str) -> bool:
         """True if this file's text isn't shown."""
-        return not self._sees_all and self._rooms.library.is_private(path)
+        return not self._sees_all and self._services.library.is_private(path)
 
     def conceals(self, path: str) -> bool:
         """True if it may not even be known that this file is there."""
@@ -147,7 +149,7 @@ class View:
 
     def is_document(self, path: str) -> bool:
         """True if a file is read by the text that is made of it."""
-        return is_document(path, self._rooms.settings.search.roots)
+        return is_document(path, self._services.settings.search.roots)
 
     def text(self, path: str, most_bytes: int = READ_LIMIT) -> str:
         """The text of a text file.
@@ -165,17 +167,17 @@ class View:
             UsageError: it is private.
         """
         self.library.check(path)
-        with Documents(self._rooms.workspace) as documents:
+        with Documents(self._services.workspace) as documents:
             return documents.read(path)
 
     def files(self, *areas: str) -> list[str]:
         """The files of some folders, or files, that are there for this audience, by path."""
-        found = Scanner(self._rooms.workspace).scan(*areas)
+        found = Scanner(self._services.workspace).scan(*areas)
         return sorted(path for path in found if not self.hides(path))
 
     def projects(self) -> list[str]:
         """The folders of docs/."""
-        folder = self._rooms.workspace.docs
+        folder = self._services.workspace.docs
         names = [each.name for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
         return sorted(name for name in names if not self.conceals(f"docs/{name}/README.md"))
 
@@ -188,7 +190,7 @@ class View:
         """
         if not self._sees_all:
             return ()
-        library, sessions = self._rooms.library, self.sessions
+        library, sessions = self._services.library, self.sessions
         found = {path: None for path in sorted({*_paths(shown)}) if _is_private(library, path)}
         for session, messages in _stretches(shown):
             if sessions.drew_on_private(session, messages):
@@ -199,8 +201,8 @@ class View:
 class SearchView:
     """The search as an audience sees it."""
 
-    def __init__(self, rooms: ViewedRooms, view: View, *, heard_all: bool) -> None:
-        self._rooms = rooms
+    def __init__(self, services: ViewedServices, view: View, *, heard_all: bool) -> None:
+        self._services = services
         self._view = view
         self._heard_all = heard_all
 
@@ -221,8 +223,8 @@ class SearchView:
         A query that nobody typed so may repeat what a model read in a private entry: then it isn't
         sent to an embedding model elsewhere.
         """
-        has_private = any(info.private for info in self._rooms.library.infos())
-        result = self._rooms.search.search(
+        has_private = any(info.private for info in self._services.library.infos())
+        result = self._services.search.search(
             query,
             scope,
             limit + _SPARE,
@@ -249,13 +251,13 @@ class SearchView:
 class SessionView:
     """The conversations as an audience sees them."""
 
-    def __init__(self, rooms: ViewedRooms, *, sees_all: bool) -> None:
-        self._rooms = rooms
+    def __init__(self, services: ViewedServices, *, sees_all: bool) -> None:
+        self._services = services
         self._sees_all = sees_all
 
     def messages(self, ref: str) -> tuple[SessionMessage, ...]:
         """The messages of a conversation, raises as `SessionStore.read`."""
-        return self.shown(self._rooms.sessions.read(ref))
+        return self.shown(self._services.sessions.read(ref))
 
     def shown(self, messages: Iterable[SessionMessage]) -> tuple[SessionMessage, ...]:
         """Messages, of those that drew on something private only that they were."""
@@ -273,7 +275,7 @@ class SessionView:
         """
         if self._sees_all:
             return frozenset()
-        infos = self._rooms.library.infos()
+        infos = self._services.library.infos()
         names = tuple(short_name(info.path) for info in infos if info.private)
         turns: list[list[SessionMessage]] = [[]]
         for message in messages:
@@ -296,7 +298,7 @@ class SessionView:
         for path in logs:
             last = b""
             with suppress(KbtuiError):  # whoever reads it says so
-                for piece in read_pieces(self._rooms.workspace, path):
+                for piece in read_pieces(self._services.workspace, path):
                     if told.search(last + piece):
                         found.add(path)
                     last = piece[-_LONGEST_NAME:]
@@ -316,7 +318,7 @@ class SessionView:
             return False
         first, last = messages
         try:
-            found = self._rooms.sessions.read(session)
+            found = self._services.sessions.read(session)
         except NotFoundError:
             return False
         return any(first <= each.id <= last and each.drew_on_private for each in found)

@@ -1,6 +1,6 @@
 """The workspace: the folder that everything is kept in, and how its files are touched.
 
-Its face, which is all that other rooms may import:
+Its public modules, the only ones that other packages import:
 
 opening  which folder is one, opening and making it, its lock, and those that were opened before
 layout   `Workspace` and `Layout`: where things lie, which paths are recorded, what files are called

@@ -78,7 +78,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class SyncRules:
-    """The rules of merging that rooms above know.
+    """Merge rules that only packages above know.
 
     Attributes:
         resolver_of: Who merges a file of a special kind; None for ordinary ones.

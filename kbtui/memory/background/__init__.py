@@ -1,5 +1,5 @@
 """Background: memory put together for a workspace, and the worker that runs it.
 
-`service.Memory` is what faces hold; `worker.BackgroundWorker` condenses sessions and runs jobs one
-at a time; `budget` knows what background work may cost.
+`service.Memory` is what front ends hold; `worker.BackgroundWorker` condenses sessions and runs jobs
+one at a time; `budget` knows what background work may cost.
 """

@@ -1,6 +1,6 @@
-"""Memory as the program's faces use it: what makes it, and what a person can ask of it.
+"""Memory as the front ends use it: what makes it, and what a person can ask of it.
 
-The faces hold one of these, made by the composition root when it is first asked for. Making it
+Front ends hold one of these, made by the composition root when it is first asked for. Making it
 starts nothing; `start` brings the background worker to life.
 """
 
@@ -34,7 +34,7 @@ from kbtui.memory.dream.report import DreamProgress, DreamReport as DreamReport
 from kbtui.memory.dream.writing import DreamLog
 from kbtui.memory.edits.editor import Editor
 from kbtui.memory.edits.subjects import Subjects
-from kbtui.memory.edits.working_copy import Surroundings
+from kbtui.memory.edits.working_copy import EditServices
 from kbtui.memory.inbox.inbox import Inbox as Inbox
 from kbtui.memory.inbox.showing import PlaceDraft as PlaceDraft, plan_diff as plan_diff
 from kbtui.memory.recall.forget import ForgetPlan as ForgetPlan, Forgetting
@@ -68,22 +68,22 @@ class Memory:
         count_consolidated: Callable[[Archive], object] = lambda _archive: None,
         room: Callable[[], int] | None = None,
     ) -> None:
-        rooms = self._services = services
-        workspace, history, library = rooms.workspace, rooms.history, rooms.library
+        self._services = services
+        workspace, history, library = services.workspace, services.history, services.library
         self._count_consolidated = count_consolidated
-        self.archive = rooms.archive
+        self.archive = services.archive
         self.tombstones = Tombstones(workspace, history)
-        self.ledger = Ledger(rooms.sessions, self.archive, history, self.tombstones)
+        self.ledger = Ledger(services.sessions, self.archive, history, self.tombstones)
         self.inbox = Inbox(workspace, history, self.tombstones)
-        self.pending = Pending(workspace, rooms.for_memory, self.archive, self.tombstones)
+        self.pending = Pending(workspace, services.for_memory, self.archive, self.tombstones)
         self.lock = MemoryLock(workspace)
-        self.budget = Budget(rooms.settings.budget.daily_usd)
-        self.models = BackgroundModels(rooms.models, rooms.settings, self.budget)
-        edited = Surroundings(history, library, Subjects(library, rooms.search), self.tombstones)
+        self.budget = Budget(services.settings.budget.daily_usd)
+        self.models = BackgroundModels(services.models, services.settings, self.budget)
+        edited = EditServices(history, library, Subjects(library, services.search), self.tombstones)
         self.editor = Editor(workspace, edited, self.inbox)
         self._make_condensing(clock, room)
         self.dream = Dream(
-            rooms,
+            services,
             self.inbox,
             self.editor,
             self.pending,
@@ -92,39 +92,44 @@ class Memory:
             clock,
         )
         self.dream_log = DreamLog(history, self.dream.standing)
-        hours = rooms.settings.dream.interval_hours
+        hours = services.settings.dream.interval_hours
         self._dreaming = DreamJob(self.dream, history, hours, clock, self.dreaming)
         self.worker.add_job(self._dreaming)
         self.remembering = Remembering(workspace, history, self.tombstones)
-        self.forgetting = Forgetting(rooms, self.tombstones, self.inbox)
+        self.forgetting = Forgetting(services, self.tombstones, self.inbox)
 
     def _make_condensing(
         self, clock: Callable[[], datetime], room: Callable[[], int] | None
     ) -> None:
-        rooms, settings = self._services, self._services.settings.memory
+        services, settings = self._services, self._services.settings.memory
         writer = MemoryWriter(
-            rooms.workspace, rooms.history, self.archive, self.inbox, self.editor, settings.flush
+            services.workspace,
+            services.history,
+            self.archive,
+            self.inbox,
+            self.editor,
+            settings.flush,
         )
         self.consolidator = Consolidator(
             self.pending,
-            rooms.seen_by,
+            services.seen_by,
             writer,
             self.lock,
             self._model,
-            rooms.settings,
+            services.settings,
             clock,
             room,
         )
         self.session_notes = SessionMemoryWriter(
-            rooms.workspace,
-            rooms.history,
+            services.workspace,
+            services.history,
             self.pending,
             self.archive,
             self.lock,
             settings.session_notes,
         )
         self._work = SessionWork(self.pending, self.consolidator, self.session_notes)
-        self.worker = BackgroundWorker(rooms.sessions, self._work, self.budget, settings, clock)
+        self.worker = BackgroundWorker(services.sessions, self._work, self.budget, settings, clock)
 
     def _model(self) -> MeteredModel:
         return self.models.get("consolidate")

@@ -91,7 +91,7 @@ class DreamReader:
     """Gathers what a model is shown; of private entries nothing."""
 
     def __init__(self, services: Services, cursors: Cursors) -> None:
-        self._rooms = services
+        self._services = services
         self._view = services.for_memory
         self._cursors = cursors
 
@@ -104,10 +104,10 @@ class DreamReader:
 
         Those that only account for what Dream itself left out say nothing to it.
         """
-        entries = self._rooms.archive.entries(self._cursors.seen())
+        entries = self._services.archive.entries(self._cursors.seen())
         if not entries:
             return []
-        imported = {info.id for info in self._rooms.sessions.list() if info.untouched}
+        imported = {info.id for info in self._services.sessions.list() if info.untouched}
         return [
             entry
             for entry in entries
@@ -177,12 +177,12 @@ class DreamReader:
     ) -> list[Problem]:
         """What is out of order, but for what somebody wants to have so."""
         infos = self._view.library.infos()
-        found = problems(self._rooms.library, infos, files, paths, stays)
+        found = problems(self._services.library, infos, files, paths, stays)
         return [problem for problem in found if not self._is_taken_back(problem.path)]
 
     def _is_taken_back(self, path: str) -> bool:
         """True if something that Dream did with a file was undone."""
-        history = self._rooms.history
+        history = self._services.history
         undone = [each for c in history.log(path) for each in (c.origin.undoes or "").split()]
         for each in undone:
             with contextlib.suppress(KbtuiError):  # a purge has taken it away
@@ -194,7 +194,7 @@ class DreamReader:
         files.shown.add(path)
         text = shown_text(files.data(path))
         cut = cut_to_tokens(text, limit)
-        last = next(iter(self._rooms.history.log(path, limit=1)), None)
+        last = next(iter(self._services.history.log(path, limit=1)), None)
         return as_block(
             FILE,
             cut,

@@ -30,7 +30,7 @@ class Writer:
     """Writes runs of Dream. Whoever calls it holds the memory lock."""
 
     def __init__(self, services: Services, cursors: Cursors, inbox: Inbox) -> None:
-        self._rooms = services
+        self._services = services
         self._cursors = cursors
         self._inbox = inbox
 
@@ -45,7 +45,7 @@ class Writer:
         origin = Origin(model=model, cursor=batch.cursor)
 
         def work(change: Change) -> tuple[Suggestion, ...]:
-            self._rooms.library.refresh()
+            self._services.library.refresh()
             now = copy.again(careful=copy.careful)
             suggestions = tuple(
                 _suggestion(wish, proposal) for wish, proposal in now.propose(self._inbox, origin)
@@ -54,18 +54,18 @@ class Writer:
             if now.ungrounded:
                 self._note_left_out(change, batch, now.ungrounded)
             seen = self._cursors.stage(change, batch.entries)
-            self._rooms.archive.compact(change, seen)
+            self._services.archive.compact(change, seen)
             return suggestions
 
         suggestions, commit = committed(
-            self._rooms.history,
-            self._rooms.workspace,
+            self._services.history,
+            self._services.workspace,
             Actor.DREAM,
             _reason(batch, copy, done),
             origin,
             work,
         )
-        diffs = changed_by(self._rooms.history, commit.id) if commit else ()
+        diffs = changed_by(self._services.history, commit.id) if commit else ()
         kind: Kind = "changed" if diffs else "proposed" if suggestions else "read"
         return DreamReport(
             kind,
@@ -80,7 +80,7 @@ class Writer:
         """Account in the archive for lines that nobody had said."""
         origin = change.origin
         when = batch.entries[-1].timestamp
-        self._rooms.archive.stage(
+        self._services.archive.stage(
             change, "", session=None, messages=None, timestamp=when, not_grounded=lines
         )
         change.origin = origin

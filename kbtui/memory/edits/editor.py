@@ -1,4 +1,4 @@
-"""The edit engine's face: copies of the files to work on, and what a tool asks for, done."""
+"""The edit engine's front: copies of the files to work on, and what a tool asks for, done."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from kbtui.memory.edits.tool_edits import (
 )
 from kbtui.memory.edits.working_copy import (
     Author as Author,
+    EditServices,
     Operation as Operation,
-    Surroundings,
     WorkingCopy,
 )
 from kbtui.memory.inbox.inbox import Inbox
@@ -50,13 +50,13 @@ class Editor:
     """Edits entries, MEMORY.md and the day's notes; `inbox` has what waits."""
 
     workspace: Workspace
-    rooms: Surroundings
+    services: EditServices
     inbox: Inbox
 
     def open(self, author: Author) -> WorkingCopy:
         """A working copy of the files as they are now."""
-        self.rooms.library.refresh()
-        return WorkingCopy(self.rooms, author)
+        self.services.library.refresh()
+        return WorkingCopy(self.services, author)
 
     def write(
         self,
@@ -77,7 +77,7 @@ class Editor:
             UsageError: it can't be done, or must not.
             ConflictError: the files kept changing; nothing is written. Else as `committed`.
         """
-        history, waiting = self.rooms.history, self.inbox.proposed_by(author.actor, origin)
+        history, waiting = self.services.history, self.inbox.proposed_by(author.actor, origin)
         why = ""
         if not reviewed:
             work = partial(self._edited, operation, author, reason, {})
@@ -106,8 +106,8 @@ class Editor:
         change: Change,
     ) -> Edited:
         """Put an edit into a running change, unless a person must decide on it."""
-        self.rooms.library.refresh()
-        copy = WorkingCopy(self.rooms, author, waiting=waiting)
+        self.services.library.refresh()
+        copy = WorkingCopy(self.services, author, waiting=waiting)
         former = copy.file(operation.ref) if operation.ref else ""
         done = copy.perform(operation)
         edited = Edited(done.made[0] if done.made else former, former, why=done.proposed)

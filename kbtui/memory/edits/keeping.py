@@ -271,7 +271,7 @@ class FactKeeper:
     def _others(self, statement: str, path: str | None) -> list[str]:
         """The files that may say a statement, without its own."""
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        near = self.copy.rooms.subjects.near(statement)
+        near = self.copy.services.subjects.near(statement)
         return [each for each in dict.fromkeys([MEMORY, *changed, *near]) if each != path]
 
     def _data(self, path: str) -> bytes | None:
@@ -279,7 +279,9 @@ class FactKeeper:
 
     def _belongs(self, fact: Fact) -> str | None:
         """The one entry that a fact without a subject of its own names; people come first."""
-        named = [path for path in self.copy.rooms.subjects.named_in(fact.text) if self._data(path)]
+        named = [
+            path for path in self.copy.services.subjects.named_in(fact.text) if self._data(path)
+        ]
         first = [path for path in named if path.startswith(_FIRST)]
         return next((group[0] for group in (first, named) if len(group) == 1), None)
 
@@ -318,7 +320,7 @@ class FactKeeper:
         """Where the old statement may stand, the likeliest first."""
         own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        others = [*changed, *self.copy.rooms.subjects.near(fact.replaces)]
+        others = [*changed, *self.copy.services.subjects.near(fact.replaces)]
         places = [own or "", MEMORY, *others]
         if fact.place == "memory":  # what a person's entry says may be the same of somebody else
             others = [each for each in others if not each.startswith(_FIRST[0])]

@@ -54,7 +54,7 @@ def make_lean(copy: WorkingCopy, day: date, most_tokens: int = 0) -> int:
 
 
 def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
-    subjects = copy.rooms.subjects
+    subjects = copy.services.subjects
     named = [path for path in subjects.named_in(line) if copy.files.exists(path)]
     if len(named) == 1:
         entry = copy.files.parsed(named[0])
@@ -70,7 +70,7 @@ def _move(copy: WorkingCopy, line: str, heading: str, day: date) -> bool:
 def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
     """The lines that may go with their headings, in the order in which they go."""
     text = shown_text(copy.files.data(MEMORY))
-    origins = copy.rooms.history.blame(MEMORY, text=text) if text else ()
+    origins = copy.services.history.blame(MEMORY, text=text) if text else ()
     found: list[tuple[bool, datetime, int, str, str]] = []
     heading = ""
     for number, line in enumerate(split_lines(text)):
@@ -79,7 +79,7 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
         elif is_statement(line):
             when = _written(origins[number]) if number < len(origins) else None
             if when is not None:
-                is_told = bool(copy.rooms.subjects.named_in(line))
+                is_told = bool(copy.services.subjects.named_in(line))
                 found.append((not is_told, when, number, plain_fact(line), heading))
     newest = sorted(found, key=lambda each: each[1:3])[-10:]
     leaving = sorted(each for each in found if each not in newest)

@@ -48,7 +48,7 @@ _NAMES = {name.lower(): path for path in NOTES for name in (path, path.rpartitio
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class EditServices:
     """What edits read from; `subjects` finds the entry about something."""
 
     history: History
@@ -139,16 +139,16 @@ class WorkingCopy:
 
     def __init__(
         self,
-        rooms: Surroundings,
+        services: EditServices,
         author: Author,
         *,
         careful: bool = False,
         waiting: Mapping[str, str | None] | None = None,
     ) -> None:
-        self.rooms = rooms
+        self.services = services
         self.author = author
         self.careful = careful
-        self.files: Overlay = (author.view or rooms.library).overlay()
+        self.files: Overlay = (author.view or services.library).overlay()
         self.waiting = {
             path: None if text is None else text.encode("utf-8", "replace")
             for path, text in (waiting or {}).items()
@@ -200,7 +200,7 @@ class WorkingCopy:
 
     def again(self, *, careful: bool = False) -> WorkingCopy:
         """Do everything again on the files as they are now; what can't be done any more isn't."""
-        copy = WorkingCopy(self.rooms, self.author, careful=careful)
+        copy = WorkingCopy(self.services, self.author, careful=careful)
         copy.ungrounded.update(self.ungrounded)
         copy.files.shown |= self.files.shown
         for path in self.files.before:  # what was looked at counts as known
@@ -226,7 +226,7 @@ class WorkingCopy:
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
         if self._said_again and self.author.actor.is_asked:
-            self.rooms.tombstones.lift(change, sorted(self._said_again))
+            self.services.tombstones.lift(change, sorted(self._said_again))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
@@ -242,7 +242,7 @@ class WorkingCopy:
 
     def must_not(self, fact: str) -> bool:
         """True for what was forgotten, or taken out by the user, and not said again since."""
-        tombstones, author = self.rooms.tombstones, self.author
+        tombstones, author = self.services.tombstones, self.author
         if tombstones.buried(fact):
             if tombstones.buried(fact, said=author.said, asked=author.actor.is_asked):
                 return True
@@ -332,7 +332,7 @@ class WorkingCopy:
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""
         text = shown_text(self.files.original(path))
-        return [each.actor for each in self.rooms.history.blame(path, text=text)] if text else ()
+        return [each.actor for each in self.services.history.blame(path, text=text)] if text else ()
 
     # Names -----------------------------------------------------------------------------------
 
@@ -375,7 +375,7 @@ class WorkingCopy:
         made = self._made(title)
         if made is not None and (self.files.layout.in_place or made.startswith(folder)):
             return made
-        twins = [info.path for info in self.rooms.subjects.twins(kind, title)]
+        twins = [info.path for info in self.services.subjects.twins(kind, title)]
         known = [each for each in twins if self.files.exists(each)]
         found = next((each for each in known if not self.files.conceals(each)), None)
         if found is not None:
@@ -405,7 +405,7 @@ class WorkingCopy:
         """
         path = self._made(fact.subject)
         if path is None:
-            info = self.rooms.subjects.find(fact)
+            info = self.services.subjects.find(fact)
             path = info.path if info and self.files.exists(info.path) else None
         if path is not None:
             self._check_open(path, fact.subject)
@@ -457,12 +457,12 @@ class WorkingCopy:
 
     def _wish(self, group: Proposed) -> Wish:
         """A proposal with nothing but its own edits, and those of this run that it builds on."""
-        copy = WorkingCopy(self.rooms, self.author)
+        copy = WorkingCopy(self.services, self.author)
         try:
             for operation in group.operations:
                 copy.files.apply(copy._work(operation))
         except KbtuiError:
-            copy = WorkingCopy(self.rooms, self.author)
+            copy = WorkingCopy(self.services, self.author)
             copy.files.apply(self.files.edits)
             for operation in group.operations:
                 copy.files.apply(copy._work(operation))

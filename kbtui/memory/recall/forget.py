@@ -124,7 +124,7 @@ class Forgetting:
     """Finds and removes; nothing is done before `forget`."""
 
     def __init__(self, services: Services, tombstones: Tombstones, inbox: Inbox) -> None:
-        self._rooms = services
+        self._services = services
         self._layout = services.workspace
         self._tombstones = tombstones
         self._inbox = inbox
@@ -178,26 +178,31 @@ class Forgetting:
                 if rest != data:
                     change.write(path, rest, expecting=files.blob_id(data))
             if plan.archived:
-                self._rooms.archive.reword(change, lambda text: _reworded(text, plan.facts))
+                self._services.archive.reword(change, lambda text: _reworded(text, plan.facts))
             self._tombstones.bury(change, buried, plan.sources)
 
         for ref, key in plan.places:
             self._inbox.reject(ref, hunks=[key])
         _, commit = committed(
-            self._rooms.history, self._layout, Actor.YOU, "You asked to forget it.", Origin(), work
+            self._services.history,
+            self._layout,
+            Actor.YOU,
+            "You asked to forget it.",
+            Origin(),
+            work,
         )
-        deleted = [self._rooms.library.delete(path) for path in plan.entries]
+        deleted = [self._services.library.delete(path) for path in plan.entries]
         commits = [each.id for each in (commit, *deleted) if each is not None]
         for session, masks in plan.masks:
-            self._rooms.sessions.mask(session, masks, by=commits[0] if commits else "")
-        self._rooms.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
+            self._services.sessions.mask(session, masks, by=commits[0] if commits else "")
+        self._services.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
         left = (*self._still(plan), *_left(plan, commits))
         return Forgotten(tuple(commits), tuple(paths), plan.entries, left)
 
     def _still(self, plan: ForgetPlan) -> Iterator[str]:
         """Say where it is found though it was forgotten: in what isn't changed for that."""
         wanted = plan.facts[0]
-        found = self._rooms.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
+        found = self._services.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
         places: dict[str, Hit | OtherPlace] = {hit.path: hit for hit in found.hits}
         places |= {each.path: each for hit in found.hits for each in hit.also}
         says_it = [path for path, place in places.items() if self._says(place, wanted)]
@@ -227,34 +232,34 @@ class Forgetting:
 
     def _text(self, path: str) -> str:
         if path.startswith(_SESSIONS):
-            log = self._rooms.sessions.read_log(path.removeprefix(_SESSIONS))
+            log = self._services.sessions.read_log(path.removeprefix(_SESSIONS))
             return "\n\n".join(message.content for message in log.messages)
-        if is_document(path, self._rooms.settings.search.roots):
+        if is_document(path, self._services.settings.search.roots):
             with Documents(self._layout) as documents:
                 return documents.read(path).whole
         return files.read_text(self._layout, path)
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         """Everything that is read from and can be rewritten: notes, archive, entries."""
-        self._rooms.library.refresh()
-        folder = self._rooms.workspace.memory
+        self._services.library.refresh()
+        folder = self._services.workspace.memory
         notes = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.md"))
         daily = [f"memory/{name}" for name in notes if "/." not in f"/{name}"]
         daily = [path for path in daily if not is_record(path)]
-        entries = [info.path for info in self._rooms.library.infos() if info.problem is None]
-        shown = self._rooms.archive.shown()
+        entries = [info.path for info in self._services.library.infos() if info.problem is None]
+        shown = self._services.archive.shown()
         for path in dict.fromkeys([_MEMORY, *BOOTSTRAP_FILES, *daily, *entries, *shown]):
             data = files.read_if_there(self._layout, path)
             if data is not None:
                 yield path, data
 
     def _entries(self) -> Sequence[ArchiveEntry]:
-        return self._rooms.archive.entries()
+        return self._services.archive.entries()
 
     def _masks(self, facts: Sequence[Words]) -> Iterator[tuple[str, tuple[Mask, ...]]]:
-        for info in self._rooms.sessions.list():
+        for info in self._services.sessions.list():
             try:
-                found = masks_of(self._rooms.sessions.read_log(info.id), facts)
+                found = masks_of(self._services.sessions.read_log(info.id), facts)
             except KbtuiError:
                 continue
             if found:

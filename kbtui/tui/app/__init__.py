@@ -2,5 +2,5 @@
 
 `app` opens the knowledge base and carries out the global actions; `main` puts chat and notes side
 by side and passes on what they ask of each other. Help, palette, tasks, themes and the line of
-hints lie here, too. Others use `run_app` of `app`; no feature imports this room.
+hints lie here, too. Others use `run_app` of `app`; no feature imports this package.
 """

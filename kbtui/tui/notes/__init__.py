@@ -5,5 +5,5 @@
 `fuzzy` (entries by a few letters), `entry_actions` (new, rename, move, delete, ...),
 `map.MapScreen` (what is around a note), `why.WhyScreen` (where a line comes from) and
 `note_area.NoteArea` (the text field).
-The room imports diff/, widgets/ and below; search/ and history/ stand above it.
+The package imports diff/, widgets/ and below; search/ and history/ stand above it.
 """

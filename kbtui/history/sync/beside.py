@@ -328,16 +328,20 @@ class _Plan:
     def _base(self) -> dict[str, str]:
         """What both sides had, without files that went here in a mass, which come back."""
         base = {path: blob for path, blob in self._seen.items() if path in self._companions}
-        missing = base.keys() - self.ours.keys() - self._left.keys()
-        for path in sorted(missing):
-            if not self._is_gone(path):
-                self.leave(path, "it can't be looked at")
-        gone = [path for path in base if path in missing - self._left.keys()]
+        gone = self._gone(base)
         if len(gone) >= _FEW and len(gone) > _MASS * len(base):
             self._back = [path for path in gone if path in self.theirs]
             base = {path: blob for path, blob in base.items() if path in self.ours}
         purged = {path: self._seen.get(hidden_name(path)) for path in self.theirs}
         return base | {path: blob for path, blob in purged.items() if blob is not None}
+
+    def _gone(self, base: Mapping[str, str]) -> list[str]:
+        """What went here of what there was; what can't be looked at is left as it is."""
+        missing = base.keys() - self.ours.keys() - self._left.keys()
+        for path in sorted(missing):
+            if not self._is_gone(path):
+                self.leave(path, "it can't be looked at")
+        return [path for path in base if path in missing - self._left.keys()]
 
     def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
         """Decide about every file; `read` reads what they have."""

@@ -22,7 +22,7 @@ from kbtui.search.results import Explain, Hit, OtherPlace
 from kbtui.text import clean_line, natural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from kbtui.search.index.bm25f import Corpus
     from kbtui.search.index.chunker import Chunk
@@ -77,27 +77,35 @@ def best_hits(
     rows = _Fetched(rows)
     ranking = _with_pairs(corpus, rows, asked, ranking)
     groups: list[list[_Said]] = []
-    of_file: Counter[str] = Counter()
-    near_by_chance = ranking.evidence.is_near_by_chance and not by_chance
-    taken = 0
-    for number, row in _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED)):
-        most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
-        if of_file[row.path] >= most or not _has_phrases(row, asked):
-            continue
-        if near_by_chance and not ranking.lexical[number]:
-            continue
+    ordered = _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED))
+    shown = _worth_showing(ordered, asked, ranking, by_chance=by_chance)
+    for taken, (number, row) in enumerate(shown):
         if taken >= _COMPARED and len(groups) >= limit:
             break
-        of_file[row.path] += 1
         said = _Said(number, row, ranking.terms)
-        taken += 1
-        compared = groups if taken <= _COMPARED else ()
+        compared = groups if taken < _COMPARED else ()
         same = (group for group in compared if _says_the_same(said, group, withheld))
         if (group := next(same, None)) is not None:
             group.append(said)
         else:
             groups.append([said])
     return tuple(_joined(group, asked, ranking) for group in groups[:limit])
+
+
+def _worth_showing(
+    found: Iterable[tuple[int, ChunkRow]], asked: Query, ranking: Ranking, *, by_chance: bool
+) -> Iterator[tuple[int, ChunkRow]]:
+    """What holds the phrases, isn't near by chance alone, and is not too much of one file."""
+    of_file: Counter[str] = Counter()
+    needs_words = ranking.evidence.is_near_by_chance and not by_chance
+    for number, row in found:
+        most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
+        if of_file[row.path] >= most or not _has_phrases(row, asked):
+            continue
+        if needs_words and not ranking.lexical[number]:
+            continue
+        of_file[row.path] += 1
+        yield number, row
 
 
 @dataclass(frozen=True)

@@ -73,27 +73,27 @@ class RoleSettings(_Section):
     """The model of one role; what is None is taken from the role ``chat``."""
 
     model: str | None = _option(
-        None, "model", "Such as ollama/qwen3:8b; `offline` for none. Empty: what is found."
+        None,
+        "model",
+        "For example ollama/qwen3:8b; `offline` for none. Empty: the first one found.",
     )
-    api_base: str | None = _option(
-        None, "server's address", "Where a server that speaks OpenAI's protocol answers."
-    )
+    api_base: str | None = _option(None, "server address", "An OpenAI-compatible endpoint.")
     api_key: SecretStr | None = _option(
-        None, "key", "What the provider gave you. It is safer in the keyring."
+        None, "API key", "The provider's key. It is safer in the keyring."
     )
     context_window: int | None = _option(
-        None, "context window", "How many tokens it can read at once, where that isn't known.", gt=0
+        None, "context window", "Its size in tokens, if it isn't known.", gt=0
     )
-    max_tokens: int | None = _option(None, "longest answer", "The most tokens of one answer.", gt=0)
+    max_tokens: int | None = _option(None, "longest answer", "Most tokens in one answer.", gt=0)
     temperature: float | None = _option(
         None,
         "temperature",
-        "How freely it words things. Empty: the model's own; 0.1 where memory is made.",
+        "How varied its wording is. Empty: the model's default; 0.1 for making memory.",
         ge=0,
         le=2,
     )
     vision: bool | None = _option(
-        None, "takes pictures", "Whether it understands pictures. Empty: as far as that is known."
+        None, "reads pictures", "Whether it accepts pictures. Empty: what is known of the model."
     )
 
 
@@ -106,24 +106,24 @@ class ModelsSettings(_Section):
     extract: RoleSettings = Field(RoleSettings(), alias="import")
     embed: RoleSettings = Field(
         RoleSettings(),
-        description="A name or folder of sentence-transformers, or `litellm:NAME`.",
+        description="A sentence-transformers name or folder, or `litellm:NAME`.",
     )
     servers: tuple[str, ...] = _option(
         LOCAL_SERVERS,
         "Servers to look for",
-        "Where llama.cpp, LM Studio or vLLM may answer, beside Ollama.",
+        "Addresses of llama.cpp, LM Studio or vLLM, besides Ollama's.",
     )
     first_token_seconds: float | None = _option(
         None,
-        "Wait for the first word, seconds",
-        "How long an answer may take to begin. Empty: 60, or 900 on this machine.",
+        "Timeout for the first word, seconds",
+        "How long an answer may take to begin. Empty: 60, or 900 for a local model.",
         gt=0,
     )
     idle_seconds: float = _option(
-        120, "Wait between words, seconds", "How long it may pause while it answers.", gt=0
+        120, "Timeout between words, seconds", "How long an answer may pause.", gt=0
     )
     retries: int = _option(
-        2, "Tries again", "How often it is asked again when a server is busy or fails.", ge=0, le=10
+        2, "Retries", "How often to ask again when a server is busy or fails.", ge=0, le=10
     )
 
 
@@ -133,38 +133,38 @@ class ContextSettings(_Section):
     memory_window: int | None = _option(
         None,
         "Messages of the conversation",
-        "How many a prompt holds at most. Empty: as many as fit.",
+        "Most messages in a prompt. Empty: as many as fit.",
         gt=0,
     )
     session_tokens: int = _option(
-        50_000, "Conversation, tokens", "The most that a prompt holds of the conversation.", gt=0
+        50_000, "Conversation, tokens", "Most tokens of the conversation in a prompt.", gt=0
     )
     index_tokens: int = _option(
         1_200,
         "List of notes, tokens",
-        "The most that a prompt holds of the list of your notes.",
+        "Most tokens of the list of notes in a prompt.",
         ge=0,
     )
     memory_tokens: int = _option(
-        4_000, "Memory, tokens", "The most that a prompt holds of what is remembered.", ge=0
+        4_000, "Memory, tokens", "Most tokens of MEMORY.md in a prompt.", ge=0
     )
     bootstrap_tokens: int = _option(
         4_000,
-        "Who kbtui is, tokens",
-        "The most that a prompt holds of SOUL, USER, AGENTS, TOOLS and IDENTITY.",
+        "Persona, tokens",
+        "Most tokens of SOUL, USER, AGENTS, TOOLS and IDENTITY in a prompt.",
         ge=0,
     )
     skills_tokens: int = _option(
         2_000,
         "How-tos, tokens",
-        "The most that a prompt holds of them; those that always count are whole.",
+        "Most tokens of how-tos in a prompt; always-on ones are there in full.",
         ge=0,
     )
     notes_tokens: int = _option(
-        2_000, "Daily notes, tokens", "The most that a prompt holds of the last days.", ge=0
+        2_000, "Daily notes, tokens", "Most tokens of daily notes in a prompt.", ge=0
     )
     notes_days: int = _option(
-        7, "Daily notes, days", "How many of the last days a prompt holds.", ge=0
+        7, "Daily notes, days", "How many recent days of notes go into a prompt.", ge=0
     )
 
     def session_share(self, window: int) -> int:
@@ -181,41 +181,39 @@ class SearchSettings(_Section):
     )
     background: bool = _option(
         True,
-        "Prepare it after a command",
-        "After a command, a process goes on preparing the search by meaning.",
+        "Prepare after a command",
+        "Lets a process go on after a command to prepare the search by meaning.",
     )
     chunk_tokens: int = _option(
-        512, "Passage, tokens", "How long the pieces are that are found.", ge=64, le=8192
+        512, "Passage, tokens", "Size of the passages that search finds.", ge=64, le=8192
     )
     chunk_overlap: int = _option(
         64,
-        "Shared by neighbours, tokens",
-        "What a passage repeats of the one before it.",
+        "Overlap, tokens",
+        "How much a passage repeats of the one before.",
         ge=0,
         le=1024,
     )
     vector_weight: float = _option(
-        0.7, "Weight of meaning", "How much it counts that a passage means the same.", ge=0, le=1
+        0.7, "Weight of meaning", "How much similar meaning counts.", ge=0, le=1
     )
-    text_weight: float = _option(
-        0.3, "Weight of words", "How much it counts that a passage has the same words.", ge=0, le=1
-    )
+    text_weight: float = _option(0.3, "Weight of words", "How much equal words count.", ge=0, le=1)
     decay_days: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict,
         title="Older counts less",
-        description="Days until a hit counts half, by folder: memory = 90. 0 or none: never.",
+        description="Half-life of a score in days, by folder: memory = 90. 0 or none: no decay.",
     )
     sync_interval_seconds: float = _option(
         60,
         "Look for edits, seconds",
-        "How often all files are looked at for edits made elsewhere.",
+        "How often to check all files for outside edits.",
         gt=0,
     )
     max_file_megabytes: float = _option(
-        5, "Largest text, MB", "Larger files are listed, but not searched.", gt=0
+        5, "Largest text, MB", "Larger files are listed but not searched.", gt=0
     )
     roots: tuple[str, ...] = _option(
-        (), "Further folders", "Folders of the workspace that are searched as well."
+        (), "More folders", "Other folders of the workspace to search."
     )
 
     @field_validator("roots")
@@ -244,7 +242,7 @@ class FlushSettings(_Section):
     enabled: bool = _option(
         True,
         "Notes of the day",
-        "Writes what matters into the day's note before a conversation is condensed.",
+        "Writes what matters to the day's note before condensing a conversation.",
     )
 
 
@@ -254,10 +252,10 @@ class SessionNotesSettings(_Section):
     enabled: bool = _option(
         True,
         "A note of each conversation",
-        "Leaves a note of what was said when a conversation ends.",
+        "Summarises a conversation in a note when it ends.",
     )
     max_messages: int = _option(
-        20, "Messages that it is made of", "How many of the last ones that note sums up.", gt=0
+        20, "Messages summarised", "How many of the last messages that note covers.", gt=0
     )
     min_user_messages: int = _option(
         3, "Fewest messages of yours", "Shorter conversations leave no note.", ge=0
@@ -270,23 +268,23 @@ class MemorySettings(_Section):
     retired: ClassVar[frozenset[str]] = frozenset({"consolidate_messages", "consolidate_tokens"})
     review: Literal["auto", "ask"] = _option(
         "auto",
-        "Asks before it writes",
-        "`auto`: only before it changes lines of yours unasked, or who it is. `ask`:"
-        " before anything is written, by you and it or by other agents.",
+        "Ask before writing",
+        "`auto`: only before changing your lines unasked, SOUL.md or USER.md. `ask`:"
+        " before anything is written in a conversation or by another agent.",
     )
     journal: Literal["", "own", "daily"] = _option(
         "",
-        "Where statements are kept",
-        "`own`: in notes by day of kbtui's. `daily`: in a section of your vault's daily"
-        " notes. Empty: own, and you are asked once.",
+        "Where your statements go",
+        "`own`: kbtui's notes by day. `daily`: a section of your vault's daily"
+        " notes. Empty: own, after asking you once.",
     )
     consolidate: bool = _option(
-        True, "Condense conversations", "Long conversations become memory by themselves."
+        True, "Condense conversations", "Turns long conversations into memory automatically."
     )
     idle_minutes: float = _option(
         5,
-        "Write down after quiet minutes",
-        "Writes down what was said when nothing was said for so long. 0: never.",
+        "Write down after minutes of silence",
+        "Writes down what was said once you have been quiet this long. 0: never.",
         ge=0,
     )
     flush: FlushSettings = FlushSettings()
@@ -298,13 +296,13 @@ class DreamSettings(_Section):
 
     retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
     interval_hours: float = _option(
-        2, "Every so many hours", "How often Dream tidies what is known. 0: only when asked.", ge=0
+        2, "Hours between runs", "How often Dream curates memory. 0: only when asked.", ge=0
     )
     model_override: str | None = _option(
-        None, "Model", "The model that Dream uses; the same as models.dream.model."
+        None, "Model", "The model Dream uses instead of models.dream.model."
     )
     max_batch_size: int = _option(
-        20, "Archive entries a run", "How many entries of the archive one run reads.", gt=0
+        20, "Archive entries per run", "How many entries of the archive one run reads.", gt=0
     )
 
 
@@ -312,25 +310,23 @@ class BudgetSettings(_Section):
     """Limits of what runs without being watched."""
 
     daily_usd: float = _option(
-        1.0, "Dollars a day", "The most that work in the background may cost a day.", ge=0
+        1.0, "Dollars per day", "Most that background work may cost per day.", ge=0
     )
     turn_steps: int = _option(
-        30, "Questions to a model", "How often a model may be asked for one answer.", gt=0
+        30, "Model calls per answer", "Most calls to a model for one answer.", gt=0
     )
 
 
 class SyncSettings(_Section):
     """What travels to other machines, beside notes and memory."""
 
-    documents: bool = _option(False, "Documents travel", "Sync takes along what lies in docs/.")
-    conversations: bool = _option(
-        False, "Conversations travel", "Sync takes along your conversations."
-    )
+    documents: bool = _option(False, "Sync documents", "Syncs what is in docs/ as well.")
+    conversations: bool = _option(False, "Sync conversations", "Syncs your conversations as well.")
 
     attachment_megabytes: float = _option(
         10,
         "Largest picture, MB",
-        "Larger pictures, papers and recordings stay here. 0: all do.",
+        "Larger pictures, papers and recordings aren't recorded or synced. 0: none are.",
         ge=0,
         le=50,
     )
@@ -340,7 +336,7 @@ class PrivacySettings(_Section):
     """Paths that never leave this machine."""
 
     private_paths: tuple[str, ...] = _option(
-        (), "Private files", "Only models on this machine see them. Patterns as in .gitignore."
+        (), "Private files", "Files that only models on this machine see, in .gitignore syntax."
     )
 
 
@@ -348,18 +344,18 @@ class McpSettings(_Section):
     """Rights of other agents over MCP."""
 
     search_conversations: bool = _option(
-        False, "May search conversations", "Other agents may search what you said, too."
+        False, "May search conversations", "Lets other agents search your conversations, too."
     )
 
 
 class UiSettings(_Section):
     """The app's looks and keys."""
 
-    theme: str = _option("kbtui-dark", "Theme", "The colours; `/theme` shows each as you choose.")
+    theme: str = _option("kbtui-dark", "Theme", "The colours; `/theme` previews them.")
     plain: bool = _option(
         False,
-        "Letters for signs",
-        "Letters (D P J T F S R) for the kinds of notes, in place of signs.",
+        "Letters instead of signs",
+        "Letters (D P J T F S R) for the kinds of notes instead of signs.",
     )
     keys: dict[str, str] = Field(
         default_factory=dict, title="Keys", description="Keys of your own, by action."
@@ -370,10 +366,10 @@ class LogSettings(_Section):
     """The log file."""
 
     level: Literal["debug", "info", "warning", "error"] = _option(
-        "info", "Least that is kept", "The least grave messages that the log keeps."
+        "info", "Log level", "The lowest level that the log keeps."
     )
     prompts: bool = _option(
-        False, "Prompts and answers", "Writes prompts and answers into the log as well."
+        False, "Prompts and answers", "Writes prompts and answers to the log as well."
     )
 
 

@@ -28,13 +28,13 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
 
 # Of a role: what its row is called, its work before another of its settings, and what it means.
 _ROLES = {
-    "chat": ("Answers you", "Answers", "Talks with you and writes what you tell it."),
-    "consolidate": ("Condenses conversations", "Condensing", "Makes memory of long conversations."),
-    "dream": ("Tidies what is known", "Dream", "Sorts what is remembered while nobody waits."),
-    "import": ("Reads what is brought in", "What is brought in", "Finds what is worth keeping."),
-    "embed": ("Finds by meaning", "Meaning", "Tells search what words mean."),
+    "chat": ("Chat", "Chat", "Answers you and writes down what you tell it."),
+    "consolidate": ("Condensing", "Condensing", "Turns long conversations into memory."),
+    "dream": ("Dream", "Dream", "Curates memory in the background."),
+    "import": ("Imports", "Imports", "Finds what is worth remembering in what you import."),
+    "embed": ("Search by meaning", "Search by meaning", "Embeds your notes and questions."),
 }
-_UNSET = {"chat": "what is found here", "embed": "the built-in one"}
+_UNSET = {"chat": "first one found here", "embed": "the built-in one"}
 _OFFLINE = "none: answers are quoted from your notes"
 _SAME_AS_CHAT = "same as chat"
 _MODELS, _DETAILS, _KEYS = "Models", "Models in detail", "Keys"

@@ -52,7 +52,7 @@ What kbtui does by itself never changes a line that you wrote. If Dream finds on
 date, if a conversation contradicts your memory, or if another machine changed the same line, the \
 change comes here first, and you decide on it place by place.
 
-To decide on all that is written, set "Asks before it writes" of Memory to `ask` in /config."""
+To decide on all that is written, set "Ask before writing" of Memory to `ask` in /config."""
 
 
 def _decides(

@@ -50,7 +50,7 @@ from kbtui.listeners import Listeners
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, storage_errors
+from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, Written, storage_errors
 from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
 from kbtui.workspace.opening import WorkspaceLock
@@ -481,13 +481,14 @@ class Door:
         watch: Watch,
     ) -> None:
         """Store objects, write files, move the branch; a failure leaves all as it was."""
+        placed: Mapping[str, Written] = {}
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
             try:
                 self._intents.write(intent)  # without files too: it tells whose lock was left
                 if written:
                     self._intents.note_folders(intent)
-                    self._write_files(intent, written, watch)
+                    placed = self._write_files(intent, written, watch)
                 self.events.coming = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
             except BaseException:  # an interrupt as well must not leave half a change
@@ -495,9 +496,8 @@ class Door:
                 raise
         self._intents.fold_up(intent, done=True)
         self._intents.clear()
-        for path in written:
-            if blob := intent.paths[path][1]:
-                self._scanner.note(path, blob)
+        for path, file in placed.items():
+            self._scanner.note(path, intent.paths[path][1] or "", file)
 
     def build(
         self,
@@ -536,8 +536,11 @@ class Door:
 
     def _write_files(
         self, intent: Intent, written: Mapping[str, bytes | None], watch: Watch
-    ) -> None:
-        """Write the files; deletions come first, for a name may change only its case."""
+    ) -> Mapping[str, Written]:
+        """Write the files and tell them as they were written.
+
+        Deletions come first, for a name may change only its case.
+        """
 
         def check(path: str) -> None:
             self._check_untouched(path, intent.paths[path][0])
@@ -560,6 +563,7 @@ class Door:
                 batch.write_together(some, just_before=check)
             watch(len(written), len(written))
             batch.sync()
+            return batch.written
 
     def _removed(self) -> dict[str, tuple[str, int]]:
         """Name and mode of removed files where they weren't as usual, for when they come back."""

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathError
 from kbtui.workspace.layout import Layout, located
@@ -186,6 +186,19 @@ USUAL_MODE = 0o644
 """The mode of new files, as far as the umask lets it."""
 
 
+class Written(NamedTuple):
+    """What tells a file that was written from one that others put in its place, or wrote to."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        """That of a file of this status."""
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
 class FileBatch:
     """Files below one folder, each replaced atomically; `sync` makes all of them durable.
 
@@ -205,6 +218,8 @@ class FileBatch:
         self._folders: dict[tuple[Path, tuple[str, ...]], int] = {}
         self._touched: set[int] = set()
         self._pool: ThreadPoolExecutor | None = None
+        self.written: dict[str, Written] = {}
+        """The files that were written, as they were then."""
 
     def __enter__(self) -> Self:
         return self
@@ -246,7 +261,7 @@ class FileBatch:
                 name, its_mode = self._known.get(path, usual) if old is None else usual
                 temporary = temporary_name(self._temporary)
                 ready.append((path, folder, name, temporary))
-                self._fill(folder, temporary, data, its_mode, old)
+                self.written[path] = self._fill(folder, temporary, data, its_mode, old)
             self._sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
             while ready:
                 path, folder, name, temporary = ready[0]
@@ -316,7 +331,9 @@ class FileBatch:
             each.result()
 
     @staticmethod
-    def _fill(folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None) -> None:
+    def _fill(
+        folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None
+    ) -> Written:
         file = os.open(name, _NEW_FILE, mode, dir_fd=folder)
         try:
             if old is not None:
@@ -327,7 +344,8 @@ class FileBatch:
             elif mode != USUAL_MODE:
                 os.fchmod(file, mode)
             write_all(file, data)
-            os.fstat(file)  # Linux gives what follows, the rename, a later time than what was seen
+            # Linux gives what follows, the rename, a later time than what was seen.
+            return Written.of(os.fstat(file))
         finally:
             os.close(file)
 

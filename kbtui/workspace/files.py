@@ -20,7 +20,14 @@ from pathlib import Path
 
 from kbtui.errors import NotFoundError, UnreadableError, UnsafePathError
 from kbtui.text import clean
-from kbtui.workspace.durable import FileBatch, open_folder, real_name, storage_error, storage_errors
+from kbtui.workspace.durable import (
+    FileBatch,
+    Written,
+    open_folder,
+    real_name,
+    storage_error,
+    storage_errors,
+)
 from kbtui.workspace.layout import Layout, located
 
 READ_LIMIT = 50 * 1024 * 1024
@@ -356,8 +363,11 @@ def _names_beside(root: Layout, path: str) -> list[str]:
     return [unicodedata.normalize("NFC", name) for name in names]
 
 
-def write_atomic(root: Layout, path: str, data: bytes) -> None:
+def write_atomic(root: Layout, path: str, data: bytes) -> Written:
     """Replace one file so that a crash leaves the old or the new one, never a mixture.
+
+    Returns:
+        The file as it was written, by which `Scanner.note` knows it again.
 
     Raises:
         UnsafePathError: The path leads through a link or outside.
@@ -367,6 +377,7 @@ def write_atomic(root: Layout, path: str, data: bytes) -> None:
     with storage_errors(f"Can't write {located(root, path)[1]}"), FileBatch(root) as batch:
         batch.write(path, data)
         batch.sync()
+        return batch.written[path]
 
 
 def write_machine_file(root: Path | Layout, path: str, data: bytes) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
-from kbtui.workspace.durable import TEMPORARY, sweep
+from kbtui.workspace.durable import TEMPORARY, Written, sweep
 from kbtui.workspace.layout import (
     BOOTSTRAP_FILES,
     ENTRIES,
@@ -220,14 +220,14 @@ class Scanner:
         """The paths that `scan` would find, as the folders list them; nothing is read."""
         return [path for path, _ in self._walk(areas)]
 
-    def note(self, path: str, blob: str) -> None:
+    def note(self, path: str, blob: str, written: Written) -> None:
         """Remember what we wrote ourselves, so that it needn't be read again.
 
-        If somebody else has written since, that is too recent to be believed.
+        What somebody else has put there since it was `written` isn't ours, and is read.
         """
         with self._lock:
             status = files.file_status(self._workspace, path)
-            if status is not None:
+            if status is not None and Written.of(status) == written:
                 self._remember(path, blob, status, time.time_ns())
 
     def look(self, path: str) -> FileState | None:

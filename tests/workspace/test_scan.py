@@ -17,6 +17,7 @@ from tests.patience import PATIENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kbtui.workspace.durable import Written
     from kbtui.workspace.layout import Workspace
 
 
@@ -142,27 +143,27 @@ def test_what_is_removed_is_forgotten(workspace: Workspace) -> None:
 
 def test_our_own_write_is_noted(workspace: Workspace) -> None:
     scanner = Scanner(workspace)
-    files.write_atomic(workspace.root, "knowledge/a.md", b"ours")
-    scanner.note("knowledge/a.md", files.blob_id(b"ours"))
+    written = files.write_atomic(workspace.root, "knowledge/a.md", b"ours")
+    scanner.note("knowledge/a.md", files.blob_id(b"ours"), written)
     assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"ours")
 
 
-def written_by_us(workspace: Workspace, path: str, data: bytes) -> Path:
+def written_by_us(workspace: Workspace, path: str, data: bytes) -> Written:
     """A file whose last write the file system's clock tells from its being moved into place."""
     file = workspace.root / path
     deadline = time.monotonic() + PATIENCE
     while True:
-        files.write_atomic(workspace.root, path, data)
+        written = files.write_atomic(workspace.root, path, data)
         status = file.stat()
         if status.st_mtime_ns < status.st_ctime_ns:
-            return file
+            return written
         assert time.monotonic() < deadline
 
 
 def test_our_own_write_is_not_read_again(workspace: Workspace, hashed: list[str]) -> None:
     scanner = Scanner(workspace)
-    written_by_us(workspace, "knowledge/a.md", b"ours")
-    scanner.note("knowledge/a.md", files.blob_id(b"ours"))
+    written = written_by_us(workspace, "knowledge/a.md", b"ours")
+    scanner.note("knowledge/a.md", files.blob_id(b"ours"), written)
     assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"ours")
     assert hashed == []
 
@@ -170,17 +171,24 @@ def test_our_own_write_is_not_read_again(workspace: Workspace, hashed: list[str]
 def test_a_write_of_the_same_size_at_once_behind_ours_is_seen(workspace: Workspace) -> None:
     for number in range(20):
         scanner, path = Scanner(workspace), f"knowledge/{number}.md"
-        file = written_by_us(workspace, path, b"ours")
-        scanner.note(path, files.blob_id(b"ours"))
-        file.write_text("mine")
+        written = written_by_us(workspace, path, b"ours")
+        scanner.note(path, files.blob_id(b"ours"), written)
+        (workspace.root / path).write_text("mine")
         assert scanner.scan()[path].blob == files.blob_id(b"mine")
 
 
-def test_a_note_that_lost_a_race_is_not_believed(workspace: Workspace) -> None:
-    scanner = Scanner(workspace)
-    put(workspace, "knowledge/a.md", "theirs", age=0)
-    scanner.note("knowledge/a.md", files.blob_id(b"oursx!"))
-    assert scanner.scan()["knowledge/a.md"].blob == files.blob_id(b"theirs")
+@pytest.mark.parametrize("is_moved", [True, False], ids=["moved into place", "written in place"])
+def test_what_an_editor_wrote_right_behind_our_write_is_not_taken_for_ours(
+    workspace: Workspace, is_moved: bool
+) -> None:
+    scanner, path = Scanner(workspace), "knowledge/a.md"
+    written = files.write_atomic(workspace.root, path, b"ours")
+    if is_moved:
+        written_by_us(workspace, path, b"mine")
+    else:
+        (workspace.root / path).write_text("mine")
+    scanner.note(path, files.blob_id(b"ours"), written)
+    assert scanner.scan()[path].blob == files.blob_id(b"mine")
 
 
 @pytest.mark.parametrize(

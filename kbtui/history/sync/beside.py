@@ -191,8 +191,8 @@ class Beside:
             raise UnreadableError(_LARGE)
         if before is None and (twin := files.twin(self._layout, path)):
             raise UnreadableError(f"it differs from {self._layout.file(twin)} only in case")
-        files.write_atomic(self._layout, path, data)
-        self._scanner.note(path, files.blob_id(data))
+        written = files.write_atomic(self._layout, path, data)
+        self._scanner.note(path, files.blob_id(data), written)
 
     def _send(
         self,

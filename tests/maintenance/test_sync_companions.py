@@ -400,6 +400,26 @@ def test_what_two_machines_condensed_both_stands_in_the_notes_once(
         assert [each for each in kb.checking.run() if each.damage] == []
 
 
+@pytest.mark.parametrize("is_typed", [False, True], ids=["condensed there", "typed there"])
+@pytest.mark.parametrize("is_new", [False, True], ids=["in an old file", "in a new one"])
+def test_a_line_that_stands_there_for_another_reason_too_is_not_taken_back_with_one_of_them(
+    plain: World, named: Named, is_new: bool, is_typed: bool
+) -> None:
+    here, there, line = plain.here, plain.there, "The kestrel nests in the tower."
+    plain.say(here, line)
+    if not is_new:
+        plain.write(here, "memory/MEMORY.md", "# Memory\n- Tea is at four.\n")
+    named.sync(here, there)
+    if is_typed:
+        plain.write(here, "memory/MEMORY.md", f"# Memory\n- Tea is at four.\n- {line}\n")
+    named.condense(here, "It nests." if is_typed else line, (1, 1))
+    named.condense(there, line, (1, 1))
+    named.sync(here, there, here, there, here)
+    texts = [(machine / "memory/MEMORY.md").read_text() for machine in (here, there)]
+    assert texts[0] == texts[1]
+    assert texts[0].count(line) == 1
+
+
 @pytest.mark.parametrize("condenses", ["here", "there", ""])
 def test_of_a_conversation_that_both_went_on_with_each_message_is_condensed_once(
     plain: World, named: Named, condenses: str

@@ -9,7 +9,7 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -202,7 +202,8 @@ class Archive:
         """Undo what this machine condensed and another has condensed as well; how many times.
 
         A sync brings together what both made of the same messages. That of the machine whose name
-        comes first stays; what was changed since stays too, and so does the archive's own line.
+        comes first stays; what was changed since stays too, and so does the archive's own line. A
+        file from which a line would go that others wrote as well is left as it is.
         """
         made = {_about(entry) for entry in self.entries() if entry.origin < self._origin}
         doubled = [
@@ -211,14 +212,40 @@ class Archive:
             if entry.origin == self._origin and entry.session and _about(entry) in made
         ]
         commits = [*self._history.log()] if doubled else []
-        undone = {commit.origin.undoes for commit in commits}
+        undone = {each for commit in commits for each in (commit.origin.undoes or "").split()}
         count = 0
         for entry in doubled:
             made_by = next((each.id for each in commits if self._added(each, entry)), None)
             if made_by and made_by not in undone:
                 with suppress(UndoConflictError, UsageError):
-                    count += self._history.undo(made_by, actor=Actor.SYNC) is not None
+                    count += self._take_back(made_by, commits)
         return count
+
+    def _take_back(self, made_by: str, commits: Sequence[Commit]) -> bool:
+        """Undo a commit, but for files from which lines would go that other commits wrote too."""
+        plans: list[Change] = []
+        self._history.undo(made_by, actor=Actor.SYNC, sink=plans.append)
+        planned = plans[0]
+        gone = {
+            path: _lines(planned.told[path]) - _lines(planned.edits[path]) for path in planned.edits
+        }
+        for commit in commits:
+            if commit.id != made_by and not commit.merged:
+                for path in gone.keys() & {change.path for change in commit.paths}:
+                    if gone[path] & self._written(path, commit):
+                        del gone[path]
+        paths = () if len(gone) == len(planned.edits) else tuple(gone)
+        return bool(gone) and self._history.undo(made_by, paths=paths, actor=Actor.SYNC) is not None
+
+    def _written(self, path: str, commit: Commit) -> set[bytes]:
+        """The lines that a commit added to a file."""
+
+        def at(rev: str | None) -> set[bytes]:
+            with suppress(NotFoundError):
+                return _lines(self._history.read(path, rev)) if rev else set()
+            return set()
+
+        return at(commit.id) - at(commit.parent)
 
     def _added(self, commit: Commit, entry: ArchiveEntry) -> bool:
         """True if a commit added an entry; another machine's may have the same cursor."""
@@ -476,6 +503,11 @@ def _held(book: Book) -> Iterator[tuple[str, Holding]]:
     for entry in book.entries:
         if entry.session is not None and entry.messages is not None:
             yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
+
+
+def _lines(data: bytes | None) -> set[bytes]:
+    """The lines of a file that hold anything."""
+    return {line.strip() for line in (data or b"").splitlines()} - {b""}
 
 
 def _about(entry: ArchiveEntry) -> tuple[object, ...]:

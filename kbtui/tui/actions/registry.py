@@ -5,9 +5,9 @@ Key bindings, command palette, help, slash commands and their documentation are 
 
 - a key or the palette: ``action_<method>`` of the widget that shows the context and has
   ``BINDINGS = bindings(context)``, as Textual has it;
-- a slash command: the function beside it in a table `COMMANDS`: of `kbtui.tui.chat.commands`
-  (context ``chat``), `kbtui.tui.chat.memory_commands` (``memory``), `kbtui.tui.chat.item_actions`
-  (``transcript``) or `kbtui.tui.app.app` (``global``).
+- a slash command: the function beside it in a table `COMMANDS` of `chat_commands` (context
+  ``chat``), `memory_commands` (``memory``) or `item_actions` (``transcript``), all of
+  `kbtui.tui.chat.commands`, or of `kbtui.tui.app.app` (``global``).
 
 A person remaps a key by the id of its action: ``ui.keys = {"notes.edit" = "e,f12"}``.
 """

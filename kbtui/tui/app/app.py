@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions.registry import Action
     from kbtui.tui.app import help as help_, settings_screen, tasks, theme_screen, workspaces
-    from kbtui.tui.chat import reports
+    from kbtui.tui.chat.commands import reports
     from kbtui.tui.history import history, time_travel
     from kbtui.tui.widgets import dialogs
     from kbtui.tui.widgets.divided import Direction
@@ -72,7 +72,7 @@ else:
         "app.help", "app.settings_screen", "app.tasks", "app.theme_screen", "app.workspaces"
     )
     dialogs, history, reports, time_travel = later(
-        "widgets.dialogs", "history.history", "chat.reports", "history.time_travel"
+        "widgets.dialogs", "history.history", "chat.commands.reports", "history.time_travel"
     )
 
 log = logging.getLogger(__name__)

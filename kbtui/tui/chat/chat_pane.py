@@ -19,9 +19,9 @@ from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import Command, bindings, parse_command
 from kbtui.tui.chat.completion import Completions
+from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import OpenEntry, OpenInbox, go_to
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import call_after, run_latest
@@ -35,18 +35,25 @@ if TYPE_CHECKING:
 
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.tui.actions.registry import Action
-    from kbtui.tui.chat import commands, importing, item_actions, items, memory_commands, start
+    from kbtui.tui.chat import start
+    from kbtui.tui.chat.commands import (
+        chat_commands as commands,
+        importing,
+        item_actions,
+        memory_commands,
+    )
+    from kbtui.tui.chat.conversation import items
     from kbtui.tui.chat.host import CommandFunction
     from kbtui.tui.chat.prompt import PaneKey
     from kbtui.tui.chat.start import StartPanel
     from kbtui.tui.terminal import process
 else:
     commands, importing, item_actions, items, memory_commands, start, process = later(
-        "chat.commands",
-        "chat.importing",
-        "chat.item_actions",
-        "chat.items",
-        "chat.memory_commands",
+        "chat.commands.chat_commands",
+        "chat.commands.importing",
+        "chat.commands.item_actions",
+        "chat.conversation.items",
+        "chat.commands.memory_commands",
         "chat.start",
         "terminal.process",
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.text import clean_line
+from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.chat.transcript import Transcript
 from kbtui.tui.messages import Working, go_to, tell
 from kbtui.tui.terminal.later import later
 from kbtui.tui.widgets.pane import Pane
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.models.roles import ModelStatus
     from kbtui.tui.actions.registry import Command
-    from kbtui.tui.chat import conversation, items
-    from kbtui.tui.chat.conversation import Conversation
-    from kbtui.tui.chat.items import Item
+    from kbtui.tui.chat.conversation import conversation, items
+    from kbtui.tui.chat.conversation.conversation import Conversation
+    from kbtui.tui.chat.conversation.items import Item
     from kbtui.tui.messages import Severity
 else:
-    conversation, items = later("chat.conversation", "chat.items")
+    conversation, items = later("chat.conversation.conversation", "chat.conversation.items")
 
 T = TypeVar("T")
 _TICK_SECONDS = 0.2

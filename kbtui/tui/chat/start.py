@@ -21,9 +21,9 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
+from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
-from kbtui.tui.chat.transcript import GREETING_MARGIN, NAME, WELCOME
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog

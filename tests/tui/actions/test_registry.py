@@ -28,11 +28,11 @@ from kbtui.tui.app import app
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
 from kbtui.tui.app.settings_screen import SettingsScreen
-from kbtui.tui.chat import commands, item_actions, memory_commands
 from kbtui.tui.chat.chat_pane import PROMPT_KEYS, ChatPane
-from kbtui.tui.chat.memory_screen import MemoryScreen
+from kbtui.tui.chat.commands import chat_commands as commands, item_actions, memory_commands
+from kbtui.tui.chat.commands.memory_screen import MemoryScreen
+from kbtui.tui.chat.conversation.transcript import Transcript, Verb
 from kbtui.tui.chat.prompt import PaneKey, Prompt
-from kbtui.tui.chat.transcript import Transcript, Verb
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen

@@ -16,8 +16,8 @@ from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import HelpScreen
 from kbtui.tui.app.settings_screen import SettingsScreen
 from kbtui.tui.app.theme_screen import ThemeScreen
-from kbtui.tui.chat.items import UserItem
-from kbtui.tui.chat.pickers import ModelForm, ModelScreen
+from kbtui.tui.chat.commands.pickers import ModelForm, ModelScreen
+from kbtui.tui.chat.conversation.items import UserItem
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.messages import OpenHistory, OpenSearch
 from kbtui.tui.terminal.process import let_go_of_widgets
@@ -149,7 +149,7 @@ async def test_opening_an_entry_brings_the_notes_to_the_front(shell) -> None:
 
 
 def _target(path: str):
-    from kbtui.tui.chat.items import Target
+    from kbtui.tui.chat.conversation.items import Target
 
     return Target(path)
 

@@ -22,10 +22,10 @@ from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.app.status_line import StatusLine
-from kbtui.tui.chat import conversation
-from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
-from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.chat.conversation import conversation
+from kbtui.tui.chat.conversation.cards import ToolItem
+from kbtui.tui.chat.conversation.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
+from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
 from kbtui.tui.widgets.title_row import TitleRow
 from tests.agent.conftest import ask

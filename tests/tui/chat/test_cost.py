@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kbtui.agent.events import UsageReported
-from kbtui.tui.chat.commands import _cost
-from kbtui.tui.chat.conversation import Spent
+from kbtui.tui.chat.commands.chat_commands import _cost
+from kbtui.tui.chat.conversation.conversation import Spent
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from kbtui.tui.chat import flow_view
-from kbtui.tui.chat.items import AnswerItem
-from kbtui.tui.chat.transcript import Transcript
+from kbtui.tui.chat.conversation import flow_view
+from kbtui.tui.chat.conversation.items import AnswerItem
+from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from tests.tui.notes_support import until
 

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from kbtui.importers import engine
 from kbtui.tui.app.tasks import TasksScreen
-from kbtui.tui.chat.importing import dropped_path
-from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.chat.commands.importing import dropped_path
+from kbtui.tui.chat.conversation.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.importers.exports import claude, written
 from tests.tui.at_rest import Door

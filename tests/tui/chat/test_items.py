@@ -6,7 +6,7 @@ import pytest
 
 from kbtui.agent.events import Citation, TurnChange
 from kbtui.presentation.notes import INTO, Names
-from kbtui.tui.chat.cards import (
+from kbtui.tui.chat.conversation.cards import (
     ReasoningItem,
     ToolItem,
     argument_details,
@@ -14,8 +14,8 @@ from kbtui.tui.chat.cards import (
     change_items,
     parsed_arguments,
 )
-from kbtui.tui.chat.flow_view import Flow
-from kbtui.tui.chat.items import (
+from kbtui.tui.chat.conversation.flow_view import Flow
+from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     LinkItem,
     NoticeItem,

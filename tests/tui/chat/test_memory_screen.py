@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from kbtui.history.change import Actor
 from kbtui.models import roles
-from kbtui.tui.chat.memory_screen import (
+from kbtui.tui.chat.commands.memory_screen import (
     MemoryScreen,
     Share,
     _price,

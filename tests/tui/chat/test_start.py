@@ -12,8 +12,8 @@ from textual.widgets import Input
 from kbtui.importers.engine import run
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.chat import start
+from kbtui.tui.chat.commands.pickers import ModelScreen
 from kbtui.tui.chat.nearby import NotesNearby
-from kbtui.tui.chat.pickers import ModelScreen
 from kbtui.tui.chat.start import NearbyDialog, Way
 from kbtui.tui.widgets.dialogs import Dialog
 from tests.tui.shell import Shell, running

@@ -9,8 +9,8 @@ from textual.content import Content
 
 from kbtui.agent.events import TurnChange
 from kbtui.history.change import Actor, Origin
-from kbtui.tui.chat.cards import ToolItem
-from kbtui.tui.chat.written import (
+from kbtui.tui.chat.conversation.cards import ToolItem
+from kbtui.tui.chat.conversation.written import (
     MAX_CARDS,
     MAX_LINES,
     WrittenNote,

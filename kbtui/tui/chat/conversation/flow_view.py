@@ -24,7 +24,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.line_view import READABLE, Line, LineView
 
 if TYPE_CHECKING:
-    from kbtui.tui.chat.items import Item
+    from kbtui.tui.chat.conversation.items import Item
 
 GUTTER = 2
 _MARGIN = 1

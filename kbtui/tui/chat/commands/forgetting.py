@@ -7,7 +7,7 @@ from textual.dom import DOMNode
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import ForgetPlan
 from kbtui.text import clean_line, counted
-from kbtui.tui.chat.items import NoticeItem
+from kbtui.tui.chat.conversation.items import NoticeItem
 from kbtui.tui.diff.confirm import ConfirmScreen, watched
 from kbtui.workspace.layout import short_name
 

@@ -26,7 +26,7 @@ from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.forgetting import forget_asked
+from kbtui.tui.chat.commands.forgetting import forget_asked
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import run_latest

@@ -13,14 +13,14 @@ from textual.strip import Strip
 from textual.style import Style
 
 from kbtui.tui.actions.registry import bindings
-from kbtui.tui.chat.flow_view import GUTTER, FlowView
+from kbtui.tui.chat.conversation.flow_view import GUTTER, FlowView
 from kbtui.tui.markdown.styles import MARKDOWN
 from kbtui.tui.widgets.line_view import LineView, style_parser, to_strip
 
 if TYPE_CHECKING:
     from textual import events
 
-    from kbtui.tui.chat.items import Item, Target
+    from kbtui.tui.chat.conversation.items import Item, Target
     from kbtui.tui.markdown.syntax import LinkRef
 
 NAME = (
@@ -35,7 +35,7 @@ WELCOME = (*NAME, Content("Tell me what is worth keeping, or ask what you once k
 GREETING_MARGIN = 3
 """Cells at the left of what stands where nothing was said yet."""
 Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "mark_past"]
-"""An action on one item; see `kbtui.tui.chat.item_actions`."""
+"""An action on one item; see `kbtui.tui.chat.commands.item_actions`."""
 
 
 def _fitted(line: Content, width: int) -> list[Content]:
@@ -164,7 +164,7 @@ class Transcript(FlowView, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Mark as past only where an earlier line is shown; elsewhere the key asks again."""
         if parameters == ("mark_past",):
-            from kbtui.tui.chat.items import BeforeItem
+            from kbtui.tui.chat.conversation.items import BeforeItem
 
             return isinstance(self._cursor, BeforeItem) and not self._cursor.past
         return super().check_action(action, parameters)

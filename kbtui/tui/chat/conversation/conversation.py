@@ -33,14 +33,14 @@ from kbtui.memory.background.service import Memory
 from kbtui.presentation.notes import Names, names_of
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.text import shorten
-from kbtui.tui.chat.cards import (
+from kbtui.tui.chat.conversation.cards import (
     ToolItem,
     argument_details,
     argument_line,
     entry_paths,
     parsed_arguments,
 )
-from kbtui.tui.chat.items import (
+from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     BeforeItem,
     Item,
@@ -50,9 +50,9 @@ from kbtui.tui.chat.items import (
     citation_items,
     failure,
 )
-from kbtui.tui.chat.transcript import Transcript
-from kbtui.tui.chat.turn_view import TurnView
-from kbtui.tui.chat.written import WrittenNote, read_written, undone_commits
+from kbtui.tui.chat.conversation.transcript import Transcript
+from kbtui.tui.chat.conversation.turn_view import TurnView
+from kbtui.tui.chat.conversation.written import WrittenNote, read_written, undone_commits
 from kbtui.views.view import Audience
 
 log = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from kbtui.models.roles import ModelStatus
 from kbtui.sessions.store import Session, SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, fold, usd
+from kbtui.tui.chat.commands.memory_commands import show_memory
+from kbtui.tui.chat.commands.pickers import ModelScreen, conversations, use_model
+from kbtui.tui.chat.conversation.items import NoticeItem, failure
 from kbtui.tui.chat.host import ChatHost, CommandFunction
-from kbtui.tui.chat.items import NoticeItem, failure
-from kbtui.tui.chat.memory_commands import show_memory
-from kbtui.tui.chat.pickers import ModelScreen, conversations, use_model
 from kbtui.tui.messages import OpenEntry, go_to
 from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import UnaskedDialog

@@ -14,8 +14,8 @@ from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.memory.background.service import estimate
 from kbtui.presentation.notes import Named
 from kbtui.text import clean_line, counted, shorten
+from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target
 from kbtui.tui.chat.host import STOP, ChatHost
-from kbtui.tui.chat.items import LinkItem, NoticeItem, Target
 from kbtui.tui.chat.start import CONVERSATIONS, take
 from kbtui.tui.diff.confirm import ConfirmScreen, watched
 from kbtui.tui.widgets.progress import Pace

@@ -10,9 +10,8 @@ from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.sessions.store import Session
 from kbtui.text import clean_line, headline
-from kbtui.tui.chat.cards import ReasoningItem, ToolItem, change_items
-from kbtui.tui.chat.host import ChatHost, ItemFunction
-from kbtui.tui.chat.items import (
+from kbtui.tui.chat.conversation.cards import ReasoningItem, ToolItem, change_items
+from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     BeforeItem,
     Item,
@@ -21,7 +20,8 @@ from kbtui.tui.chat.items import (
     NotKeptItem,
     UserItem,
 )
-from kbtui.tui.chat.transcript import Verb
+from kbtui.tui.chat.conversation.transcript import Verb
+from kbtui.tui.chat.host import ChatHost, ItemFunction
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry

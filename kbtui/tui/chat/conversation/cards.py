@@ -15,8 +15,8 @@ from kbtui.presentation.notes import Names
 from kbtui.presentation.tools import tool_deed
 from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
-from kbtui.tui.chat.items import Item, LinkItem, Target, wrapped
-from kbtui.tui.chat.written import WrittenNote, card_lines
+from kbtui.tui.chat.conversation.items import Item, LinkItem, Target, wrapped
+from kbtui.tui.chat.conversation.written import WrittenNote, card_lines
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import short_name

@@ -19,8 +19,13 @@ from kbtui.agent.events import (
     TurnStarted,
 )
 from kbtui.presentation.notes import Names
-from kbtui.tui.chat.cards import ReasoningItem, ToolItem, argument_details, argument_line
-from kbtui.tui.chat.items import (
+from kbtui.tui.chat.conversation.cards import (
+    ReasoningItem,
+    ToolItem,
+    argument_details,
+    argument_line,
+)
+from kbtui.tui.chat.conversation.items import (
     AnswerItem,
     BeforeItem,
     Item,
@@ -30,8 +35,8 @@ from kbtui.tui.chat.items import (
     UserItem,
     citation_items,
 )
-from kbtui.tui.chat.transcript import Transcript
-from kbtui.tui.chat.written import WrittenNote
+from kbtui.tui.chat.conversation.transcript import Transcript
+from kbtui.tui.chat.conversation.written import WrittenNote
 
 ItemT = TypeVar("ItemT", bound=Item)
 

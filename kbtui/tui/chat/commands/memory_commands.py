@@ -16,12 +16,12 @@ from kbtui.memory.background.service import CondensingOutcome, DreamReport
 from kbtui.memory.records.journal import todays_note
 from kbtui.settings import changed_config
 from kbtui.text import clean_line, counted, moment
-from kbtui.tui.chat.forgetting import forget_asked
+from kbtui.tui.chat.commands.forgetting import forget_asked
+from kbtui.tui.chat.commands.importing import import_command
+from kbtui.tui.chat.commands.memory_screen import MemoryScreen
+from kbtui.tui.chat.commands.reports import audit_report
+from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
-from kbtui.tui.chat.importing import import_command
-from kbtui.tui.chat.items import LinkItem, NoticeItem, Target, failure
-from kbtui.tui.chat.memory_screen import MemoryScreen
-from kbtui.tui.chat.reports import audit_report
 from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry, OpenHistory

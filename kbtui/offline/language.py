@@ -16,7 +16,7 @@ A file in ``languages/`` is all that a language takes. Its lists, each of words 
 - ``beginners``: further words that are no names though they begin a clause with a capital, in any
   form that has the same stem;
 - ``numbers`` from two on, ``weekdays`` and ``months``, in their order; ``calendar``: further words
-  of the kind;
+  of the kind; ``before`` and ``after``: what means the year before this one, and the next;
 - ``named``: how a line begins that says what the user is called; ``self``: what speakers are called
   where they are meant themselves; ``agree``: how an answer begins that agrees;
 - ``deny``: words that turn what follows into its opposite;

@@ -44,6 +44,7 @@ def _lacks(said: str, line: str, known: str = "") -> str:
         ("Petra's car is in the garage", "The garage has the car of Petra"),
         ("I moved to Berlin last year", "The user moved to Berlin in 2025"),
         ("Ich bin letztes Jahr nach Berlin gezogen", "Der Nutzer zog 2025 nach Berlin"),
+        ("L'année prochaine, je change de banque", "Je change de banque en 2027"),
         ("The rent is 840 and the deposit 1200", "Deposit 1200, rent 840"),
     ],
 )
@@ -58,6 +59,9 @@ def test_what_was_said_passes_in_other_words(said: str, line: str) -> None:
         ("it costs 640 €", "It costs $640", "640"),
         ("I moved to Berlin", "The user moved to Berlin in 2025", "2025"),
         ("I moved to Berlin last year", "The user moved to Berlin in 2024", "2024"),
+        ("I moved to Berlin last year", "The user moved to Berlin in 2027", "2027"),
+        ("I moved to Berlin with my dog", "The user moved to Berlin in 2025", "2025"),
+        ("the rent is 900 euros", "The rent is 2025 euros", "2025"),
         ("The rent is 840 and the deposit 1200", "Rent 1200, deposit 840", "1200"),
         ("I pay 840 for rent and 1200 as deposit", "The deposit is 840, rent 1200", "840"),
         ("Anna is 34 and Ben is 29", "Ben is 34 and Anna is 29", "34"),

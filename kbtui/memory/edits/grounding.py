@@ -18,7 +18,15 @@ from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_a
 from kbtui.memory.edits.sentences import Sentence, sentences_in, swapped
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
-from kbtui.offline.language import begins, language_of, of_all, stems_of, telling_terms, tokens
+from kbtui.offline.language import (
+    begins,
+    holds,
+    language_of,
+    of_all,
+    stems_of,
+    telling_terms,
+    tokens,
+)
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
@@ -258,19 +266,24 @@ class Ground:
         return bool(figure.readings & years)
 
     def _is_year_meant(self, figure: Figure, told: Sentence) -> bool:
-        """True of the year before or after what was said, where a line has it for other words.
+        """True of the year before or after what was said, where *last year* or *next* was said.
 
-        Such as *last year*: of a sentence the line tells all but a few words, and no name.
+        Of that sentence the line tells all but a few words, and no name.
         """
-        years = {str(day.year + step) for day in self.said_on for step in (-1, 1)}
-        return bool(figure.readings & years) and any(
+        meant = [
+            of_all(name)
+            for name, step in (("before", -1), ("after", 1))
+            if figure.readings & {str(day.year + step) for day in self.said_on}
+        ]
+        return any(
             each.stems & told.stems
             and 0 < len(left := each.stems - told.stems) <= _FEW
             and (
                 language_of(each.text).nouns_have_capitals
                 or left.isdisjoint(analyser.terms(" ".join(self.names.names_in(each.text))))
             )
-            for each in self.sentences
+            and any(holds(each.text, phrases) for phrases in meant)
+            for each in (self.sentences if meant else ())
             if not each.asks
         )
 

@@ -188,7 +188,7 @@ class ChatPane(ChatHost):
             from kbtui.workspace.opening import find_workspace
 
             with contextlib.suppress(KbtuiError):
-                Drafts(find_workspace(named, patience=1.0)).add(text)
+                Drafts(find_workspace(named, patience=1.0)).save(text)
 
     @property
     def _unsent(self) -> str:
@@ -210,6 +210,7 @@ class ChatPane(ChatHost):
     def changed(self) -> None:
         """Session, model or cost may be different now: the header is drawn again."""
         self.post_message(self.StatusChanged())
+        self._keep_soon()  # what waited may be sent now
         if self.start is not None:
             self.start.display = self.conversation.session is None
             self.start.look()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 from platformdirs import user_state_path
@@ -17,6 +18,8 @@ from platformdirs import user_state_path
 from kbtui.workspace.durable import is_alive
 
 _MAX_INPUTS = 1_000
+_PROCESS = f"left-{os.urandom(8).hex()}"
+"""Unlike a number that a killed process had, it never names another one."""
 _MAX_BYTES = 4_000_000
 
 
@@ -88,41 +91,47 @@ def _layout_file() -> Path:
 class Drafts:
     """The unsent text of a workspace's prompt.
 
-    While the app runs it stands in a file of the process's own, as several may run.
+    Each process has files of its own, as several may run: one while it runs, which is found if it
+    is killed, and one that it leaves behind. Only who takes a text over removes another's file.
     """
 
     def __init__(self, root: Path) -> None:
-        self._file = workspace_state(root) / "draft.md"
-        self._running = self._file.with_name(f"draft-{os.getpid()}.md")
+        self._folder = workspace_state(root)
+        self._running = self._folder / f"draft-{os.getpid()}.md"
+        self._left = self._folder / f"draft-{_PROCESS}.md"
+        # A signal may come while it is held, and saves in the same thread.
+        self._writing = threading.RLock()
+        self._kept: str | None = None
+        self._ended = False
 
     def load(self) -> str:
-        """The text that was not sent last time, nor by a process that was killed since."""
-        kept = read_state(self._file)
-        for left in sorted(self._file.parent.glob("draft-*.md")):
-            process = left.stem.removeprefix("draft-")
-            if process.isdecimal() and not is_alive(int(process)):
-                kept = _below(kept, read_state(left))
-                _write_or_remove(self._file, kept)
-                _write_or_remove(left, "")
+        """Take over the text that was not sent last time, nor by a process that was killed."""
+        files = [self._folder / "draft.md", *sorted(self._folder.glob("draft-*.md"))]
+        left = {file: text for file in files if self._is_left(file) and (text := read_state(file))}
+        kept = "\n\n".join(dict.fromkeys(text.strip() for text in left.values()))
+        if kept and write_state(self._running, kept):
+            for file in left.keys() - {self._running}:
+                _write_or_remove(file, "")
         return kept
+
+    def _is_left(self, file: Path) -> bool:
+        process = file.stem.removeprefix("draft-")
+        is_other = process.isdecimal() and process != str(os.getpid())
+        return not (is_other and is_alive(int(process)))
 
     def keep(self, text: str) -> None:
         """Keep `text` in case that the process is killed; slow, for a thread."""
-        _write_or_remove(self._running, text)
-        _write_or_remove(self._file, "")
-
-    def add(self, text: str) -> None:
-        """Keep `text` below what was kept before and hasn't been seen since."""
-        self.save(_below(self.load(), text))
+        with self._writing:
+            if text != self._kept and not self._ended:
+                _write_or_remove(self._running, text)
+                self._kept = text
 
     def save(self, text: str) -> None:
-        """Keep `text` for the next start; nothing is kept for an empty prompt."""
-        _write_or_remove(self._file, text)
-        _write_or_remove(self._running, "")
-
-
-def _below(kept: str, text: str) -> str:
-    return "\n\n".join(part for part in (kept.strip(), text) if part)
+        """Keep `text` for the next start, as this process ends; nothing for an empty prompt."""
+        with self._writing:
+            self._ended = True
+            _write_or_remove(self._left, text)
+            _write_or_remove(self._running, "")
 
 
 def _write_or_remove(file: Path, text: str) -> None:

@@ -22,11 +22,13 @@ from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.roles import ModelStatus
 from kbtui.tui.app.status_line import StatusLine
+from kbtui.tui.chat import chat_pane
 from kbtui.tui.chat.conversation import conversation
 from kbtui.tui.chat.conversation.cards import ToolItem
 from kbtui.tui.chat.conversation.items import AnswerItem, BeforeItem, NotKeptItem, UserItem
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.terminal.state import workspace_state
 from kbtui.tui.widgets.title_row import TitleRow
 from tests.agent.conftest import ask
 from tests.scripted_server import Reply, ScriptedServer, call
@@ -135,6 +137,23 @@ async def test_while_an_answer_comes_enter_queues_and_up_takes_back(shell) -> No
     await shell.until(lambda: shell.idle and shell.agent.asked == ["one", "two"])
     assert "queued" not in shell.text
     assert [item.text for item in _items(shell, UserItem)] == ["one", "two"]
+
+
+async def test_a_message_that_waited_is_no_draft_once_it_is_sent(shell, monkeypatch) -> None:
+    monkeypatch.setattr(chat_pane, "_DRAFT_AFTER_SECONDS", 0.0)
+    folder = workspace_state(shell.app.kb.workspace.root)
+
+    def drafts() -> list[str]:
+        return [file.read_text() for file in folder.glob("draft*.md")]
+
+    shell.agent.gate.clear()
+    await shell.say("one", wait=False)
+    await shell.until(lambda: shell.agent.asked)
+    await shell.say("two", wait=False)
+    await shell.until(lambda: drafts() == ["two"])
+    shell.agent.gate.set()
+    await shell.until(lambda: shell.idle and not drafts())
+    assert shell.agent.asked == ["one", "two"]
 
 
 async def test_esc_stops_keeps_what_was_said_and_gives_the_queue_back(shell) -> None:

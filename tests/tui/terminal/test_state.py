@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from kbtui.tui.terminal.state import (
@@ -25,10 +28,40 @@ def test_a_draft_comes_back_and_an_empty_one_goes(tmp_path: Path) -> None:
 
 
 def test_the_draft_of_a_process_that_runs_is_left_to_it(tmp_path: Path) -> None:
-    Drafts(tmp_path).keep("being written")
-    assert Drafts(tmp_path).load() == ""
-    Drafts(tmp_path).save("being written still")
-    assert Drafts(tmp_path).load() == "being written still"
+    file = workspace_state(tmp_path) / f"draft-{os.getppid()}.md"
+    write_state(file, "being written")
+    Drafts(tmp_path).save("mine")
+    assert Drafts(tmp_path).load() == "mine"
+    assert file.read_text() == "being written"
+
+
+def test_what_another_process_left_meanwhile_stays(tmp_path: Path) -> None:
+    mine = Drafts(tmp_path)
+    assert mine.load() == ""
+    left_by_another_process(tmp_path, "of the other")
+    mine.keep("mine")
+    mine.keep("")
+    mine.save("")
+    assert Drafts(tmp_path).load() == "of the other"
+
+
+def test_a_killed_process_of_the_same_number_leaves_its_draft(tmp_path: Path) -> None:
+    Drafts(tmp_path).keep("of the killed one")
+    assert Drafts(tmp_path).load() == "of the killed one"
+
+
+def test_what_is_kept_while_the_app_ends_comes_after_nothing(tmp_path: Path) -> None:
+    drafts = Drafts(tmp_path)
+    drafts.keep("half")
+    drafts.save("half a thought")
+    drafts.keep("half")  # in a thread that was overtaken
+    assert Drafts(tmp_path).load() == "half a thought"
+
+
+def left_by_another_process(root: Path, text: str) -> None:
+    code = "import sys; from pathlib import Path; from kbtui.tui.terminal.state import Drafts;"
+    code += "Drafts(Path(sys.argv[1])).save(sys.argv[2])"
+    subprocess.run([sys.executable, "-c", code, root, text], check=True)
 
 
 def test_what_is_kept_is_private(tmp_path: Path) -> None:

@@ -6,9 +6,15 @@ import json
 import os
 import shutil
 import subprocess
+import threading
+from contextlib import closing
 from pathlib import Path
+from wsgiref.simple_server import make_server
 
 import pytest
+from dulwich.repo import Repo
+from dulwich.server import DictBackend, UploadPackHandler
+from dulwich.web import WSGIRequestHandlerLogger, make_wsgi_chain
 
 from kbtui.errors import RefusedHistoryError
 from kbtui.history.change import Actor
@@ -284,6 +290,47 @@ def test_what_the_other_side_has_lost_or_has_an_older_version_of_is_not_lost_her
     _git(plain, "update-ref", "-d", "refs/heads/kbtui-beside")
     plain.everywhere()
     assert plain.files(plain.here) == kept
+
+
+def test_a_machine_that_knows_the_newest_alone_takes_an_older_version_of_it_too(
+    plain: World,
+) -> None:
+    for number in range(3):
+        plain.write(plain.here, "docs/a.txt", f"{number}\n")
+        plain.sync(plain.here)
+    plain.sync(plain.there)
+    _git(plain, "update-ref", "refs/heads/kbtui-beside", "kbtui-beside~1")
+    plain.sync(plain.there)
+    plain.everywhere()
+    assert plain.files(plain.there)["docs/a.txt"] == b"2\n"
+
+
+def test_documents_come_from_a_server_that_sends_no_newest_versions_alone(plain: World) -> None:
+    class Whole(UploadPackHandler):
+        def capabilities(self) -> list[bytes]:
+            return [each for each in super().capabilities() if each != b"shallow"]
+
+        @classmethod
+        def required_capabilities(cls) -> tuple[bytes, ...]:
+            return ()
+
+    for number in range(3):
+        plain.write(plain.here, "docs/a.txt", f"{number}\n")
+        plain.sync(plain.here)
+    with closing(Repo(str(plain.remote))) as repository:
+        backend = DictBackend({"/notes": repository})
+        served = make_wsgi_chain(backend, handlers={b"git-upload-pack": Whole})
+        server = make_server("127.0.0.1", 0, served, handler_class=WSGIRequestHandlerLogger)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            with KnowledgeBase.open(plain.there) as kb:
+                kb.syncing.run(f"http://127.0.0.1:{server.server_port}/notes")
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+    assert plain.files(plain.there)["docs/a.txt"] == b"2\n"
 
 
 def test_a_secret_in_the_name_of_a_document_does_not_come_back_after_a_purge(plain: World) -> None:

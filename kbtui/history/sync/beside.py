@@ -113,7 +113,11 @@ class Beside:
         known = [seen.tip] if seen.tip and seen.tip in self._repository else []
         try:
             return self._exchange(transport, place, companions, seen, known, force=replace_theirs)
-        except NotFoundError:  # a content that they know us to have, and that is gone by now
+        except (NotFoundError, RefusedHistoryError):
+            if not known:
+                raise
+            # They take us to have more than we do: a content that is gone by now, or a commit
+            # before the only one that came.
             return self._exchange(transport, place, companions, seen, [], force=replace_theirs)
 
     def _exchange(

@@ -251,6 +251,7 @@ class Transport:
         purged: frozenset[str],
         depth: int | None,
     ) -> str | None:
+        from dulwich.errors import GitProtocolError
         from dulwich.object_store import ObjectStoreGraphWalker
 
         found: list[str] = []
@@ -282,7 +283,14 @@ class Transport:
         heads: list[Any] = [each.encode() for each in have]
         walker = ObjectStoreGraphWalker(heads, parents)
         with self._connected() as (client, path):
-            client.fetch_pack(path, wants, walker, take, progress=self._progress, depth=depth)
+            fetch = partial(client.fetch_pack, path, wants, walker, take, self._progress)
+            try:
+                fetch(depth=depth)
+            except GitProtocolError as error:
+                if depth is None or "shallow" not in str(error):
+                    raise
+                found.clear()
+                fetch()  # a server that sends nothing without what was before it
         return found[0] if found else None
 
     def _progress(self, data: bytes) -> None:

@@ -20,6 +20,7 @@ from kbtui.text import clean_line
 _FOLDER = "Conversations"
 _REFUSED = re.compile(r"[\x00-\x1f\\/:*?\"<>|#^\[\]]+")
 _LONGEST = 80
+_MOST_BYTES = 200  # most file systems take 255 for a name, with its day and number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,9 @@ def for_obsidian(tree: Tree, reader: Reader, sessions: SessionStore) -> Obsidian
     taken = {tree.name(path).rpartition("/")[2].casefold() for path in tree.paths}
     talks: dict[str, str] = {}
     for info in sorted(sessions.list(), key=lambda info: (info.created, info.id)):
-        title = _REFUSED.sub("-", clean_line(info.title))[:_LONGEST].strip(". -")
+        title = _REFUSED.sub("-", clean_line(info.title))[:_LONGEST]
+        title = title.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore")
+        title = title.strip(". -")
         stem, number = f"{info.created:%Y-%m-%d} {title or info.id}", 1
         while (name := f"{stem}{f' {number}' if number > 1 else ''}.md").casefold() in taken:
             number += 1

@@ -262,6 +262,17 @@ def test_obsidian_gets_links_by_names_and_conversations_as_notes(
     assert "pier 9" in talk.read_text()
 
 
+def test_a_conversation_with_a_title_of_many_bytes_leaves_for_obsidian(
+    filled: Command, tmp_path: Path
+) -> None:
+    filled.ok(
+        "ask", "remember that the mooring is full", "--session", "\N{ANCHOR}" * 79 + "\U0001f6a2"
+    )
+    filled.ok("ask", "remember that the pier is long", "--session", "\U0001f6a2" * 80)
+    filled.ok("export", "--format", "obsidian", "-o", "out")
+    assert len([*(tmp_path / "out/Conversations").glob("*.md")]) == 3
+
+
 def test_an_imported_conversation_names_no_answer_of_another_program_kbtuis(
     filled: Command, tmp_path: Path
 ) -> None:

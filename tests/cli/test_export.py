@@ -245,7 +245,7 @@ def test_obsidian_gets_links_by_names_and_conversations_as_notes(
     filled.file("knowledge/topics/welding.md").write_text(
         '---\ntype: topic\nrelated: [people/alice-mueller, Ally]\nseen: "[[Ally]]"\n---\n'
         "# Welding\n\n[[Alice Müller]] and [[ally|she]], ![[Ally#At work]], [[boat]], [[Safe]].\n"
-        "\n| who |\n| --- |\n| [[Ally]] |\n\n`[[Ally]]`\n"
+        "\n| who |\n| --- |\n| [[Ally]] |\n\n`[[Ally]]`\n\n> | who |\n> | --- |\n> | [[Ally]] |\n"
     )
     filled.ok("export", "--format", "obsidian", "-o", "out")
     there = Vault.at(tmp_path / "out")
@@ -255,6 +255,7 @@ def test_obsidian_gets_links_by_names_and_conversations_as_notes(
     assert "[[alice-mueller|Alice Müller]] and [[alice-mueller|she]]" in text
     assert "![[alice-mueller#At work|Ally#At work]], [[boat]], [[Safe]]." in text
     assert "| [[alice-mueller\\|Ally]] |\n\n`[[Ally]]`" in text
+    assert "> | [[alice-mueller\\|Ally]] |\n" in text
     assert 'related: ["[[alice-mueller]]", "[[alice-mueller]]"]' in text
     assert 'seen: "[[alice-mueller|Ally]]"' in text
     (talk,) = (tmp_path / "out/Conversations").glob("*.md")

@@ -65,7 +65,7 @@ class ByFile:
         if found is None or not (is_other or found.by in _BY_WORDS):
             return None
         heading = f"#{link.heading}" if link.heading else ""
-        row = text[text.rfind("\n", 0, placed.start) + 1 : placed.start].lstrip()
+        row = text[text.rfind("\n", 0, placed.start) + 1 : placed.start].lstrip(" \t>")
         between = "\\|" if row.startswith("|") else "|"
         shown = (link.alias or slug_of(link.target) + heading).strip()
         mark = "!" if text[placed.start] == "!" else ""

@@ -247,24 +247,38 @@ def _three_columns(
     drawing = Drawing([chip_spot], edges)
     top = max(_HEADS, middle - half)
     for items, side, head in ((left, -1, _TO_IT), (right, 1, _FROM_IT)):
-        start = max(_HEADS, middle - (len(items) - 1) * apart // 2)
-        end = start + (len(items) - 1) * apart
-        for y in range(start, end + 1):
-            on, to = "───" if y == middle else "", ""
-            joint = ("├┤" if on else "││")[side > 0]
-            if (y - start) % apart == 0:
-                item = items[(y - start) // apart]
-                title = cut(item.title, room - 2)
-                x = after if side > 0 else edge - cell_len(title) - 2
-                drawing.spots.append(Spot(item, title, x, y, side))
-                joint, to = _JOINTS[y > start, y < end, y == middle][side > 0], "──"
-            line = f"{on}{joint}{to}" if side > 0 else f"{to}{joint}{on}"
-            x = after - 4 - len(on) if side > 0 else edge + 3 - len(to)
-            drawing.marks.append(Mark(line, x, y))
+        column = after if side > 0 else edge
+        _draw_side(drawing, items, side, column, middle, apart, room)
         if items:
-            x = after if side > 0 else max(0, edge - len(head))
+            x = column if side > 0 else max(0, column - len(head))
             drawing.marks.append(Mark(head, x, top - _HEADS))
     return drawing
+
+
+def _draw_side(
+    drawing: Drawing,
+    items: Sequence[Item],
+    side: int,
+    column: int,
+    middle: int,
+    apart: int,
+    room: int,
+) -> None:
+    """Notes below each other, joined to the one in the middle: left of `column`, or right of it."""
+    start = max(_HEADS, middle - (len(items) - 1) * apart // 2)
+    end = start + (len(items) - 1) * apart
+    for y in range(start, end + 1):
+        on, to = "───" if y == middle else "", ""
+        joint = ("├┤" if on else "││")[side > 0]
+        if (y - start) % apart == 0:
+            item = items[(y - start) // apart]
+            title = cut(item.title, room - 2)
+            x = column if side > 0 else column - cell_len(title) - 2
+            drawing.spots.append(Spot(item, title, x, y, side))
+            joint, to = _JOINTS[y > start, y < end, y == middle][side > 0], "──"
+        line = f"{on}{joint}{to}" if side > 0 else f"{to}{joint}{on}"
+        x = column - 4 - len(on) if side > 0 else column + 3 - len(to)
+        drawing.marks.append(Mark(line, x, y))
 
 
 def _two_columns(

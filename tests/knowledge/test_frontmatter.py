@@ -154,6 +154,13 @@ def test_offered_values_are_replaced_where_they_stand() -> None:
     assert changed == NOTE.replace("'Al'", "'AL'").replace("- Liddell", "- LIDDELL")
 
 
+def test_with_the_line_ends_of_windows_values_change_where_they_stand() -> None:
+    note = NOTE.replace("\n", "\r\n")
+    changed = replace_scalars(note, lambda key, value: value.upper() if key == "aliases" else None)
+    assert changed == note.replace("'Al'", "'AL'").replace("- Liddell", "- LIDDELL")
+    assert set_keys(note, {"tags": ["a"]}) == set_keys(NOTE, {"tags": ["a"]}).replace("\n", "\r\n")
+
+
 # Every file of real vaults, every case of the YAML suite ---------------------------------------
 
 CHANGES: list[dict[str, Any]] = [

@@ -50,13 +50,14 @@ class _Handler(YAMLHandler):  # type: ignore[misc]  # the package is skipped by 
     """Teaches python-frontmatter where the block ends and how to read it safely."""
 
     tree = Node("mapping", 0, 0, "block")
+    head = ""
 
     def split(self, text: str) -> tuple[str, str]:
         parts = split(text.encode())
         return parts.head.decode(), parts.body.decode()
 
-    def load(self, fm: str, **_options: object) -> Any:
-        self.tree = read_tree(fm)
+    def load(self, fm: str, **_options: object) -> Any:  # noqa: ARG002
+        self.tree = read_tree(self.head)  # `fm` has lost its carriage returns
         return self.tree.plain()
 
 
@@ -71,9 +72,9 @@ def read(parts: Parts) -> Frontmatter:
 @lru_cache(maxsize=512)
 def _read(head: bytes) -> Frontmatter:
     handler = _Handler()
-    block = b"---\n" + head + b"---\n"
     try:
-        values, _body = frontmatter.parse(block.decode(), handler=handler)
+        handler.head = head.decode()
+        values, _body = frontmatter.parse(f"---\n{handler.head}---\n", handler=handler)
     except UnicodeDecodeError:
         return Frontmatter({}, _Handler.tree, "it isn't valid UTF-8")
     except FrontmatterError as error:

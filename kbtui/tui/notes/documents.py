@@ -341,12 +341,12 @@ def _month(shown: date, days: Mapping[date, str]) -> Section:
     rows = [tuple(Cell(f"{name:>3}") for name in calendar.day_abbr)]
     rows += [
         tuple(
-            Cell(f"{day.day:>3}", days.get(day, ""), here=day == shown)
-            if day.month == shown.month
+            Cell(f"{day:>3}", days.get(shown.replace(day=day), ""), here=day == shown.day)
+            if day
             else Cell("   ")
             for day in week
         )
-        for week in calendar.Calendar().monthdatescalendar(shown.year, shown.month)
+        for week in calendar.Calendar().monthdayscalendar(shown.year, shown.month)
     ]
     month = shown.year, shown.month
     before = max((day for day in days if (day.year, day.month) < month), default=None)

@@ -533,6 +533,13 @@ def test_a_day_is_called_by_its_name_and_an_empty_one_says_what_comes_there(
     assert (document.body.strip(), document.reason) == (body, reason)
 
 
+def test_the_last_month_that_a_calendar_knows_is_shown_too(tmp_path) -> None:
+    kb = make_kb(tmp_path)
+    (kb.workspace.root / "knowledge" / "9999-12-31.md").write_text("For ever.\n")
+    (month,) = load_document(kb, "knowledge/9999-12-31.md").below
+    assert [cell.said.strip() for row in month.cells for cell in row if cell.here] == ["31"]
+
+
 def test_below_a_day_stands_its_month_whose_written_days_lead_to_their_notes(tmp_path) -> None:
     kb = make_kb(tmp_path)
     folder = kb.workspace.root / "memory"

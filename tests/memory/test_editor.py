@@ -61,6 +61,18 @@ def _kinds(kept: Kept) -> list[str]:
     return [outcome.kind for outcome in kept.outcomes]
 
 
+@pytest.mark.parametrize(
+    ("kind", "one", "other"), [("project", "Project X", "Project Y"), ("topic", "Room B", "Room C")]
+)
+def test_what_differs_by_a_letter_gets_an_entry_of_its_own(
+    room: Room, kind: str, one: str, other: str
+) -> None:
+    _keep(room, Fact(f"{one} starts in May", kind, one))
+    kept = _keep(room, Fact(f"{other} ended in March", kind, other))
+    assert _kinds(kept) == ["created"]
+    assert [info.title for info in room.library.infos()] == [one, other]
+
+
 def test_facts_become_entries_and_memory_in_one_commit(room: Room) -> None:
     kept = _keep(room, THURSDAY, POSTGRES, Fact("Name: Ada", "fact", place="memory"))
     assert _kinds(kept) == ["created", "created", "added"]

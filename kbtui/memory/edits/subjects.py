@@ -16,7 +16,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES, EntryInfo
 from kbtui.knowledge.format.facts import Fact, normalise, statements
 from kbtui.knowledge.library.library import Library
-from kbtui.offline.language import begins, languages, of_all, telling_terms, tokens
+from kbtui.offline.language import begins, languages, of_all, tokens
 from kbtui.search.search_index import SearchIndex
 from kbtui.text import fold, shorten
 
@@ -28,6 +28,13 @@ _MOST_READ = 1_000
 _SHORTEST_NAME = 3
 _WORD = re.compile(r"\w+")
 _QUERY_WIDTH = 200
+# Words that say how something is a subject, not which one it is. Others tell, if only a letter:
+# Project X isn't Project Y.
+_HOW = (
+    "use using adopt choose chose switch switching move moving migrate decide decided decision"
+    " for to of in on at with from as and or new our about project topic preference"
+)
+_SILENT = frozenset(map(normalise, _HOW.split()))
 _DATE = re.compile(r"^\d{4}-\d{2}(?:-\d{2})?-")
 
 
@@ -197,7 +204,8 @@ def _only(found: Sequence[EntryInfo], fact: Fact) -> EntryInfo | None:
 
 @lru_cache(maxsize=1 << 14)  # every name is compared with each subject
 def _words(name: str) -> frozenset[str]:
-    return frozenset(telling_terms(name) or normalise(name).split())
+    words = frozenset(normalise(name).split())
+    return words - _SILENT or words
 
 
 def _likeness(words: frozenset[str], names: Iterable[str], type_: str) -> float:

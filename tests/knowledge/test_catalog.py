@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
+from kbtui.history.door import Door
 from kbtui.knowledge.catalog import catalog
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
+    from kbtui.history.change import Change, Commit
     from tests.knowledge.conftest import Room
 
 INDEX = "knowledge/INDEX.md"
@@ -276,6 +278,26 @@ def test_a_folder_without_entries_keeps_no_index_but_one_that_a_person_wrote_in(
         large.library.delete(info.path)
     large.library.flush()
     assert not (large.workspace.root / "knowledge/topics/INDEX.md").exists()
+    assert "My own line." in large.text("knowledge/people/INDEX.md")
+
+
+def test_an_index_that_a_person_writes_in_as_it_is_about_to_go_stays(
+    large: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large.library.flush()
+    mine = large.text("knowledge/people/INDEX.md") + "\nMy own line.\n"
+    for info in large.library.infos():
+        large.library.delete(info.path)
+    apply = Door.apply
+
+    def late(door: Door, change: Change) -> Commit | None:
+        large.put("knowledge/people/INDEX.md", mine)
+        return apply(door, change)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Door, "apply", late)
+        large.library.close()
+    large.library.flush()
     assert "My own line." in large.text("knowledge/people/INDEX.md")
 
 

@@ -217,8 +217,9 @@ class Catalog:
             if category_of(path) in categories:
                 continue
             with suppress(KbtuiError):  # a link, or nothing that can be read
-                if is_generated_only(_text(change.read(path)) or ""):
-                    change.delete(path)
+                data = change.read(path)
+                if is_generated_only(_text(data) or ""):
+                    change.delete(path, expecting=files.blob_of(data))
 
     def _put(self, change: Change, path: str, title: str, block: str) -> None:
         data = change.read(path)

@@ -184,6 +184,7 @@ class Syncing:
 
         Of a conversation the copy is the rest alone: what was said before would be condensed twice.
         The name stays with the version whose end was condensed already, as that is told by number.
+        Where one side only gave it another title there is no rest.
         """
         if not path.startswith("sessions/"):
             return ours, theirs
@@ -192,6 +193,10 @@ class Syncing:
         same = next(n for n, (a, b) in enumerate([*pairs, (b"", b"-")]) if a != b)
         if not same:
             return ours, theirs
+        for longer, end in ((ours, other[same:]), (theirs, mine[same:])):
+            is_title = all((json_object(line) or {}).get("kind") == "title" for line in end)
+            if is_title and longer.endswith(b"\n"):
+                return longer + b"".join(end), b""
         session = path.rpartition("/")[2].removesuffix(".jsonl")
         records, _ = parse_records(b"".join(mine[:same]), path)
         last = SessionLog.of(each.value for each in records).last_id

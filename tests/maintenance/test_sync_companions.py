@@ -498,6 +498,22 @@ def test_of_a_conversation_that_both_went_on_with_each_message_is_condensed_once
     assert sorted(parts) == wanted.get(condenses, ["Here it flew.", "There it sat."])
 
 
+@pytest.mark.parametrize("renamed", ["here", "there"])
+def test_a_conversation_that_one_goes_on_with_and_another_renames_stays_one(
+    plain: World, named: Named, renamed: str
+) -> None:
+    here, there = plain.here, plain.there
+    plain.say(here, "The kestrel nests in the tower.")
+    named.sync(here, there)
+    plain.say(there if renamed == "here" else here, "It left in August.")
+    with KnowledgeBase.open(here.parent / renamed) as kb, kb.sessions.open("talk") as talk:
+        talk.rename("Birds")
+    named.sync(there, here, there)
+    assert plain.files(here) == plain.files(there)
+    with KnowledgeBase.open(there) as kb:
+        assert [(each.title, each.messages) for each in kb.sessions.list()] == [("Birds", 2)]
+
+
 def test_a_sync_that_ends_between_the_copy_and_the_conversation_loses_no_message(
     plain: World, named: Named, monkeypatch: pytest.MonkeyPatch
 ) -> None:

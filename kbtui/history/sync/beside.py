@@ -47,7 +47,8 @@ class Companions:
         hold: Keeps others from a file while it is replaced; raises `KbtuiError` where it can't.
         keeps_apart: Says of a file and both its versions why they can't stand beside each other;
             nothing where they can.
-        split: What of a file and both its versions keeps the name, and what the copy holds.
+        split: What of a file and both its versions keeps the name, and what the copy holds;
+            nothing: there is no copy.
     """
 
     areas: tuple[str, ...]
@@ -386,8 +387,12 @@ class _Plan:
         self.made |= dict(zip((kept, rest), versions, strict=True))
         folder, _, name = path.rpartition("/")
         copy = f"{folder}/{with_end(name, f'-{rest[:6]}')}"
-        self._both[copy] = path
-        for each, blob in ((copy, rest), (path, kept)):  # the copy first: a kill leaves both
+        to_write = [(copy, rest), (path, kept)]  # the copy first: a kill leaves both
+        if versions[1]:
+            self._both[copy] = path
+        else:
+            del to_write[0]
+        for each, blob in to_write:
             if self.ours.get(each) in (None, here) and blob != self.ours.get(each):
                 self.coming[each] = blob
             if self.theirs.get(each) in (None, there) and blob != self.theirs.get(each):

@@ -52,8 +52,12 @@ _LINE = re.compile(r"^(.*)", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _TICKS = re.compile(r"`+")
 _PRE_BEGIN, _PRE_END = re.compile(r"\A[ \n]*\n"), re.compile(r"[ \n]*\Z")
+_COMMENT = re.compile("<!--")
 _COMMENT_END = re.compile(r"--\s*>")
-_MOST_SECTIONS = 1000
+_SECTION = re.compile(r"<!\[(?!(?:if|else|endif)\b)", re.IGNORECASE)
+_SECTION_END = re.compile(r"\]\s*\]\s*>")
+_CONDITION = re.compile(r"<!\[")  # as Word writes for each item of a list
+_CONDITION_END = re.compile(r"\]\s*>")
 _MOST_SPAN = 1000
 _DEEPEST = 300
 """Elements that may be open; of what is deeper only the words are taken."""
@@ -77,10 +81,13 @@ def tamed(html: str) -> str:
 
     For each such comment, section or tag `html.parser` would look through all that follows.
     """
-    rest = max((match.end() for match in _COMMENT_END.finditer(html)), default=0)
-    html = html[:rest] + html[rest:].replace("<!--", "&lt;!--")
-    if html.count("<![") > _MOST_SECTIONS:
-        html = html.replace("<![", "&lt;![")
+    for begin, end in (
+        (_COMMENT, _COMMENT_END),
+        (_SECTION, _SECTION_END),
+        (_CONDITION, _CONDITION_END),
+    ):
+        rest = max((match.end() for match in end.finditer(html)), default=0)
+        html = html[:rest] + begin.sub(lambda found: f"&lt;{found[0][1:]}", html[rest:])
     rest = html.rfind(">") + 1
     return html[:rest] + html[rest:].replace("<", "&lt;")
 

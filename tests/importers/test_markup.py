@@ -69,7 +69,14 @@ def test_depth_costs_the_form_and_not_the_words() -> None:
     assert to_markdown("<div>" * 5000 + "<p style='display:none'>not seen</p>seen") == "seen"
 
 
-@pytest.mark.parametrize("piece", ["<!--", "<p ", "</", "<?", "<![if ", "<a href=x ", "<!--x>"])
+def test_a_long_list_that_word_wrote_has_no_conditions_in_it() -> None:
+    item = "<p><![if !supportLists]>1. <![endif]>tea</p>\n"
+    assert to_markdown(item * 600) == "\n\n".join(["1. tea"] * 600)
+
+
+@pytest.mark.parametrize(
+    "piece", ["<!--", "<p ", "</", "<?", "<![if ", "<![CDATA[", "<a href=x ", "<!--x>"]
+)
 @pytest.mark.parametrize("end", ["", ">", "]>"])
 def test_what_nobody_ends_is_looked_through_a_few_times_at_most(
     piece: str, end: str, monkeypatch: pytest.MonkeyPatch

@@ -144,7 +144,10 @@ class Syncing:
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
         if report.received and (doubled := self._archive.take_back_doubled()):
-            told = f"Condensed here and elsewhere: {counted(doubled, 'time')}. What came stays."
+            told = (
+                f"{counted(doubled, 'part')} of conversations had been condensed here and on"
+                " another machine; what was made of it there stays."
+            )
             report = replace(report, notes=(*report.notes, told))
         if self._remotes.get() is None:
             report = replace(report, notes=(*report.notes, *self._scope))

@@ -197,6 +197,18 @@ def test_a_line_that_cannot_be_read_is_unaccounted(
     assert account.details[0]["unaccounted"] == [[2, 2]]
 
 
+@pytest.mark.parametrize("begins", ["-5", "0", "true", '"2"', "null", "1e9", "7"])
+def test_a_beginning_that_is_no_number_of_a_message_adds_none(
+    workspace: Workspace, ledger: Ledger, begins: str
+) -> None:
+    said = '{"id": 1, "role": "user", "content": "The kestrel nests in the tower."}'
+    file = workspace.sessions / "came.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f'{{"kind": "session", "begins": {begins}}}\n{said}\n')
+    audit = ledger.account()
+    assert (audit.messages, audit.pending, audit.unaccounted) == (1, 1, 0)
+
+
 def test_a_line_cut_by_a_crash_was_never_said_and_is_reported(
     workspace: Workspace, ledger: Ledger, sessions: SessionStore, session: Session
 ) -> None:

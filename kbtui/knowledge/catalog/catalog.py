@@ -40,8 +40,8 @@ CHOSEN = 300
 IDLE_SECONDS = 3.0
 LATEST_SECONDS = 30.0
 _REST = 10
-"""So many times as long as the writing took nothing is written again: of an import of years it is
-the smaller part."""
+"""So many times as long as writing the index took it isn't written again: so that stays the smaller
+part of a long import."""
 TITLE = "Knowledge Index"
 ROOT_INDEX = "knowledge/INDEX.md"
 SUMMARY_WIDTH = 120

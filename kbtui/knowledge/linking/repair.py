@@ -243,7 +243,7 @@ def unlinked(
 ) -> bytes:
     """Take links to something gone out: of ``related`` whole, elsewhere what was seen stays.
 
-    That are their words, or the `title` where they have none but a path or a slug.
+    That is their words, or the `title` where they have none but a path or a slug.
     """
 
     def in_value(key: str, value: str) -> str | None:

@@ -1,7 +1,7 @@
 """Grounded: whether a line can come from what it is said to come from, told without a model.
 
-Every number, date, proper name and address in it must stand there, and at least half of its other
-telling words, by their stems. So a paraphrase passes, and what was made up doesn't.
+Every number, date, proper name and address in it must stand there, and most of its other telling
+words, by their stems. So a paraphrase passes, and what was made up doesn't.
 """
 
 from __future__ import annotations

@@ -259,7 +259,8 @@ class _WholeLog:
             if log.messages:
                 self.messages.setdefault(log.messages[-1].id, log.messages[-1])
         begins = next((record.get("begins") for record in lines.records), None)
-        self.first_id = begins if isinstance(begins, int) else 1  # of what both sides went on with
+        first = begins if isinstance(begins, int) else 1  # of what both sides went on with
+        self.first_id = max(1, min((first, *self.messages)))
         self.last_id = log.last_id
         self.taken_back = self.messages.keys() - {message.id for message in log.messages}
         self.bad = len(lines.bad)

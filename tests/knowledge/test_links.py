@@ -252,6 +252,13 @@ def test_delete_cleans_related_lists_and_leaves_the_words(linked: Room) -> None:
     assert before != text
 
 
+def test_the_title_of_a_private_note_is_not_left_in_others_where_it_is_deleted(room: Room) -> None:
+    room.put("knowledge/topics/case-12.md", "---\nprivate: true\n---\n# The divorce\n")
+    room.put("knowledge/topics/b.md", "See [[case-12]].\n")
+    room.library.delete("case-12")
+    assert room.text("knowledge/topics/b.md") == "See case-12.\n"
+
+
 def test_undo_of_a_deletion_gives_the_links_back_byte_for_byte(linked: Room) -> None:
     before = {path: linked.text(path) for path in ("knowledge/people/ann.md", "memory/MEMORY.md")}
     deleted = linked.library.delete("docker")

@@ -297,6 +297,8 @@ class Overlay:
         """The bytes of the file `source` with every link to an entry turned into its text."""
         index, gone = self.index(), self.entry(path)
         title = clean_line(gone.title) if gone is not None else page_name(slug_of(path))
+        if gone is not None and gone.private:
+            title = ""  # notes that others may see don't tell it either
         return unlinked(data, title, index.read, lambda link: index.resolve(link, source) == path)
 
     def merged(self, path: str, target: str, text: bytes) -> Edits:

@@ -243,7 +243,7 @@ def unlinked(
 ) -> bytes:
     """Take links to something gone out: of ``related`` whole, elsewhere what was seen stays.
 
-    That is their words, or the `title` where they have none but a path or a slug.
+    That is their words, or the `title`, if any, where they have none but a path or a slug.
     """
 
     def in_value(key: str, value: str) -> str | None:
@@ -254,7 +254,7 @@ def unlinked(
         if not placed.definition and is_gone(placed.link):
             link, text = placed.link, placed.text
             bare = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
-            yield placed.start, placed.end, title if bare else text
+            yield placed.start, placed.end, (bare and title) or text
 
     data = frontmatter.replace_scalars(data, in_value)
     related = frontmatter.parse(data).values.get("related")

@@ -30,7 +30,7 @@ KILLS = 100 if os.environ.get("KBTUI_LONG") else 40
 
 
 def _happen(room: Room, turn: int) -> None:
-    """Something new in the archive, what a machine wrote twice, a broken link, an old summary."""
+    """Something new in the archive, what a machine wrote twice, a broken link, a missing one."""
     twin = f"- Stands in rack {turn}\n"
     machine(
         room,
@@ -38,15 +38,14 @@ def _happen(room: Room, turn: int) -> None:
             f"facts__server{turn}": f"---\ntype: fact\n---\n# Server{turn}\n\n{twin}",
             f"facts__server{turn}-twin": f"---\ntype: fact\n---\n# Server{turn}\n\n{twin}",
             f"people__bob{turn}": person(f"Bob{turn}", f"- Uses [[ops/server{turn}]]\n"),
-            f"topics__shade{turn}": _shade(turn, "blue"),
+            f"topics__shade{turn}": _shade(turn),
         },
     )
     archive(room, f"shade{turn}", "2099-01-01 10:00")
 
 
-def _shade(turn: int, told: str) -> str:
-    head = f"---\ntype: topic\nsummary: 'Shade{turn}: {told}'\n---\n"
-    return f"{head}# Shade{turn}\n\nShade{turn}: green\n"
+def _shade(turn: int) -> str:
+    return f"---\ntype: topic\n---\n# Shade{turn}\n\nBob{turn} chose it.\n"
 
 
 def _check(root: Path, acked: list[str], before: int = 0) -> int:
@@ -79,7 +78,7 @@ def _check_made(room: Room, seen: int) -> None:
     for entry in room.pipeline.archive.entries():
         turn, done = entry.cursor, entry.cursor <= seen
         shade = room.read(f"knowledge/topics/shade{turn}.md")
-        assert f"'Shade{turn}: {'green' if done else 'blue'}'" in shade, turn
+        assert (f"related: [people/bob{turn}]" in shade) is done, turn
     for server in room.root.glob("knowledge/facts/server*[0-9].md"):
         assert server.read_text().count("- Stands in rack ") == 1
     assert len(room.pipeline.inbox.list()) <= 1, "the same proposal twice"

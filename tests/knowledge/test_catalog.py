@@ -301,6 +301,25 @@ def test_an_index_that_a_person_writes_in_as_it_is_about_to_go_stays(
     assert "My own line." in large.text("knowledge/people/INDEX.md")
 
 
+def test_what_a_person_writes_around_the_block_as_it_is_written_stays(
+    large: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large.library.flush()
+    large.library.create("person", "Zoe Quill", body="Hello")
+    mine = large.text(INDEX) + "\nMy own line.\n"
+    apply = Door.apply
+
+    def late(door: Door, change: Change) -> Commit | None:
+        large.put(INDEX, mine)
+        return apply(door, change)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Door, "apply", late)
+        large.library.flush()
+    assert "My own line." in large.text(INDEX)
+    assert "zoe-quill" in large.text(INDEX)
+
+
 def test_one_that_takes_long_is_written_the_less_often(
     large: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Change, Commit
@@ -72,14 +73,20 @@ class Catalog:
         self._pending: _Pending | None = None
         self._timer: threading.Timer | None = None
         self._rests_until = 0.0
+        self._blocks: WeakKeyDictionary[Change, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
     def companion(self, change: Change) -> None:
         """Add the new INDEX.md to a change of a name or a summary, but for own folders."""
         if self._workspace.in_place:
             return
+        for path, (title, block) in self._blocks.pop(change, {}).items():
+            data = change.before(path)  # what somebody has written around the block meanwhile stays
+            text = self._with_block(change, path, data, title, block)
+            change.replace(path, data if text is None else text.encode())
         edits = {path: data for path, data in change.edits.items() if is_entry(path)}
         if edits:
             self._follow(change, edits)
+            self._blocks.pop(change, None)  # here nobody writes meanwhile
 
     def _follow(self, change: Change, edits: Mapping[str, bytes | None]) -> None:
         many = len(edits) > AT_ONCE
@@ -197,7 +204,7 @@ class Catalog:
             there = path in change.edits or files.exists(self._workspace, path)
             existing = _text(change.read(path)) if there else None
             if existing is not None and is_generated_only(existing):
-                change.delete(path)
+                change.delete(path, expecting=files.blob_of(change.before(path)))
 
     def _write_large(self, change: Change, infos: Sequence[EntryInfo]) -> None:
         groups = by_category(infos)
@@ -223,16 +230,23 @@ class Catalog:
 
     def _put(self, change: Change, path: str, title: str, block: str) -> None:
         data = change.read(path)
+        text = self._with_block(change, path, data, title, block)
+        if text is not None and text != _text(data):
+            change.write(path, text)
+            self._blocks.setdefault(change, {})[path] = title, block
+
+    def _with_block(
+        self, change: Change, path: str, data: bytes | None, title: str, block: str
+    ) -> str | None:
+        """What an INDEX.md that holds `data` is to say; None: it is left alone."""
         existing = _text(data)
         if data is not None and existing is None:
-            return  # not text that can be added to: the user's, whatever it is
+            return None  # not text that can be added to: the user's, whatever it is
         if data is None and files.twin(self._workspace, path):
-            return  # beside an index.md of the user's: on many disks the two are one file
+            return None  # beside an index.md of the user's: on many disks the two are one file
         if change.adopted and existing is not None and not is_ours(existing):
-            return  # looking at a folder of notes adds nothing to a file in it
-        text = merged(existing, title, block)
-        if text != existing:
-            change.write(path, text)
+            return None  # looking at a folder of notes adds nothing to a file in it
+        return merged(existing, title, block)
 
     def _chosen(self, infos: Sequence[EntryInfo]) -> list[EntryInfo]:
         """The entries that most files link to, and those that changed last, half and half."""

@@ -42,6 +42,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
 _LONG = 4_096  # characters of a text whose words aren't kept
 _SHORT = 3
+_SEASONS = ("before", "after")  # Summer and Winter are names of people as well
 _OF_ONE_WORD = 2  # the word, and whether a colon must follow
 _BEHIND_PHRASE = re.compile(r"\s*[:,;.!\u2013\u2014-]*\s*")
 
@@ -167,7 +168,8 @@ def _read(code: str, text: str) -> Language:
     short = [word for word in words["calendar"] if len(word) >= _SHORT]
     places = {name: _places(lists[name], short) for name in ("weekdays", "months")}
     places["numbers"] = _places(lists["numbers"])
-    return Language(code, lists, words, frozenset().union(*words.values()), silent, places)
+    known = frozenset().union(*(found for name, found in words.items() if name not in _SEASONS))
+    return Language(code, lists, words, known, silent, places)
 
 
 def _places(said: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:

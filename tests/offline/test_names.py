@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.offline.names import lines_by_name
+from kbtui.offline.names import NameReader, lines_by_name
 
 
 def test_a_name_has_the_lines_that_have_it() -> None:
@@ -31,6 +31,12 @@ def test_a_part_of_one_longer_name_means_it_and_of_two_means_itself() -> None:
 )
 def test_what_is_no_name_is_none(line: str) -> None:
     assert dict(lines_by_name([line])) == {}
+
+
+def test_a_season_that_begins_a_line_with_a_capital_may_be_a_person() -> None:
+    names = NameReader(2)
+    names.read("Summer moved to Ghent.")
+    assert names.names_in("Summer moved to Ghent.") == ("Summer", "Ghent")
 
 
 def test_a_word_that_also_stands_in_small_letters_is_no_name_at_the_beginning() -> None:

@@ -268,7 +268,7 @@ class Ground:
     def _is_year_meant(self, figure: Figure, told: Sentence) -> bool:
         """True of the year before or after what was said, where *last year* or *next* was said.
 
-        Of that sentence the line tells all but a few words, and no name.
+        Of that sentence the line tells all but a few words.
         """
         meant = [
             of_all(name)
@@ -277,11 +277,7 @@ class Ground:
         ]
         return any(
             each.stems & told.stems
-            and 0 < len(left := each.stems - told.stems) <= _FEW
-            and (
-                language_of(each.text).nouns_have_capitals
-                or left.isdisjoint(analyser.terms(" ".join(self.names.names_in(each.text))))
-            )
+            and len(each.stems - told.stems) <= _FEW
             and any(holds(each.text, phrases) for phrases in meant)
             for each in (self.sentences if meant else ())
             if not each.asks

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from kbtui.errors import NotFoundError
+from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.records.archive import ARCHIVE, PROJECTION, Archive, is_record
@@ -214,6 +215,24 @@ def test_another_writer_between_staging_and_applying_loses_nothing(
     text = (workspace.root / PROJECTION).read_text()
     assert text.index("first") < text.index("theirs") < text.index("mine")
     assert not list(workspace.memory.glob("*conflict*"))
+
+
+def test_another_writer_between_a_first_look_and_staging_loses_nothing(
+    workspace: Workspace, history: History, archive: Archive
+) -> None:
+    put(history, archive, "first", messages=(1, 1))
+    other_history = History(workspace, Scanner(workspace))
+    other = Archive(workspace, other_history, "here")
+    with history.change(Actor.CONSOLIDATOR, "condensed") as change:
+        assert archive.reword(change, lambda said: said) == 0
+        put(other_history, other, "theirs", session="t", messages=(1, 1))
+        archive.stage(change, "mine", session="s", messages=(2, 2), timestamp=WHEN)
+    assert [entry.content for entry in archive.entries()] == ["first", "theirs", "mine"]
+    with suppress(ConflictError), history.change(Actor.YOU, "forgotten") as change:
+        assert archive.reword(change, lambda said: said) == 0
+        put(other_history, other, "later", session="t", messages=(2, 2))
+        archive.reword(change, lambda said: said.upper())
+    assert "later" in [entry.content for entry in archive.entries()]
 
 
 OLD = """# Kept by hand

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui.errors import ConflictError
 from kbtui.history.change import Actor, Origin
+from kbtui.history.history import History
 from kbtui.memory.records.tombstones import TOMBSTONES, FactSource, Tombstones
+from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kbtui.history.history import History
     from kbtui.workspace.layout import Workspace
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -181,6 +184,19 @@ def test_a_tombstone_can_be_lifted_and_set_again(history: History, tombstones: T
     assert tombstones.forgotten("s") == []
     assert bury(history, tombstones, ["Likes tea"]) == 1
     assert tombstones.buried("Likes tea")
+
+
+def test_what_another_process_buries_between_a_first_look_and_a_write_stays_buried(
+    workspace: Workspace, history: History, tombstones: Tombstones
+) -> None:
+    bury(history, tombstones, ["Likes tea"])
+    other_history = History(workspace, Scanner(workspace))
+    other = Tombstones(workspace, other_history, lambda: NOW)
+    with suppress(ConflictError), history.change(Actor.YOU, "remember") as change:
+        assert tombstones.lift(change, ["Favorite color: blue"]) == 0
+        bury(other_history, other, ["Favorite color: green"])
+        tombstones.bury(change, ["Favorite color: blue"])
+    assert tombstones.buried("Favorite color: green")
 
 
 def test_undoing_a_memory_change_buries_its_facts_and_undoing_that_lifts_them(

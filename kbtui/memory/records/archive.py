@@ -150,7 +150,7 @@ class Archive:
             verbatim=verbatim,
             not_grounded=tuple(map(clean_line, not_grounded)),
         )
-        base = {path: self._read(path) for path in (ARCHIVE, PROJECTION)}
+        base = {path: change.before(path) for path in (ARCHIVE, PROJECTION)}
         self._staged.setdefault(change, _Staged(base)).entries.append(entry)
         change.write(ARCHIVE, add_record(change.read(ARCHIVE) or b"", to_record(entry)))
         change.write(PROJECTION, self._projected(change.read, entry))
@@ -310,7 +310,7 @@ class Archive:
         return len(gone)
 
     def _put(self, change: Change, path: str, data: bytes) -> None:
-        change.put(path, data if data.strip() else None, over=self._read(path))
+        change.put(path, data if data.strip() else None, over=change.before(path))
 
     def shown(self) -> list[str]:
         """The files that show the archive to people."""
@@ -365,7 +365,7 @@ class Archive:
 
     def _write(self, change: Change, path: str, data: bytes) -> None:
         """Write a file unless somebody else has changed it since it was read."""
-        change.put(path, data, over=self._read(path))
+        change.put(path, data, over=change.before(path))
 
     def _settle(self, change: Change) -> None:
         """Under the lock: where the archive has grown meanwhile, add to what it is now."""

@@ -264,7 +264,7 @@ class Tombstones:
         drops: bool = False,
         undone: bool = False,
     ) -> int:
-        before = files.read_if_there(self.workspace, TOMBSTONES)
+        before = change.before(TOMBSTONES)
         data = change.read(TOMBSTONES) or b""
         known = _read(data)
         now = self.clock()

@@ -252,6 +252,14 @@ def test_delete_cleans_related_lists_and_leaves_the_words(linked: Room) -> None:
     assert before != text
 
 
+def test_a_title_with_a_bar_that_is_left_in_a_table_makes_no_column(room: Room) -> None:
+    room.put("knowledge/topics/kestrel.md", "# Kestrel | Birds\n")
+    room.put("knowledge/topics/b.md", "| a | b |\n| - | - |\n| [[kestrel]] | c |\n\n[[kestrel]]\n")
+    room.library.delete("kestrel")
+    left = "| a | b |\n| - | - |\n| Kestrel \\| Birds | c |\n\nKestrel | Birds\n"
+    assert room.text("knowledge/topics/b.md") == left
+
+
 def test_the_title_of_a_private_note_is_not_left_in_others_where_it_is_deleted(room: Room) -> None:
     room.put("knowledge/topics/case-12.md", "---\nprivate: true\n---\n# The divorce\n")
     room.put("knowledge/topics/b.md", "See [[case-12]].\n")

@@ -256,6 +256,11 @@ def unlinked(
             bare = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
             yield placed.start, placed.end, (bare and title) or text
 
+    def in_body(placed: PlacedLink) -> Iterator[_Edit]:
+        row = body[body.rfind("\n", 0, placed.start) + 1 : placed.start].lstrip(" \t>")
+        for start, end, new in in_text(placed):
+            yield start, end, new.replace("|", "\\|") if row[:1] == "|" and new == title else new
+
     data = frontmatter.replace_scalars(data, in_value)
     related = frontmatter.parse(data).values.get("related")
     if isinstance(related, list):
@@ -264,7 +269,8 @@ def unlinked(
             data = frontmatter.set_keys(data, {"related": kept})
     elif isinstance(related, str) and _names_only(related, is_gone):
         data = frontmatter.set_keys(data, {"related": None})
-    return _with_body(data, in_text)
+    body = frontmatter.split(data).body.decode("utf-8", "replace")
+    return _with_body(data, in_body)
 
 
 def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:

@@ -443,6 +443,7 @@ def test_what_two_machines_condensed_both_stands_in_the_notes_once(
     with KnowledgeBase.open(there) as kb:
         assert len(kb.archive.entries()) == 2
         assert sum(each.origin.undoes is not None for each in kb.history.log()) == same
+        assert not kb.memory.tombstones.buried("The kestrel nests, says there.")
         assert not kb.memory.pending.parts(kb.memory.pending.conversation("talk"))
         assert [each for each in kb.checking.run() if each.damage] == []
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.errors import KbtuiError, NotFoundError
-from kbtui.history.change import Change, Commit
+from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, restated
 from kbtui.memory.records.archive_lines import is_record
@@ -164,12 +164,15 @@ class Tombstones:
     def companion(self, change: Change) -> bool:
         """Bury what an undo takes out of memory, and lift what it brings back; tells if it did.
 
-        What an import brought may come again as if it never had, where all of it is undone.
+        What an import brought may come again as if it never had, where all of it is undone; what a
+        sync takes back stands in the notes in other words.
         """
         if change.origin.undoes is None or change.adopted or self._is_import(change.origin.undoes):
             return False
         for path in [path for path in change.edits if is_record(path)]:
             change.replace(path, files.read_if_there(self.workspace, path))
+        if change.actor is Actor.SYNC:
+            return False
         removed, added = _restated(change)
         sources = self._sources(change.origin.undoes)
         lost = [fact for key, fact in removed.items() if key not in added]

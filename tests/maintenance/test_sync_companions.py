@@ -17,7 +17,8 @@ from dulwich.server import DictBackend, UploadPackHandler
 from dulwich.web import WSGIRequestHandlerLogger, make_wsgi_chain
 
 from kbtui.errors import RefusedHistoryError
-from kbtui.history.change import Actor
+from kbtui.history.change import Actor, Change, Commit
+from kbtui.history.door import Door
 from kbtui.history.history import History
 from kbtui.history.sync.beside import Beside
 from kbtui.history.sync.sync import SyncReport
@@ -446,6 +447,28 @@ def test_what_two_machines_condensed_both_stands_in_the_notes_once(
         assert not kb.memory.tombstones.buried("The kestrel nests, says there.")
         assert not kb.memory.pending.parts(kb.memory.pending.conversation("talk"))
         assert [each for each in kb.checking.run() if each.damage] == []
+
+
+def test_an_edit_in_the_moment_in_which_a_line_is_taken_back_neither_fails_the_sync_nor_is_lost(
+    plain: World, named: Named, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = plain.here, plain.there
+    plain.say(here, "The kestrel nests in the tower.")
+    named.sync(here, there)
+    named.condense(here, "The kestrel nests, says here.", (1, 1))
+    named.condense(there, "The kestrel nests, says there.", (1, 1))
+    named.sync(here)
+    apply = Door.apply
+
+    def late(door: Door, change: Change) -> Commit | None:
+        if change.actor is Actor.SYNC and change.origin.undoes:
+            plain.write(there, "memory/MEMORY.md", "# Memory\n- I typed this.\n")
+        return apply(door, change)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Door, "apply", late)
+        named.sync(there)
+    assert (there / "memory/MEMORY.md").read_text() == "# Memory\n- I typed this.\n"
 
 
 @pytest.mark.parametrize("is_typed", [False, True], ids=["condensed there", "typed there"])

@@ -18,7 +18,7 @@ from time import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from kbtui.errors import ConflictError, NotFoundError, UndoConflictError, UsageError
+from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
 from kbtui.memory.records.archive_lines import (
@@ -217,7 +217,7 @@ class Archive:
         for entry in doubled:
             made_by = next((each.id for each in commits if self._added(each, entry)), None)
             if made_by and made_by not in undone:
-                with suppress(UndoConflictError, UsageError):
+                with suppress(ConflictError, UsageError):  # some later sync may do it
                     count += self._take_back(made_by, commits)
         return count
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from kbtui.tui.chat.conversation import flow_view
 from kbtui.tui.chat.conversation.items import AnswerItem
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.line_view import Line
 from tests.tui.notes_support import until
 
 if TYPE_CHECKING:
@@ -110,3 +112,26 @@ async def test_the_letter_is_on_the_screen_before_the_answer_is_drawn(
         await pilot.press("z")
         await until(pilot, lambda: "one" in drawn(app), "the piece")
         assert seen[0] == ("az", False)
+
+
+async def test_what_comes_while_much_is_laid_out_is_shown_too() -> None:
+    laid_out, goes_on = threading.Event(), threading.Event()
+
+    class Slow(AnswerItem):
+        def lay_out(self, width: int) -> list[Line]:
+            lines = AnswerItem.lay_out(self, width)
+            laid_out.set()
+            goes_on.wait(10)
+            return lines
+
+    async with Streaming().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, Streaming)
+        transcript, answer = app.query_one(Transcript), Slow(text="word " * 2_000)
+        transcript.add(answer)
+        while not laid_out.is_set():
+            await pilot.pause(0.01)
+        answer.add("at last")
+        transcript.item_changed(answer)
+        goes_on.set()
+        await until(pilot, lambda: "at last" in drawn(app), "the end")

@@ -263,7 +263,11 @@ class FlowView(LineView):
             items, width = list(self._aside), self._wanted_width or self.text_width
             self._aside.clear()
             for item in items:
-                item.adopt(width, await asyncio.to_thread(item.lay_out, width))
+                item.stale = False
+                lines = await asyncio.to_thread(item.lay_out, width)
+                is_changed = item.stale  # meanwhile, and these lines don't have it yet
+                item.adopt(width, lines)
+                item.stale = is_changed
             top = self._flow.item_at(round(self.scroll_y))
             below = self.scroll_y - self._flow.span(top).start if top is not None else 0
             if width != self._flow.width:

@@ -28,7 +28,7 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.body import TaskLine, task_at, ticked
-from kbtui.knowledge.library.library import Backlink, ResolvedLink
+from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation import notes
@@ -496,8 +496,11 @@ def _called(kb: KnowledgeBase, document: Document) -> Iterator[tuple[str, str]]:
 
 
 def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
-    """The lines of other notes that say the name of one without linking to it, as search knows."""
-    info = kb.library.info(path)
+    """The lines of other notes that say the name of one without linking to it, as search knows.
+
+    Not of the past: nothing can be linked there, and all of it would have to be indexed first.
+    """
+    info = None if isinstance(kb.library, PastLibrary) else kb.library.info(path)
     if info is None:
         return ()
     found: list[str] = []

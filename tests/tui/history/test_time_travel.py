@@ -71,6 +71,18 @@ async def test_tree_entry_and_links_are_those_of_then_under_a_banner(kb):
         assert set(app.notes.entries) == {ALICE, DOCKER}
 
 
+async def test_a_note_of_then_is_read_without_indexing_all_of_then(kb, monkeypatch):
+    asked = []
+    search = kb.search.search
+    monkeypatch.setattr(
+        kb.search, "search", lambda *args, **more: asked.append(more) or search(*args, **more)
+    )
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await past(pilot, kb)
+    assert not [more for more in asked if more.get("at")]
+
+
 async def test_no_key_that_writes_does_anything_but_say_why(kb):
     app = NotesApp(kb)
     async with app.run_test(size=(110, 40)) as pilot:

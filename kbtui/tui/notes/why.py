@@ -130,7 +130,8 @@ class WhyScreen(ListDialog[None]):
 
 def _explained(why: Why, names: Names) -> Iterator[Content]:
     line = without_markup(clean_line(why.text.strip())) or "(an empty line)"
-    yield Content.styled(line if line.strip("-") else "(its properties)", "bold $text-primary")
+    is_head = why.line == 1 and not line.strip("-")
+    yield Content.styled("(its properties)" if is_head else line, "bold $text-primary")
     yield Content(clean(why.note))
     if why.commit is not None:
         yield Content()

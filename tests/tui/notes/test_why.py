@@ -61,6 +61,20 @@ async def test_the_gutter_says_who_wrote_each_line(kb):
         await until(pilot, lambda: body.text_width == width and text_of(body) == before)
 
 
+@pytest.mark.parametrize(("line", "said"), [(1, "(its properties)"), (-1, "---")])
+async def test_only_the_head_is_called_the_properties(kb, line, said):
+    with kb.history.change(Actor.YOU, "a rule") as change:
+        change.write(ALICE, f"{TEXT}\n---\n")
+    app = WhyApp(kb)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        places = range(len(kb.library.get(ALICE).text.splitlines()) + 1)
+        app.push_screen(WhyScreen(kb, ALICE, places[line]))
+        screen = await arrived(pilot, WhyScreen, "#why-text")
+        await until(pilot, lambda: screen.why is not None, "the answer")
+        assert str(screen.query_one("#why-text").render()).split("\n")[0] == said
+
+
 async def test_the_gutter_follows_to_another_entry_and_to_another_version(kb):
     app = WhyApp(kb)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -197,8 +197,7 @@ class Syncing:
         if not same:
             return ours, theirs
         for longer, end in ((ours, other[same:]), (theirs, mine[same:])):
-            is_title = all((json_object(line) or {}).get("kind") == "title" for line in end)
-            if is_title and longer.endswith(b"\n"):
+            if _only_retitles(end) and longer.endswith(b"\n"):
                 return longer + b"".join(end), b""
         session = path.rpartition("/")[2].removesuffix(".jsonl")
         records, _ = parse_records(b"".join(mine[:same]), path)
@@ -230,6 +229,11 @@ def _keeps_apart(path: str, ours: bytes, theirs: bytes) -> str:
     if not path.startswith("sessions/") or forgotten_in(ours) == forgotten_in(theirs):
         return ""
     return "something was forgotten in it on one machine only; delete it on the other"
+
+
+def _only_retitles(records: Iterable[bytes]) -> bool:
+    """True if these lines of a conversation do nothing but give it another title."""
+    return all((json_object(line) or {}).get("kind") == "title" for line in records)
 
 
 def _is_unused(path: str) -> bool:

@@ -147,6 +147,11 @@ def links_in_value(value: str, line: int = 1) -> Iterator[PlacedLink]:
         yield _placed(match, link, line)
 
 
+def in_table_row(body: str, offset: int) -> bool:
+    """True if a place of a body is in a row of a table, where a bar ends the cell."""
+    return body[body.rfind("\n", 0, offset) + 1 : offset].lstrip(" \t>").startswith("|")
+
+
 def related_link(value: str, line: int = 1) -> Link:
     """Read one item of a ``related`` list: a path or name, maybe in double brackets."""
     match = _WIKI.fullmatch(value.strip())

@@ -17,6 +17,7 @@ from kbtui.knowledge.format.links import (
     IN_VAULT,
     Link,
     PlacedLink,
+    in_table_row,
     links_in_body,
     links_in_value,
     related_link,
@@ -65,8 +66,7 @@ class ByFile:
         if found is None or not (is_other or found.by in _BY_WORDS):
             return None
         heading = f"#{link.heading}" if link.heading else ""
-        row = text[text.rfind("\n", 0, placed.start) + 1 : placed.start].lstrip(" \t>")
-        between = "\\|" if row.startswith("|") else "|"
+        between = "\\|" if in_table_row(text, placed.start) else "|"
         shown = (link.alias or slug_of(link.target) + heading).strip()
         mark = "!" if text[placed.start] == "!" else ""
         return f"{mark}[[{self._name(link)}{heading}{between}{shown}]]"

@@ -28,6 +28,7 @@ from kbtui.knowledge.format.links import (
     IN_VAULT,
     Link,
     PlacedLink,
+    in_table_row,
     links_in_body,
     links_in_value,
     related_link,
@@ -257,20 +258,25 @@ def unlinked(
             yield placed.start, placed.end, (bare and title) or text
 
     def in_body(placed: PlacedLink) -> Iterator[_Edit]:
-        row = body[body.rfind("\n", 0, placed.start) + 1 : placed.start].lstrip(" \t>")
+        in_cell = in_table_row(body, placed.start)
         for start, end, new in in_text(placed):
-            yield start, end, new.replace("|", "\\|") if row[:1] == "|" and new == title else new
+            yield start, end, new.replace("|", "\\|") if in_cell and new == title else new
 
     data = frontmatter.replace_scalars(data, in_value)
+    data = _unrelated(data, is_gone)
+    body = frontmatter.split(data).body.decode("utf-8", "replace")
+    return _with_body(data, in_body)
+
+
+def _unrelated(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
+    """Take what is gone out of ``related``."""
     related = frontmatter.parse(data).values.get("related")
     if isinstance(related, list):
         kept = [item for item in related if not _names_only(item, is_gone)]
-        if kept != related:
-            data = frontmatter.set_keys(data, {"related": kept})
-    elif isinstance(related, str) and _names_only(related, is_gone):
-        data = frontmatter.set_keys(data, {"related": None})
-    body = frontmatter.split(data).body.decode("utf-8", "replace")
-    return _with_body(data, in_body)
+        return data if kept == related else frontmatter.set_keys(data, {"related": kept})
+    if isinstance(related, str) and _names_only(related, is_gone):
+        return frontmatter.set_keys(data, {"related": None})
+    return data
 
 
 def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:

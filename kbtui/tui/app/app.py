@@ -34,7 +34,7 @@ from kbtui.tui.messages import (
     OpenSearch,
     OpenSwitcher,
 )
-from kbtui.tui.terminal.background import call_after, run_latest
+from kbtui.tui.terminal.background import call_after, latest, run_latest
 from kbtui.tui.terminal.first_keys import hand_over
 from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.process import (
@@ -552,11 +552,9 @@ class KbtuiApp(KeysInOrder):
             self.themes.load(settings)
 
     @_when_open
-    def show_doctor(self, kb: KnowledgeBase) -> None:
+    @latest("report")
+    async def show_doctor(self, kb: KnowledgeBase) -> None:
         """Check everything."""
-        run_latest(self, "report", self._show_report, kb)
-
-    async def _show_report(self, kb: KnowledgeBase) -> None:
         text = await asyncio.to_thread(reports.doctor_report, kb)
         self.push_screen(dialogs.PageScreen("Doctor", text))
 

@@ -18,7 +18,7 @@ from kbtui.setting_values import HIDDEN, Setting, all_settings, as_toml, checked
 from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.widgets.dialogs import Dialog, ask_text, pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import ListScreen
@@ -347,17 +347,19 @@ class SettingsScreen(ListScreen):
         if self.groups.has_focus:
             self.rows.focus()
         elif self.rows.field is not None:
-            run_latest(self, "change", self._change, self.rows.field)
+            self._change(self.rows.field)
 
-    def action_reset(self) -> None:
+    @latest("change")
+    async def action_reset(self) -> None:
         if self.rows.field is not None:
-            run_latest(self, "change", self._reset, self.rows.field)
+            await self._reset(self.rows.field)
 
     async def _reset(self, field: Field) -> None:
         if field.action is not None:
             self._keymap.pop(field.action.id, None)
         await self._write(field, None)
 
+    @latest("change")
     async def _change(self, field: Field) -> None:
         if field.action is not None:
             await self._change_keys(field, field.action)

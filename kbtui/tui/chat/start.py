@@ -24,7 +24,7 @@ from kbtui.tui.actions.registry import Command, slash_commands
 from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import PickDialog
 from kbtui.tui.widgets.row_list import Choice
@@ -162,11 +162,9 @@ class StartPanel(Widget):
         """See what is done already."""
         self.look()
 
-    def look(self) -> None:
+    @latest("ways")
+    async def look(self) -> None:
         """See again what is done."""
-        run_latest(self, "ways", self._look)
-
-    async def _look(self) -> None:
         found = await asyncio.to_thread(ways, self._kb)
         if found != self.ways:
             self.ways = found

@@ -16,7 +16,7 @@ from kbtui.history.looking.diff import FileDiff
 from kbtui.presentation.notes import Names
 from kbtui.tui.diff.lines import DiffLayout, HunkPlace, lay_out, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.line_view import Line
 
@@ -91,8 +91,9 @@ class DiffView(MarkdownLines):
 
     def _lay_out(self, *, keep: bool) -> None:
         if self.size.width:
-            run_latest(self, "layout", self._laid_out, keep=keep)
+            self._laid_out(keep=keep)
 
+    @latest("layout")
     async def _laid_out(self, *, keep: bool) -> None:
         """Show what is laid out as it comes; all of it at once where the position is kept."""
         diffs, width, beside = self._diffs, self.text_width, self.side_by_side

@@ -21,7 +21,7 @@ from kbtui.text import clean, clean_line
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.messages import OpenEntry, leave_for, tell
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import Dialog, TextEditScreen
 from kbtui.tui.widgets.line_view import Line
 
@@ -181,12 +181,12 @@ class UndoConflictScreen(Dialog[Decided]):
         self._at = next(left, self._at)
         self._show()
 
-    def action_edit(self) -> None:
+    @latest("edit")
+    async def action_edit(self) -> None:
         """Write what is to stand there."""
-        if self._conflicts:
-            run_latest(self, "edit", self._edit, self._conflicts[self._at])
-
-    async def _edit(self, conflict: Conflict) -> None:
+        if not self._conflicts:
+            return
+        conflict = self._conflicts[self._at]
         if conflict.kind not in {"line", "key"}:
             tell(self, "This can't be given another text here; o opens the entry.", "warning")
             return

@@ -21,7 +21,7 @@ from kbtui.text import clean_line
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import HunkPlace
 from kbtui.tui.notes.why import description
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest, run_latest
 
 _SELECTED_SECONDS = 0.04
 """Seconds that a commit stays selected until it is read: a cursor may only run over it."""
@@ -63,9 +63,13 @@ class CommitDetail(Vertical):
         yield Static(id="history-what")
         yield self.diff
 
-    def show(self, commit: Commit) -> None:
+    @latest("diff")
+    async def show(self, commit: Commit) -> None:
         """Show a commit, unless another one is asked for at once."""
-        run_latest(self, "diff", self._show, commit)
+        await asyncio.sleep(_SELECTED_SECONDS)
+        self.diff.names = await asyncio.to_thread(self._read_names)
+        self.query_one("#history-what", Static).update(description(commit, self.diff.names))
+        await self._read(commit)
 
     def show_nothing(self) -> None:
         """There is no commit to show."""
@@ -87,12 +91,6 @@ class CommitDetail(Vertical):
         shown, diffs = self._shown
         fits = shown.id == commit.id and self.diff.drawn is diffs
         return ShownPlace(shown, diffs, at) if fits else None
-
-    async def _show(self, commit: Commit) -> None:
-        await asyncio.sleep(_SELECTED_SECONDS)
-        self.diff.names = await asyncio.to_thread(self._read_names)
-        self.query_one("#history-what", Static).update(description(commit, self.diff.names))
-        await self._read(commit)
 
     async def _read(self, commit: Commit, *, keep: bool = False) -> None:
         """Read what it changed; with `keep` it is drawn where the person stands."""

@@ -19,7 +19,7 @@ from kbtui.presentation.deeds import deed, is_upkeep, sentence
 from kbtui.presentation.moments import day_heading
 from kbtui.presentation.notes import Names
 from kbtui.text import shorten
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 
@@ -87,7 +87,7 @@ class CommitList(RowList):
     def read(self, text: str = "") -> None:
         """Read those of `day`, or all, that fit a filter; what was being read before is left."""
         self._filter = text
-        run_latest(self, "log", self._read, text)
+        self._read(text)
 
     def read_again(self) -> None:
         """Read what was committed meanwhile; the cursor stays, or is on the newest as before."""
@@ -105,6 +105,7 @@ class CommitList(RowList):
         if self.commit is not None and self.commit.id == self._going_to:
             self._going_to = None
 
+    @latest("log")
     async def _read(self, text: str) -> None:
         self.empty = _READING
         nothing = "No change matches." if text.strip() or self.day else _NOTHING_YET
@@ -181,13 +182,14 @@ class CommitList(RowList):
     def rows_changed(self, cursor: int | None = None) -> None:
         """Draw again, and find out how large the changes in view are."""
         super().rows_changed(cursor)
-        run_latest(self, "sizes", self._measure)
+        self._measure()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Other changes are in view."""
         super().watch_scroll_y(old_value, new_value)
-        run_latest(self, "sizes", self._measure)
+        self._measure()
 
+    @latest("sizes")
     async def _measure(self) -> None:
         await asyncio.sleep(_IN_VIEW_SECONDS)
         top = round(self.scroll_y)

@@ -34,7 +34,7 @@ from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_days
 from kbtui.tui.messages import KnowledgeChanged, tell
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.terminal.background import InTurn, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import sentence_drawn
@@ -157,12 +157,13 @@ class HistoryScreen(ListAndDiff):
 
     async def action_year(self) -> None:
         if not self.query(YearView):
-            run_latest(self, "year", self._show_year)
+            self._show_year()
             return
         await self.query(YearView).remove()
         self._show_day(None)
         self.rows.focus()
 
+    @latest("year")
     async def _show_year(self) -> None:
         today = datetime.now().astimezone().date()
         days = await asyncio.to_thread(read_days, self.kb.history, self.path, today)
@@ -202,13 +203,11 @@ class HistoryScreen(ListAndDiff):
         if self.rows.commit is not None:
             self.app.copy_to_clipboard(self.rows.commit.id)
 
-    def action_copy_patch(self) -> None:
-        if self.rows.commit is not None:
-            run_latest(self, "copy", self._copy_patch, self.rows.commit)
-
-    async def _copy_patch(self, commit: Commit) -> None:
-        diffs = await asyncio.to_thread(self.kb.history.changes_of, commit.id)
-        self.app.copy_to_clipboard(as_patch(diffs))
+    @latest("copy")
+    async def action_copy_patch(self) -> None:
+        if (commit := self.rows.commit) is not None:
+            diffs = await asyncio.to_thread(self.kb.history.changes_of, commit.id)
+            self.app.copy_to_clipboard(as_patch(diffs))
 
     def action_why(self) -> None:
         first = self.place.first_line if self.place is not None else None

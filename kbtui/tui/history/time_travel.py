@@ -41,7 +41,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.terminal.background import InTurn, latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import sentence_drawn
@@ -186,9 +186,10 @@ class TimeTravelScreen(FullScreen[None]):
 
     def on_mount(self) -> None:
         """Read the commit, and which others there are."""
-        run_latest(self, "past", self._open)
-        run_latest(self, "slider", self._read_commits)
+        self._open()
+        self._read_commits()
 
+    @latest("slider")
     async def _read_commits(self) -> None:
         commits = await asyncio.to_thread(read_commits, self.kb.history, self._commit)
         self.slider.show(commits)
@@ -200,8 +201,9 @@ class TimeTravelScreen(FullScreen[None]):
         event.stop()
         self._commit = event.commit
         self.query_one("#past-banner", Static).update(self._banner())
-        run_latest(self, "past", self._open)
+        self._open()
 
+    @latest("past")
     async def _open(self) -> None:
         if self._past is not None:
             await asyncio.sleep(_STEP_SECONDS)

@@ -35,7 +35,7 @@ from kbtui.tui.messages import (
     leave_for,
     tell_error,
 )
-from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.terminal.background import InTurn, latest, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
@@ -336,10 +336,7 @@ class InboxScreen(ListAndDiff):
         self.refresh_bindings()
 
     @on(PlaceEditor.Saved)
-    def _take_wanted(self, event: PlaceEditor.Saved) -> None:
-        event.stop()
-        run_latest(self, "take", self._take, event)
-
+    @latest("take")
     async def _take(self, event: PlaceEditor.Saved) -> None:
         """Take the text; where it can't be taken, it stays in the field."""
         edit = partial(self._inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
@@ -350,15 +347,12 @@ class InboxScreen(ListAndDiff):
             await self._read()
 
     @on(PlaceEditor.Finished)
-    def _leave_wanted(self, event: PlaceEditor.Finished) -> None:
-        event.stop()
-        run_latest(self, "leave", self._leave, unsaved=event.unsaved)
-
-    async def _leave(self, *, unsaved: bool) -> None:
+    @latest("leave")
+    async def _leave(self, event: PlaceEditor.Finished) -> None:
         """Leave the place as it is proposed, after a question where something was typed."""
         keys = {"d": "give it up"}
         asked = "What you wrote isn't taken yet."
-        if not unsaved or await ask(self, "Your text", asked, keys) == "d":
+        if not event.unsaved or await ask(self, "Your text", asked, keys) == "d":
             self._close_editor()
 
     def _close_editor(self) -> None:

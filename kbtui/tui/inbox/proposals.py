@@ -25,7 +25,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.notes.entry_editor import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList
 
@@ -93,8 +93,9 @@ class PlaceView(DiffView):
         same = self._plan is not None and self._plan.proposal.id == plan.proposal.id
         self._plan = plan
         self._at = max(0, min(self._at, len(plan.places) - 1)) if same else 0
-        run_latest(self, "plan", self._show_plan, plan, same=same)
+        self._show_plan(plan, same=same)
 
+    @latest("plan")
     async def _show_plan(self, plan: Plan, *, same: bool) -> None:
         self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 

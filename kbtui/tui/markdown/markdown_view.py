@@ -17,7 +17,7 @@ from kbtui.tui.markdown.layout import Fold, Rendered
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.markdown.syntax import LinkRef
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.line_view import READABLE, Line
 
 _HEAD = 20_000
@@ -108,8 +108,9 @@ class MarkdownView(MarkdownLines):
     def _lay_out(self) -> None:
         # Before the first layout there is no width yet; the resize event comes back here.
         if self.size.width:
-            run_latest(self, "layout", self._laid_out, self._source, self.text_width)
+            self._laid_out(self._source, self.text_width)
 
+    @latest("layout")
     async def _laid_out(self, source: SourceText, width: int) -> None:
         from kbtui.tui.markdown.layout import render
 

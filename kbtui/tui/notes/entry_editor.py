@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from kbtui.tui.notes.completing import Completer, Vocabulary
 from kbtui.tui.notes.documents import Document, load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.terminal.state import read_state, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
@@ -159,10 +160,12 @@ class EntryEditor(Pane):
         self._show_state()
         if self.text_area.has_focus:
             self._completer.typed()
-        run_latest(self, "check", self._checked)
+        self._check()
         if self._draft_timer is not None:
             self._draft_timer.stop()
-        self._draft_timer = self.set_timer(_DRAFT_AFTER_SECONDS, self._store_draft)
+        self._draft_timer = self.set_timer(
+            _DRAFT_AFTER_SECONDS, partial(run_latest, self, "draft", self._draft_stored)
+        )
 
     @on(NoteArea.SelectionChanged)
     def _moved(self, event: NoteArea.SelectionChanged) -> None:
@@ -182,16 +185,14 @@ class EntryEditor(Pane):
         status.update(Content(said))
         status.display = bool(said)
 
-    async def _checked(self) -> None:
+    @latest("check")
+    async def _check(self) -> None:
         """Say what is wrong with the frontmatter, when somebody pauses."""
         await asyncio.sleep(_CHECK_AFTER_SECONDS)
         problem = await asyncio.to_thread(head_problem, self.text_area.text)
         if problem != self._problem:
             self._problem = problem
             self._show_state()
-
-    def _store_draft(self) -> None:
-        run_latest(self, "draft", self._draft_stored)
 
     async def _draft_stored(self) -> None:
         root = self._kb.workspace.root
@@ -212,8 +213,9 @@ class EntryEditor(Pane):
     def file_changed(self) -> None:
         """Take notice of a commit to this file: show it, or say that it will be a conflict."""
         if not self._saving:
-            run_latest(self, "notice", self._take_notice)
+            self._take_notice()
 
+    @latest("notice")
     async def _take_notice(self) -> None:
         document = await asyncio.to_thread(load_document, self._kb, self.path)
         if document.blob == self._base or self._saving:
@@ -231,8 +233,9 @@ class EntryEditor(Pane):
 
     # Saving
 
+    @latest("save")
     async def action_save(self) -> None:
-        run_latest(self, "save", self.save)
+        await self.save()
 
     async def save(self) -> bool:
         """Save what was typed; True where nothing is left unsaved."""
@@ -320,11 +323,11 @@ class EntryEditor(Pane):
 
     # Leaving
 
-    async def action_close(self) -> None:
-        if self.find_bar.close():
-            return
-        run_latest(self, "close", self._close)
+    def action_close(self) -> None:
+        if not self.find_bar.close():
+            self._close()
 
+    @latest("close")
     async def _close(self) -> None:
         if await self.leave():
             self.post_message(self.Closed(self.path))

@@ -34,7 +34,7 @@ from kbtui.tui.notes.embeds import with_embeds
 from kbtui.tui.notes.entry_actions import open_web_link
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import InTurn, run_latest
+from kbtui.tui.terminal.background import InTurn, latest, run_latest
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
@@ -282,19 +282,18 @@ class EntryView(Pane):
             self.body.show_authors(None)
             return
         self.body.show_authors(())
-        run_latest(self, "authors", self._fill_authors, document)
+        self._fill_authors(document)
 
+    @latest("authors")
     async def _fill_authors(self, document: Document) -> None:
         blame = self._kb.history.blame
         origins = await asyncio.to_thread(blame, document.path, text=document.text)
         if self._shows_authors and self.document is document:
             self.body.show_authors(origins)
 
-    def ask_why(self) -> None:
+    @latest("open")
+    async def ask_why(self) -> None:
         """Show where the line under the cursor comes from."""
-        run_latest(self, "open", self._ask_why)
-
-    async def _ask_why(self) -> None:
         await self._arrived.wait()
         document = self.document
         if document is None or document.kind not in _RECORDED:
@@ -304,11 +303,9 @@ class EntryView(Pane):
 
     # Looking ahead
 
-    def preview(self) -> None:
+    @latest("open")
+    async def preview(self) -> None:
         """Show where the links of the line lead."""
-        run_latest(self, "open", self._preview)
-
-    async def _preview(self) -> None:
         await self._arrived.wait()
         links = self.links
         refs = [ref for ref in self.body.links_here() if ref.kind != "web" and ref.target]
@@ -321,11 +318,9 @@ class EntryView(Pane):
 
     # Outline
 
-    def choose_heading(self) -> None:
+    @latest("outline")
+    async def choose_heading(self) -> None:
         """Show the headings, and go to the one that is chosen."""
-        run_latest(self, "outline", self._choose_heading)
-
-    async def _choose_heading(self) -> None:
         await self._arrived.wait()
         document = self.document
         text = document.text if document is not None else ""
@@ -361,13 +356,11 @@ class EntryView(Pane):
         if len(here) == 1:
             self._follow(here[0])
         else:
-            run_latest(self, "open", self._choose_link, here)
+            self.choose_link(here)
 
-    def choose_link(self) -> None:
-        """Choose where to go: what the note links to, and what links to it."""
-        run_latest(self, "open", self._choose_link)
-
-    async def _choose_link(self, among: Sequence[LinkRef] = ()) -> None:
+    @latest("open")
+    async def choose_link(self, among: Sequence[LinkRef] = ()) -> None:
+        """Choose where to go: what the note links to, and what links to it; or `among` some."""
         await self._arrived.wait()
         links = self.links
         ends = links.ends(among) if links is not None else []
@@ -394,7 +387,7 @@ class EntryView(Pane):
             if path is None:
                 self.post_message(self.MissingLink(link.target))
             else:
-                run_latest(self, "follow", self._open_at_heading, path, link)
+                self._open_at_heading(path, link)
 
     def _go_to_heading(self, link: LinkRef) -> None:
         if self.document is not None:
@@ -402,6 +395,7 @@ class EntryView(Pane):
             if line is not None:
                 self.body.reveal_source(line)
 
+    @latest("follow")
     async def _open_at_heading(self, path: str, link: LinkRef) -> None:
         line = None
         if link.heading:

@@ -37,7 +37,7 @@ from kbtui.tui.notes.map_layout import (
     lay_out,
     step,
 )
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.process import new_file
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.divided import Divided
@@ -294,10 +294,8 @@ class MapScreen(FullScreen[OpenEntry]):
         event.stop()
         self._go(self._way[-1])
 
-    def _go(self, path: str, pointed: str = "") -> None:
-        run_latest(self, "map", self._show, path, pointed)
-
-    async def _show(self, path: str, pointed: str) -> None:
+    @latest("map")
+    async def _go(self, path: str, pointed: str = "") -> None:
         around = await asyncio.to_thread(read_around, self.kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
         place = f"{notes} within {counted(self.map.steps, 'step')}"
@@ -311,8 +309,9 @@ class MapScreen(FullScreen[OpenEntry]):
     def _look(self, event: MapView.SpotHighlighted) -> None:
         event.stop()
         if self.map.item is not None and self.has_class("-look"):
-            run_latest(self, "look", self._look_at, self.map.item)
+            self._look_at(self.map.item)
 
+    @latest("look")
     async def _look_at(self, item: Item) -> None:
         pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
         if isinstance(item, Group):
@@ -355,10 +354,8 @@ class MapScreen(FullScreen[OpenEntry]):
             left = self._way.pop()
             self._go(self._way[-1], left)
 
-    def action_find(self) -> None:
-        run_latest(self, "find", self._find)
-
-    async def _find(self) -> None:
+    @latest("find")
+    async def action_find(self) -> None:
         around = self.map.around
         if around is None:
             return
@@ -375,11 +372,9 @@ class MapScreen(FullScreen[OpenEntry]):
             self.map.steps += by
             self._go(self._way[-1])
 
-    def action_save(self) -> None:
-        if self.map.around is not None:
-            run_latest(self, "save", self._save, self.map.around.middle)
-
-    async def _save(self, middle: Named) -> None:
-        picture = self.map.picture()
-        file = await asyncio.to_thread(new_file, f"map of {middle.title}", "svg", picture)
-        self.notify(f"Written to {file}", markup=False)
+    @latest("save")
+    async def action_save(self) -> None:
+        if (around := self.map.around) is not None:
+            title, picture = f"map of {around.middle.title}", self.map.picture()
+            file = await asyncio.to_thread(new_file, title, "svg", picture)
+            self.notify(f"Written to {file}", markup=False)

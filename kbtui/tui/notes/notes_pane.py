@@ -21,7 +21,7 @@ from kbtui.tui.messages import (
     tell,
 )
 from kbtui.tui.notes.tree_panel import TreePanel
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.terminal.later import later
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import signed
@@ -246,16 +246,15 @@ class NotesPane(Vertical):
         if self.kb is None:
             self._pending = (path, line, edit)
             return
-        run_latest(self, "open", self._open, path, line, edit=edit)
+        self._open(path, line, edit=edit)
 
-    def show_first(self, path: str) -> None:
+    @latest("open")
+    async def show_first(self, path: str) -> None:
         """Show a file where nothing is shown yet, and leave the focus where it is."""
-        run_latest(self, "open", self._show_first, path)
-
-    async def _show_first(self, path: str) -> None:
         if self.kb is not None and self.view is None and self.editor is None:
             await self._show(self.kb, path)
 
+    @latest("open")
     async def _open(self, path: str, line: int | None, *, edit: bool) -> None:
         if self.kb is None or not await self._leave_editor():
             return

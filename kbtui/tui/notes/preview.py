@@ -17,7 +17,7 @@ from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry, leave_for
 from kbtui.tui.notes.documents import load_document
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ReadingDialog
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import coloured
@@ -62,8 +62,9 @@ class PreviewScreen(ReadingDialog[None]):
     def action_next(self, by: int) -> None:
         """Show where the next link leads."""
         self._at = (self._at + by) % len(self._targets)
-        run_latest(self, "preview", self._show, self._targets[self._at])
+        self._show(self._targets[self._at])
 
+    @latest("preview")
     async def _show(self, target: LinkTarget) -> None:
         document = await asyncio.to_thread(load_document, self._kb, target.path)
         self._line = None

@@ -20,7 +20,7 @@ from kbtui.tui.messages import OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, build_tree
 from kbtui.tui.notes.pages import pages_of
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
@@ -124,11 +124,9 @@ class TreePanel(Pane):
             self._end_filter()
         self.knowledge_tree.reveal(path, entry.category)
 
-    def read(self) -> None:
+    @latest("tree")
+    async def read(self) -> None:
         """Read what there is; several commits in a row cost one reading."""
-        run_latest(self, "tree", self._read)
-
-    async def _read(self) -> None:
         if (kb := self._kb) is None:
             return
         try:
@@ -221,10 +219,10 @@ class TreePanel(Pane):
         return self._field is not None and self._field.has_focus
 
     @on(Input.Changed)
-    def _filter_changed(self, event: Input.Changed) -> None:
+    @latest("filter")
+    async def _filter_changed(self, event: Input.Changed) -> None:
         """Search for what is typed; what was typed before is forgotten at once."""
-        event.stop()
-        run_latest(self, "filter", self._search, event.value)
+        await self._search(event.value)
 
     async def _search(self, text: str) -> None:
         self._searches += 1
@@ -244,12 +242,10 @@ class TreePanel(Pane):
             self.knowledge_tree.show_matches(text, root, best)
 
     @on(Input.Submitted)
-    def _filter_entered(self, event: Input.Submitted) -> None:
+    @latest("open")
+    async def _filter_entered(self, event: Input.Submitted) -> None:
         """Open the best match, or search the text of all entries where no name matches."""
-        event.stop()
-        run_latest(self, "open", self._enter, event.value)
-
-    async def _enter(self, text: str) -> None:
+        text = event.value
         while self._searched != text and self._field is not None and self._field.value == text:
             # Enter came faster than the matches, or the tree was read again meanwhile.
             await self._search(text)

@@ -26,7 +26,7 @@ from kbtui.settings import OFFLINE
 from kbtui.text import clean, clean_line, moment, shorten
 from kbtui.tui.markdown.plain import without_markup
 from kbtui.tui.messages import OpenHistory, OpenMessage, leave_for, tell
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ListDialog
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import Choice, ChoiceList
@@ -69,11 +69,9 @@ class WhyScreen(ListDialog[None]):
             yield Static(Content.styled("Looking it up …", "$text-muted"), id="why-text")
         yield ChoiceList(id="why-said")
 
-    def on_mount(self) -> None:
+    @latest("why")
+    async def on_mount(self) -> None:
         """Look it up."""
-        run_latest(self, "why", self._look_up)
-
-    async def _look_up(self) -> None:
         text = self.query_one("#why-text", Static)
         try:
             why = await asyncio.to_thread(self._ask)

@@ -18,7 +18,7 @@ from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.source import SourceText
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.documents import load_document, message_line
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest, run_latest
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.row_list import RowList
 
@@ -49,20 +49,16 @@ class Preview(MarkdownView):
             self._query, self._marker = query, marker(query) if query.strip() else None
             self._redraw()
 
-    def look_at(
+    @latest("look")
+    async def clear(self) -> None:
+        """Show nothing."""
+        self.show(SourceText(""))
+
+    @latest("look")
+    async def look_at(
         self, path: str, lines: tuple[int, int] | None = None, message: int | None = None
     ) -> None:
         """Show a file at some of its lines, or a conversation at a message."""
-        run_latest(self, "look", self._look_at, path, lines, message)
-
-    def clear(self) -> None:
-        """Show nothing."""
-        run_latest(self, "look", self._nothing)
-
-    async def _nothing(self) -> None:
-        self.show(SourceText(""))
-
-    async def _look_at(self, path: str, lines: tuple[int, int] | None, message: int | None) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
         document = await asyncio.to_thread(load_document, self._kb, path)
         reveal: tuple[int, int | None] | None = lines
@@ -171,10 +167,8 @@ class Finder(FullScreen[None]):
     def _chosen(self) -> None:
         self.action_open()
 
-    def action_open(self) -> None:
-        run_latest(self, "open", self._open)
-
-    async def _open(self) -> None:
+    @latest("open")
+    async def action_open(self) -> None:
         query = self.query_text
         if query != self.answered:
             # Enter came faster than the answer.

@@ -24,7 +24,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.search.filters import QueryInput, chips_drawn, offered, offers_drawn, values_of
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.search.hits import HitList, paths_in
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import signed
@@ -117,10 +117,11 @@ class SearchScreen(Finder):
         """Name the scope."""
         self.lately.empty = "Type to search in the text of all notes."
         self._show_scope()
-        run_latest(self, "values", self._learn_values)
+        self._learn_values()
         if self.first_query:
             self.ask(self.first_query)
 
+    @latest("values")
     async def _learn_values(self) -> None:
         self._values = await asyncio.to_thread(values_of, self.kb)
         self._offer()

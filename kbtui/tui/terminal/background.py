@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 
 from kbtui.errors import KbtuiError
 from kbtui.tui.messages import tell_error
+
+NodeT = TypeVar("NodeT", bound=DOMNode)
+_More = ParamSpec("_More")
 
 
 def run_latest(
@@ -28,6 +31,26 @@ def run_latest(
     """
     job: Any = partial(_while_there, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
+
+
+def latest(
+    group: str,
+) -> Callable[
+    [Callable[Concatenate[NodeT, _More], Coroutine[Any, Any, object]]],
+    Callable[Concatenate[NodeT, _More], None],
+]:
+    """Have a method of a node run as `run_latest` does: whoever calls it doesn't wait for it."""
+
+    def begun(
+        work: Callable[Concatenate[NodeT, _More], Coroutine[Any, Any, object]],
+    ) -> Callable[Concatenate[NodeT, _More], None]:
+        @wraps(work)
+        def begin(node: NodeT, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
+            run_latest(node, group, work, node, *args, **kwargs)
+
+        return begin
+
+    return begun
 
 
 def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:

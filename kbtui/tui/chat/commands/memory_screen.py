@@ -29,7 +29,7 @@ from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.commands.forgetting import forget_asked
 from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import ListScreen
@@ -232,10 +232,8 @@ class MemoryScreen(ListScreen):
         event.stop()
         self._read()
 
-    def _read(self) -> None:
-        run_latest(self, "memory", self._show)
-
-    async def _show(self) -> None:
+    @latest("memory")
+    async def _read(self) -> None:
         self._held = held = await asyncio.to_thread(read_held, self.kb, *self._asked)
         lines = sum(not fact.is_heading for fact in held.facts)
         self.rows.border_title = Content(f"Memory · {counted(lines, 'line')}")
@@ -256,21 +254,19 @@ class MemoryScreen(ListScreen):
 
     # Keys
 
-    def action_edit(self) -> None:
-        if self.rows.fact is not None:
-            run_latest(self, "change", self._edit, self.rows.fact)
-
-    async def _edit(self, fact: RememberedLine) -> None:
+    @latest("change")
+    async def action_edit(self) -> None:
+        if (fact := self.rows.fact) is None:
+            return
         text = await ask_text(self, "Edit the line", fact.text)
         if text is not None and text != fact.text:
             await asyncio.to_thread(change_fact, self.kb.library, fact, text)
             self._read()
 
-    def action_forget(self) -> None:
-        if self.rows.fact is not None:
-            run_latest(self, "change", self._forget, self.rows.fact)
-
-    async def _forget(self, fact: RememberedLine) -> None:
+    @latest("change")
+    async def action_forget(self) -> None:
+        if (fact := self.rows.fact) is None:
+            return
         try:
             forgotten = await forget_asked(self, self.kb, fact.text)
         except StoppedError as stopped:

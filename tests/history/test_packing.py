@@ -169,7 +169,7 @@ def packs(notes: Notes) -> list[str]:
 def chopped(notes: Notes, every: int) -> None:
     """Pack after every few changes with nothing rolled up, as packs come in by sync."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "rolled_up", lambda counts, loose: [])
+        patch.setattr(packing, "packs_to_merge", lambda counts, loose: [])
         for number in range(12 * every):
             notes.write(A, "".join(f"line {n} {number * (n % 9 == 0)}\n" for n in range(300)))
             if number % every == every - 1:
@@ -177,11 +177,11 @@ def chopped(notes: Notes, every: int) -> None:
 
 
 def test_packs_stay_in_a_geometric_row() -> None:
-    assert packing.rolled_up({"a": 100, "b": 300, "c": 1000}, 0) == []
-    assert packing.rolled_up({"a": 100, "b": 300, "c": 1000}, 60) == ["a", "b"]
-    assert packing.rolled_up({"a": 100, "b": 300, "c": 800}, 60) == ["a", "b", "c"]
-    assert packing.rolled_up({"a": 5, "b": 5, "c": 900}, 0) == ["a", "b"]
-    assert packing.rolled_up({}, 3000) == []
+    assert packing.packs_to_merge({"a": 100, "b": 300, "c": 1000}, 0) == []
+    assert packing.packs_to_merge({"a": 100, "b": 300, "c": 1000}, 60) == ["a", "b"]
+    assert packing.packs_to_merge({"a": 100, "b": 300, "c": 800}, 60) == ["a", "b", "c"]
+    assert packing.packs_to_merge({"a": 5, "b": 5, "c": 900}, 0) == ["a", "b"]
+    assert packing.packs_to_merge({}, 3000) == []
 
 
 def test_many_packs_become_one_that_a_real_git_takes(notes: Notes) -> None:
@@ -234,7 +234,7 @@ def test_what_a_purge_threw_away_meanwhile_does_not_come_back(notes: Notes) -> N
 
     @contextlib.contextmanager
     def after_a_purge() -> Iterator[None]:
-        count, records = packing.pack_of(repository, newer(repository, repository.head()))
+        count, records = packing.pack_commits(repository, newer(repository, repository.head()))
         repository.keep_only(repository.write_pack(count, records))
         yield
 

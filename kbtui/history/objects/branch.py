@@ -1,7 +1,7 @@
-"""The one branch of the history, and the refs of proposals beside it.
+"""The branch of the history, and the refs of proposals beside it.
 
-git's own protocol is kept for the branch (a lock file beside the ref, renamed into place), so that
-a real git that packs or pushes refs at the same moment can't lose a move.
+The branch is moved by git's own protocol (a lock file beside the ref, renamed into place), so that
+a real git that packs or pushes refs at the same moment can't lose an update.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Branch:
         self._lock = self._file.with_name("main.lock")
 
     def head(self) -> str | None:
-        """The commit that the branch points to, None before the first.
+        """Return the commit that the branch points to, or None before the first one.
 
         Raises:
-            StorageError: What stands there is no commit id.
+            StorageError: The ref doesn't hold a commit id.
         """
         text = self._read()
         if text is None:
@@ -56,16 +56,17 @@ class Branch:
         return text
 
     def _read(self) -> str | None:
-        """The branch's own file, else git's file of packed refs."""
+        """Read the loose ref, falling back to ``packed-refs``."""
         with storage_errors("Can't read the history"), contextlib.suppress(FileNotFoundError):
             return self._file.read_text("ascii", "replace").strip()
         return packed_refs(self._folder).get(NAME)
 
     def move(self, old: str | None, new: str) -> None:
-        """Let the branch point to `new`, if it still points to `old`.
+        """Move the branch from `old` to `new` (compare-and-swap).
 
         Raises:
-            ConflictError: The branch is somewhere else, or a git program holds it.
+            ConflictError: The branch doesn't point to `old` any more, or a git program holds its
+                lock.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -73,21 +74,21 @@ class Branch:
             self._check(old)
             self._lock.rename(self._file)
         except BaseException:
-            with contextlib.suppress(OSError):  # what stopped us is worse
+            with contextlib.suppress(OSError):  # the original error matters more
                 self.clear_lock(new)
             raise
         sync_folder(self._file.parent)
 
-    def name_alone(self, commit: str) -> None:
-        """Let git's file of packed refs name nothing but this branch; at no moment it lacks it.
+    def rewrite_packed_refs(self, commit: str) -> None:
+        """Rewrite ``packed-refs`` so that it names only this branch.
 
-        The branch may stand only there, so the file is replaced and not removed.
+        The file is replaced rather than removed, since the branch may be named only there.
         """
         if (self._folder / _PACKED).exists():
             _write_packed(self._folder, {NAME: commit})
 
     def _take_lock(self, new: str) -> None:
-        """Make the lock appear with its content in one step, so that it tells whose it is."""
+        """Create the lock file atomically with its content, which identifies its owner."""
         temporary = self._lock.with_name(temporary_name())
         try:
             _write_synced(temporary, f"{new}\n".encode())
@@ -106,21 +107,21 @@ class Branch:
             raise ConflictError("The history moved on meanwhile.", "Try again.")
 
     def clear_lock(self, commit: str) -> None:
-        """Remove the lock if it is the one of our own move to `commit`."""
+        """Remove the lock if our own move to `commit` created it."""
         with contextlib.suppress(FileNotFoundError):
             if self._lock.read_bytes() == f"{commit}\n".encode():
                 self._lock.unlink()
 
 
 class ProposalRefs:
-    """Commits beside the branch, each under its own name; changed under the workspace lock."""
+    """The refs of proposals, each a commit beside the branch; write under the workspace lock."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._refs = folder / PROPOSALS
 
     def all(self) -> dict[str, str]:
-        """The commit of each proposal, by its name."""
+        """Return the commit id of each proposal by its name."""
         prefix = f"{PROPOSALS}/"
         found = {
             name.removeprefix(prefix): commit
@@ -138,10 +139,10 @@ class ProposalRefs:
         }
 
     def put(self, name: str, commit: str) -> None:
-        """Let a name point to a commit, durably.
+        """Point a name at a commit, durably.
 
         Raises:
-            UsageError: It is no name for a proposal.
+            UsageError: The name isn't valid for a proposal.
         """
         if not _PROPOSAL.fullmatch(name):
             raise UsageError(f"{clean_line(name)!r} is no name for a proposal.")
@@ -151,7 +152,7 @@ class ProposalRefs:
             batch.sync()
 
     def drop(self, name: str) -> None:
-        """Forget a name; one that is gone already is fine."""
+        """Remove a name; do nothing if it doesn't exist."""
         packed = packed_refs(self._folder)
         if packed.pop(f"{PROPOSALS}/{name}", None) is not None:
             _write_packed(self._folder, packed)
@@ -161,7 +162,7 @@ class ProposalRefs:
                 sync_folder(self._refs)
 
     def stamp(self) -> int:
-        """A number that changes whenever a proposal comes, goes or changes, in any process."""
+        """Return a number that changes whenever any process adds, drops or changes a proposal."""
         newest = 0
         for place in (self._refs, self._folder / _PACKED):
             with contextlib.suppress(OSError):
@@ -170,7 +171,7 @@ class ProposalRefs:
 
 
 def packed_refs(folder: Path) -> dict[str, str]:
-    """The refs that git has packed into one file, by name."""
+    """Read ``packed-refs``, git's file of packed refs, as commit ids by ref name."""
     try:
         with storage_errors("Can't read the history"):
             text = (folder / _PACKED).read_text("ascii", "replace")

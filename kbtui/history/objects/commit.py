@@ -1,8 +1,8 @@
-"""Commits as they are to us, and how it stands in git: subject, body, trailers.
+"""Commit metadata, and its encoding in a git commit: subject, body, trailers.
 
-The subject is made from the actual diff, the body is the reason that was given, and the last
-paragraph holds trailers that only this module writes. A reason can't forge one: everything above
-the last paragraph is text.
+The subject is generated from the actual diff, the body is the given reason, and the last paragraph
+holds trailers that only this module writes. A reason can't forge a trailer, because everything
+above the last paragraph is read as text.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from kbtui.text import clean, clean_line, shorten
 from kbtui.workspace.layout import short_name
 
 _SUBJECT_WIDTH = 100
-_MOVED = "Moved"
+_MOVED_KEY = "Moved"
 _IDENTITY = re.compile(rb"^(?P<who>.*) (?P<time>-?\d{1,15}) (?P<zone>[+-]\d{4})$", re.DOTALL)
-_NUMBER = re.compile(r"\d{1,15}", re.ASCII)  # a hostile remote's may be of any length
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)  # bounded: a hostile remote may send any length
 _TRAILER = re.compile(r"^(?P<key>[A-Z][a-z]+): (?P<value>.*)$")
 
 
 RESTORED = "Restored from "
-"""The beginning of the reason of every restore."""
+"""The prefix of the reason of every restore."""
 SHIPPED = "The how-to documents that come with kbtui."
-"""The reason for which kbtui puts its own files into a workspace."""
+"""The reason of the change that puts kbtui's own documents into a workspace."""
 OUTSIDE = "Edited outside kbtui."
-"""The reason of a change that somebody made with another program, and kbtui only recorded."""
+"""The reason of a change made with another program, which kbtui only recorded."""
 FOUND = "Found when kbtui first saw the folder."
-"""The reason of what stood there before that: nobody made a change."""
+"""The reason of the commit of files that existed before kbtui first saw the folder."""
 
 
 class Actor(StrEnum):
-    """Who made a change: one row says all there is to know of it; its value is its name everywhere.
+    """The author of a change. The value is the actor's name in commits, settings and output.
 
     Attributes:
-        letter: Its sign beside a line.
-        colour: That sign's, by its name in themes.
-        account: How a line came about that it wrote, in a sentence.
+        letter: The sign shown beside the actor's lines.
+        colour: The colour of that sign, by its name in themes.
+        account: A sentence that explains how a line by this actor came about.
     """
 
     letter: str
@@ -66,7 +66,7 @@ class Actor(StrEnum):
     SYNC = "sync", "s", "muted", "It came with a sync."
 
     def __new__(cls, value: str, letter: str = "", colour: str = "", account: str = "") -> Self:
-        """Make a member."""
+        """Create a member."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.letter, member.colour, member.account = letter, colour, account
@@ -74,30 +74,30 @@ class Actor(StrEnum):
 
     @property
     def is_asked(self) -> bool:
-        """True if it does what a person has said in a turn; the others may only add by themselves.
+        """Whether the actor acts on a person's request in a turn.
 
-        What they would change or remove besides is proposed.
+        The other actors may only add; whatever else they would change or remove is proposed.
         """
         return self in {Actor.YOU, Actor.AGENT}
 
     @property
     def brings_words_of_people(self) -> bool:
-        """True if what it writes was written by a person: here, on another machine, elsewhere."""
+        """Whether what the actor writes was written by a person, here or on another machine."""
         return self in {Actor.YOU, Actor.SYNC, Actor.IMPORT}
 
     @property
     def is_machine(self) -> bool:
-        """True if what it writes is redacted; what people write never is."""
+        """Whether what the actor writes is redacted; what people write never is."""
         return self is not Actor.YOU
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change comes from; `messages` is an inclusive range of message ids.
+    """The origin of a change; `messages` is an inclusive range of message ids.
 
-    `epoch` counts the purges of the history: a commit that has one is the end of a purge.
-    `proposal` names the proposal that the change was accepted from, `author` a person who isn't the
-    user.
+    `epoch` is the number of purges of the history so far and is set only on the commit that ends a
+    purge. `proposal` is the proposal that the change was accepted from, `author` a person other
+    than the user.
     """
 
     session: str | None = None
@@ -112,16 +112,16 @@ class Origin:
     author: str | None = None
 
 
-# By the keys of their trailers; the author is git's own.
+# Field names by trailer key; `author` is stored as git's own author.
 _FIELDS = {each.name.capitalize(): each.name for each in fields(Origin) if each.name != "author"}
 
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """One path of a commit.
+    """The change of one path in a commit.
 
-    `added` and `removed` count lines where they are known; `blob` is what stands there since, None
-    where the file is gone.
+    `added` and `removed` are numbers of lines, where known; `blob` is the new content, or None if
+    the file is gone.
     """
 
     path: str
@@ -132,7 +132,7 @@ class PathChange:
     blob: str | None = field(default=None, compare=False)
 
 
-_PLACE = re.compile(
+_MOVE = re.compile(
     r"(?P<source>.+):(?P<from>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))? -> "
     r"(?P<target>[^>]+):(?P<to>[1-9]\d{0,8})(?:-\d+)?",
     re.ASCII,
@@ -142,7 +142,7 @@ _ESCAPES = (("%", "%25"), (">", "%3E"))
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """`count` lines that went from one file to another; both numbers are of the first, 1-based."""
+    """`count` lines moved between two files; both numbers are those of the first line, 1-based."""
 
     source: str
     source_line: int
@@ -151,31 +151,31 @@ class Moved:
     count: int = 1
 
     def __str__(self) -> str:
-        """As the trailer has it: ``memory/MEMORY.md:12 -> knowledge/people/alice.md:31``."""
-        old = _place(self.source, self.source_line, self.count)
-        return f"{old} -> {_place(self.target, self.target_line, self.count)}"
+        """Format as in the trailer: ``memory/MEMORY.md:12 -> knowledge/people/alice.md:31``."""
+        old = _format_range(self.source, self.source_line, self.count)
+        return f"{old} -> {_format_range(self.target, self.target_line, self.count)}"
 
     @classmethod
     def read(cls, value: str) -> Moved | None:
-        """Read a trailer's value; None where it isn't one."""
-        match = _PLACE.fullmatch(value)
+        """Parse the value of a trailer, or return None if it is malformed."""
+        match = _MOVE.fullmatch(value)
         if match is None:
             return None
         first = int(match["from"])
         count = int(match["last"] or first) - first + 1
         if count < 1:
             return None
-        source, target = (_unescaped(match[name]) for name in ("source", "target"))
+        source, target = (_unescape(match[name]) for name in ("source", "target"))
         return cls(source, first, target, int(match["to"]), count)
 
 
-def _place(path: str, first: int, count: int) -> str:
+def _format_range(path: str, first: int, count: int) -> str:
     for char, escape in _ESCAPES:
         path = path.replace(char, escape)
     return f"{path}:{first}" if count == 1 else f"{path}:{first}-{first + count - 1}"
 
 
-def _unescaped(path: str) -> str:
+def _unescape(path: str) -> str:
     for char, escape in reversed(_ESCAPES):
         path = path.replace(escape, char)
     return path
@@ -185,8 +185,8 @@ def _unescaped(path: str) -> str:
 class Commit:
     """A recorded change.
 
-    `body` is the reason that was given for it, `time` is in UTC, `moves` are the lines that went
-    from one file to another, `merged` the other parents of a merge.
+    `body` is the reason given for it, `time` is in UTC, `moves` are lines that were moved from one
+    file to another, `merged` the other parents of a merge.
     """
 
     id: str
@@ -202,31 +202,31 @@ class Commit:
 
     @property
     def who(self) -> str:
-        """Who made it, in a word or a name."""
+        """The name of the author: another person's, else the actor's."""
         return self.origin.author or self.actor.value
 
     @property
     def is_outside(self) -> bool:
-        """True if it records what was done with another program."""
+        """Whether it records a change made with another program."""
         return self.body in {OUTSIDE, FOUND}
 
     @property
     def is_found(self) -> bool:
-        """True of the files as kbtui found them when it first saw the folder."""
+        """Whether it records files that existed when kbtui first saw the folder."""
         return self.body == FOUND or (self.parent is None and self.is_outside)
 
     @property
     def brings_back(self) -> bool:
-        """True if it is an undo or a restore: what it wrote had been there before."""
+        """Whether it is an undo or a restore, so that what it wrote had existed before."""
         return self.origin.undoes is not None or self.body.startswith(RESTORED)
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The event after a commit: these paths are different now.
+    """The event sent after a commit, with the paths that it changed.
 
-    `old_paths` are what renamed files were called before; `paths` has their new names. `written` is
-    what files were made to hold, as far as this process did it; None: nothing, they are gone.
+    `old_paths` are the former names of renamed files; `paths` has their new names. `written` is the
+    new content of files, as far as this process wrote it, or None for a file that was removed.
     """
 
     commit: str
@@ -237,13 +237,13 @@ class Changed:
 
     @property
     def all_paths(self) -> tuple[str, ...]:
-        """Every path that something stands under now, or no longer does."""
+        """All paths that the commit changed, including former names."""
         return (*self.paths, *self.old_paths)
 
 
 @dataclass(frozen=True, slots=True)
 class RawCommit:
-    """A commit object as git keeps it; `author` is ``Name <address>``."""
+    """A commit object as git stores it; `author` is ``Name <address>``."""
 
     tree: str
     parents: tuple[str, ...]
@@ -253,9 +253,9 @@ class RawCommit:
 
 
 def describe(paths: tuple[PathChange, ...]) -> str:
-    """Say in one line what changed: ``people/alice: +2 lines; decisions/auth created``."""
+    """Summarise changes in one line: ``people/alice: +2 lines; decisions/auth created``."""
     shown = [path for path in paths if not is_derived(path.path)] or list(paths)
-    shown.sort(key=lambda path: path.kind not in ("deleted", "renamed"))  # the rest follows from it
+    shown.sort(key=lambda path: path.kind not in ("deleted", "renamed"))  # often cause the others
     line = ""
     for count, path in enumerate(shown):
         part = _describe_one(path)
@@ -266,19 +266,19 @@ def describe(paths: tuple[PathChange, ...]) -> str:
     return clean_line(line) or "nothing"
 
 
-# What only grows and accounts for what happened: taking back a change doesn't unhappen it.
-_ACCOUNTS = re.compile(
+# Append-only records of what happened: undoing a change doesn't make them untrue.
+_RECORDS = re.compile(
     r"memory/(history(-\d{4})?\.jsonl|HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)"
 )
 
 
 def is_derived(path: str) -> bool:
-    """True if a file follows from others: left out of subjects and of undo.
+    """Return whether a file is derived from others and is left out of subjects and undo.
 
-    That is a generated index, and the accounts of the memory: archive, tombstones, cursors.
+    These are generated indexes, and the records of memory: archive, tombstones, cursors.
     """
     index = path.endswith("INDEX.md") and path.startswith("knowledge/")
-    return index or _ACCOUNTS.fullmatch(path) is not None
+    return index or _RECORDS.fullmatch(path) is not None
 
 
 def _describe_one(change: PathChange) -> str:
@@ -302,9 +302,11 @@ def _describe_one(change: PathChange) -> str:
 def write_message(
     subject: str, reason: str, actor: Actor, origin: Origin, moves: Iterable[Moved] = ()
 ) -> str:
-    """Compose the whole message of a commit."""
+    """Compose the full message of a commit."""
     body = clean(reason).strip()
-    trailers = _trailers(actor, origin) + [f"{_MOVED}: {clean_line(str(each))}" for each in moves]
+    trailers = _trailers(actor, origin) + [
+        f"{_MOVED_KEY}: {clean_line(str(each))}" for each in moves
+    ]
     paragraphs = [subject, body, "\n".join(trailers)]
     return "\n\n".join(part for part in paragraphs if part) + "\n"
 
@@ -317,7 +319,10 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
 
 
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
-    """Read a commit with its trailers; one that another git made has none and is a person's."""
+    """Parse a commit with its trailers.
+
+    A commit that another git program made has none and counts as a person's.
+    """
     text = raw.message.strip("\n")
     head, _, last = text.rpartition("\n\n")
     matches = [_TRAILER.match(line) for line in last.split("\n")]
@@ -338,27 +343,27 @@ def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] =
         origin=_origin(trailers, author),
         paths=paths,
         merged=raw.parents[1:],
-        moves=tuple(m for key, value in pairs if key == _MOVED and (m := Moved.read(value))),
+        moves=tuple(m for key, value in pairs if key == _MOVED_KEY and (m := Moved.read(value))),
     )
 
 
 def _actor(value: str | None) -> Actor:
     try:
         return Actor(value or Actor.YOU)
-    except ValueError:  # an actor of a newer kbtui
+    except ValueError:  # an actor added by a newer kbtui
         return Actor.MCP
 
 
 @lru_cache(maxsize=256)
 def _other_person(author: str, user: str) -> str | None:
-    """The name of an author who isn't the user."""
-    name, address = _person(author)
-    own_name, own_address = _person(user)
-    is_own = name in (own_name, _NOBODY[0]) or address in (own_address, _NOBODY[1])
+    """Return the name of an author, or None if it is the user."""
+    name, address = _parse_person(author)
+    own_name, own_address = _parse_person(user)
+    is_own = name in (own_name, _DEFAULT_USER[0]) or address in (own_address, _DEFAULT_USER[1])
     return None if is_own else shorten(name or address, _NAME_WIDTH) or None
 
 
-def _person(author: str) -> tuple[str, str]:
+def _parse_person(author: str) -> tuple[str, str]:
     name, _, address = clean_line(author).partition("<")
     return name.strip(), address.partition(">")[0].strip()
 
@@ -379,7 +384,7 @@ def _number(value: str | None) -> int | None:
     return int(value) if value and _NUMBER.fullmatch(value) else None
 
 
-_LATEST = 9_999_999_999  # what git writes in ten digits: the year 2286
+_LATEST = 9_999_999_999  # the largest time that git writes in ten digits: the year 2286
 
 
 def encode_commit(
@@ -391,7 +396,7 @@ def encode_commit(
     *,
     also: str | None = None,
 ) -> bytes:
-    """Write a commit object's content; `author` is ``Name <address>``, `also` a second parent."""
+    """Encode a commit object; `author` is ``Name <address>``, `also` a second parent."""
     zone = when.strftime("%z")[:5] or "+0000"
     seconds = max(0, min(int(when.timestamp()), _LATEST))  # some clocks are wrong by centuries
     stamp = f"{seconds} {zone}"
@@ -405,7 +410,7 @@ def encode_commit(
 
 
 def decode_commit(data: bytes) -> RawCommit:
-    """Read a commit object's content, whichever git wrote it."""
+    """Decode a commit object written by any git program."""
     head, _, message = data.partition(b"\n\n")
     tree = ""
     parents: list[str] = []
@@ -422,13 +427,13 @@ def decode_commit(data: bytes) -> RawCommit:
         elif key == b"encoding":
             encoding = text
         elif key == b"author" and (match := _IDENTITY.match(value)):
-            when, author = _moment(int(match["time"])), match["who"]
+            when, author = _timestamp(int(match["time"])), match["who"]
     message_text, name = _decoded(message, encoding), _decoded(author, encoding)
     return RawCommit(tree, tuple(parents), when, message_text, name)
 
 
-def _moment(seconds: int) -> datetime:
-    """A time, or the beginning of times where a commit's is beyond what there is."""
+def _timestamp(seconds: int) -> datetime:
+    """Convert a Unix time, falling back to 1970 if it is out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -442,14 +447,14 @@ def _decoded(message: bytes, encoding: str) -> str:
         return message.decode("utf-8", "replace")
 
 
-_NOBODY = ("You", "you@kbtui.invalid")  # where git knows no name
+_DEFAULT_USER = ("You", "you@kbtui.invalid")  # if git knows no user name
 _NAME_WIDTH = 40
 _SECTION = re.compile(r"^\s*\[\s*(?P<name>[^\]\"\s]+)[^\]]*\]")
 _VALUE = re.compile(r"^\s*(?P<key>name|email)\s*=\s*(?P<value>.*?)\s*$", re.IGNORECASE)
 
 
 def author_of(actor: Actor) -> str:
-    """``Name <address>`` for an actor; the user's is the one that git knows, else ``You``."""
+    """Return ``Name <address>`` of an actor; for the user as configured in git, else ``You``."""
     if actor is not Actor.YOU:
         return f"kbtui {actor.value} <{actor.value}@kbtui.invalid>"
     return _user(os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME", ""))
@@ -457,17 +462,17 @@ def author_of(actor: Actor) -> str:
 
 @lru_cache(maxsize=4)
 def _user(home: str, config: str) -> str:
-    """Read the user's name from git's own files; nothing else of them is ever obeyed."""
+    """Read the user's name from git's own configuration files, and nothing else from them."""
     found: dict[str, str] = {}
     folder = Path(config) if config else Path(home) / ".config"
     for file in (folder / "git" / "config", Path(home) / ".gitconfig"):
-        found |= _read(file)
-    name = re.sub(r"[<>]", "", clean_line(found.get("name", ""))) or _NOBODY[0]
-    address = re.sub(r"[<>\s]", "", clean_line(found.get("email", ""))) or _NOBODY[1]
+        found |= _read_git_config(file)
+    name = re.sub(r"[<>]", "", clean_line(found.get("name", ""))) or _DEFAULT_USER[0]
+    address = re.sub(r"[<>\s]", "", clean_line(found.get("email", ""))) or _DEFAULT_USER[1]
     return f"{name} <{address}>"
 
 
-def _read(file: Path) -> dict[str, str]:
+def _read_git_config(file: Path) -> dict[str, str]:
     try:
         lines = file.read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""How commits descend from each other, and whether a history is whole: each object what it says."""
+"""Ancestry of commits, and the integrity check of a history."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PASSED = 4
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How two tips are apart.
+    """How the histories of two tips differ.
 
     Attributes:
-        base: The newest commit that both descend from (or are); None: they have no past in common.
-        ours: The commits that only our tip descends from, oldest first.
-        theirs: The same of theirs.
+        base: The newest common ancestor (which may be a tip itself), or None if there is none.
+        ours: The commits that are ancestors of our tip only, oldest first.
+        theirs: The commits that are ancestors of their tip only, oldest first.
     """
 
     base: str | None
@@ -35,10 +35,10 @@ class Divergence:
 
 
 def diverge(repository: Repository, ours: str | None, theirs: str | None) -> Divergence:
-    """See how two tips are apart; a tip that isn't there (None) has nothing in common."""
+    """Compare the ancestry of two tips; a missing tip (None) shares no ancestor."""
     if ours is None or theirs is None:
         return Divergence(None, newer(repository, ours), newer(repository, theirs))
-    colours = _painted(repository, ours, theirs)
+    colours = _paint_ancestors(repository, ours, theirs)
     common = {each for each, colour in colours.items() if colour & _BOTH == _BOTH}
     best = [each for each in common if not colours[each] & _PASSED]
     base = max(best, key=lambda each: (repository.read_commit(each).time, each), default=None)
@@ -47,24 +47,24 @@ def diverge(repository: Repository, ours: str | None, theirs: str | None) -> Div
     )
 
 
-def _painted(repository: Repository, ours: str, theirs: str) -> dict[str, int]:
-    """Carry a colour from both ends towards older commits, as git does to find what is common.
+def _paint_ancestors(repository: Repository, ours: str, theirs: str) -> dict[str, int]:
+    """Propagate a colour from both tips to their ancestors, as git does to find merge bases.
 
-    What gets both colours is common, and what lies below something common is passed.
+    A commit with both colours is a common ancestor; ancestors of common ones are marked as passed.
     """
     colours: dict[str, int] = {}
-    waiting: list[tuple[float, str]] = []
+    queue: list[tuple[float, str]] = []
 
     def paint(identifier: str, colour: int) -> None:
         if colours.get(identifier, 0) & colour != colour:
             colours[identifier] = colours.get(identifier, 0) | colour
             moment = repository.read_commit(identifier).time.timestamp()
-            heapq.heappush(waiting, (-moment, identifier))
+            heapq.heappush(queue, (-moment, identifier))
 
     paint(ours, _OURS)
     paint(theirs, _THEIRS)
-    while any(not colours[identifier] & _PASSED for _, identifier in waiting):
-        _, identifier = heapq.heappop(waiting)
+    while any(not colours[identifier] & _PASSED for _, identifier in queue):
+        _, identifier = heapq.heappop(queue)
         colour = colours[identifier]
         if colour & _BOTH == _BOTH:
             colour |= _PASSED
@@ -76,17 +76,17 @@ def _painted(repository: Repository, ours: str, theirs: str) -> dict[str, int]:
 def newer(
     repository: Repository, tip: str | None, known: Container[str] = ()
 ) -> list[tuple[str, RawCommit]]:
-    """The commits that lead to `tip`, oldest first, without those that are `known`.
+    """Return the ancestors of `tip` and itself, oldest first, without those that are `known`.
 
-    A commit's first line of descent stands before what its other parents bring in, so everything
-    that was there at a commit of the first line comes before it. Below a known commit nothing is
-    looked at.
+    A commit's line of first parents comes before what its other parents bring in, so everything
+    that existed at a commit of the first line comes before it. The search doesn't go past a known
+    commit.
     """
     return list(_walk(repository.read_commit, [tip], known)) if tip else []
 
 
 def everything(repository: Repository, *more: str) -> list[tuple[str, RawCommit]]:
-    """The commits that lead to the branch, each proposal and `more`, parents before their children.
+    """Return all commits reachable from the branch, the proposals and `more`, parents first.
 
     A proposal whose commit can't be read is left out.
     """
@@ -103,32 +103,35 @@ def _walk(
     read: Callable[[str], RawCommit], tips: Iterable[str], known: Container[str]
 ) -> Iterator[tuple[str, RawCommit]]:
     seen: set[str] = set()
-    work: list[tuple[str, RawCommit, Iterator[str]]] = []
+    stack: list[tuple[str, RawCommit, Iterator[str]]] = []
 
     def enter(identifier: str) -> None:
         if identifier not in seen and identifier not in known:
             seen.add(identifier)
             raw = read(identifier)
-            work.append((identifier, raw, iter(raw.parents)))
+            stack.append((identifier, raw, iter(raw.parents)))
 
     for tip in tips:
         enter(tip)
-        while work:
-            identifier, raw, parents = work[-1]
+        while stack:
+            identifier, raw, parents = stack[-1]
             parent = next(parents, None)
             if parent is None:
-                work.pop()
+                stack.pop()
                 yield identifier, raw
             else:
                 enter(parent)
 
 
-_SHOWN = 10
+_FSCK_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Soundness:
-    """The result of a check: what was looked at, and what is wrong."""
+    """The result of an integrity check: how much was checked, and the problems found.
+
+    `git` tells whether ``git fsck`` ran.
+    """
 
     commits: int
     objects: int
@@ -137,7 +140,7 @@ class Soundness:
 
 
 def check_history(repository: Repository, tell: Callable[[str], None]) -> Soundness:
-    """Read every object that is needed, then let a real git look, if there is one."""
+    """Verify the hash of every reachable object, then run ``git fsck`` if git is installed."""
     head = repository.head()
     if head is None:
         return Soundness(0, 0, (), git=False)
@@ -152,8 +155,8 @@ def check_history(repository: Repository, tell: Callable[[str], None]) -> Soundn
             tell(f"Reading commit {number:,} of {len(commits):,}")
         problems += _check_commit(repository, identifier, raw, seen)
     tell("Asking git")
-    said = git_says(repository.folder)
-    problems += [f"git: {line}" for line in (said or [])[:_SHOWN]]
+    said = run_fsck(repository.folder)
+    problems += [f"git: {line}" for line in (said or [])[:_FSCK_LINES]]
     return Soundness(len(commits), len(seen), tuple(problems), git=said is not None)
 
 
@@ -192,8 +195,8 @@ def _check_object(repository: Repository, identifier: str) -> Iterator[str]:
         yield f"The folder {identifier[:10]} is malformed."
 
 
-def git_says(folder: Path) -> list[str] | None:
-    """The findings of ``git fsck``; None where there is no git."""
+def run_fsck(folder: Path) -> list[str] | None:
+    """Run ``git fsck`` and return its findings, or None if git isn't installed."""
     import subprocess
 
     program = shutil.which("git")

@@ -1,6 +1,6 @@
-"""The packs as files: counted, put in place, taken away, each in an order that a crash can't hurt.
+"""Crash-safe management of pack files: counting, installing, removing.
 
-A pack counts from the moment that its index is there, so indexes come last and go first.
+A pack takes effect once its index exists, so indexes are written last and removed first.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from kbtui.workspace.durable import litter, sync_folder, temporary_name
 
 INCOMING = "incoming-"
-"""The prefix of folders in which packs wait to be let in; a dead process's are swept."""
-_SECOND_VERSION = b"\xfftOc\0\0\0\x02"
-_COUNT = 8 + 255 * 4  # where the index says how many objects there are
-_NAMES = 8 + 256 * 4
-_NAME = 20
+"""The prefix of staging folders for new packs; those of dead processes are removed."""
+_VERSION_2_HEADER = b"\xfftOc\0\0\0\x02"
+_COUNT_OFFSET = 8 + 255 * 4  # offset of the number of objects in an index
+_IDS_OFFSET = 8 + 256 * 4
+_ID_SIZE = 20
 _STALE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class PackRecord:
-    """An object as it goes into a pack: whole, or as a delta to `base`, which comes before it."""
+    """An object to be packed: whole, or as a delta against `base`, which precedes it."""
 
     id: str
     kind: bytes
@@ -42,29 +42,29 @@ class PackFolder:
         self._folder = repository / "objects" / "pack"
 
     def counts(self) -> dict[str, int]:
-        """How many objects each pack holds that may be replaced, by the name of its files."""
+        """Return the number of objects in each replaceable pack, by the stem of its files."""
         found: dict[str, int] = {}
         for index in self._folder.glob("*.idx"):
             if index.with_suffix(".pack").exists() and not index.with_suffix(".keep").exists():
                 with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
-                    head = file.read(_NAMES)
-                    if head.startswith(_SECOND_VERSION):
-                        found[index.stem] = struct.unpack_from(">I", head, _COUNT)[0]
+                    head = file.read(_IDS_OFFSET)
+                    if head.startswith(_VERSION_2_HEADER):
+                        found[index.stem] = struct.unpack_from(">I", head, _COUNT_OFFSET)[0]
         return found
 
     def objects(self, name: str) -> list[str]:
-        """The ids of what a pack holds."""
+        """Return the ids of the objects in a pack."""
         data = (self._folder / f"{name}.idx").read_bytes()
-        count = struct.unpack_from(">I", data, _COUNT)[0]
-        end = _NAMES + count * _NAME
-        return [data[at : at + _NAME].hex() for at in range(_NAMES, end, _NAME)]
+        count = struct.unpack_from(">I", data, _COUNT_OFFSET)[0]
+        end = _IDS_OFFSET + count * _ID_SIZE
+        return [data[at : at + _ID_SIZE].hex() for at in range(_IDS_OFFSET, end, _ID_SIZE)]
 
     def doubled(self, counts: Mapping[str, int], now: float) -> dict[str, float]:
-        """The packs all of whose objects lie in a larger one, with the seconds since that is there.
+        """Find packs whose objects are all in a larger one, with that one's age in seconds.
 
         Args:
-            counts: The packs to look at, as `counts` gives them.
-            now: The time by the clock that the files are dated by.
+            counts: The packs to look at, as returned by `counts`.
+            now: The current time by the clock of the files' timestamps.
         """
         smallest_first = sorted(counts, key=lambda name: (counts[name], name))
         held = {name: frozenset(self.objects(name)) for name in smallest_first}
@@ -76,12 +76,12 @@ class PackFolder:
         return found
 
     def holds(self, name: str) -> bool:
-        """True if a pack is there."""
+        """Return whether a pack exists."""
         return (self._folder / f"{name}.idx").exists()
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[Path]:
-        """A folder shaped like ``objects`` whose packs nobody sees, removed afterwards."""
+        """Create a staging folder shaped like ``objects``, and remove it afterwards."""
         folder = self._repository / temporary_name(INCOMING)
         (folder / "objects" / "pack").mkdir(mode=0o700, parents=True)
         try:
@@ -89,8 +89,8 @@ class PackFolder:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def let_in(self, objects: Path) -> None:
-        """Take over the synced packs that lie below another folder like ``objects``."""
+    def install(self, objects: Path) -> None:
+        """Install the packs of a staging folder, which must be synced to disk."""
         for suffix in ("*.pack", "*.idx"):
             for file in (objects / "pack").glob(suffix):
                 if not (self._folder / file.name).exists():
@@ -98,7 +98,7 @@ class PackFolder:
             sync_folder(self._folder)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take away packs; who has one open reads on in it."""
+        """Remove packs; processes that have one open can go on reading it."""
         for name in names:
             (self._folder / f"{name}.idx").unlink(missing_ok=True)
             for file in self._folder.glob(f"{name}.*"):
@@ -106,9 +106,9 @@ class PackFolder:
         sync_folder(self._folder)
 
     def litter(self) -> Iterator[Path]:
-        """What killed writers left: folders, locks, after a while packs without an index."""
+        """Yield leftovers of killed writers: folders, locks, and old packs without an index."""
         yield from litter(self._repository, temporary=INCOMING)
-        yield from self._folder.glob("pack-*.idx.lock")  # we alone write packs so, under the lock
+        yield from self._folder.glob("pack-*.idx.lock")  # only kbtui makes these, under its lock
         for file in (*self._folder.glob("*.pack"), *self._folder.glob("tmp_pack_*")):
             with contextlib.suppress(FileNotFoundError):
                 old = time.time() - file.stat().st_ctime > _STALE_SECONDS

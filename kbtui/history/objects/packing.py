@@ -1,14 +1,14 @@
-"""Packing: thousands of loose objects become one file in which versions share what they have alike.
+"""Packing: merges thousands of loose objects into one file of deltas between versions.
 
-Every version of a folder or file is stored as its difference to the next newer one.
-Packs are rolled up as `git repack --geometric=2` does it: each that stays holds at least twice as
-many objects as all smaller ones together, so there are few of them, and an object is rewritten
-only a few times in its life. Whatever was in a pack that goes is in the one that takes its place,
-whether a commit needs it or not: what is on its way to being committed isn't lost.
+Every version of a folder or file is stored as a delta against the next newer one. Packs are merged
+like `git repack --geometric=2` does it: each remaining pack holds at least twice as many objects as
+all smaller ones together, so there are few of them, and an object is rewritten only a few times in
+its life. All objects of a replaced pack go into its replacement, reachable or not, so objects that
+are about to be committed aren't lost.
 
-Deltas are made here: the common ends are found by comparing slices, which costs next to nothing,
-and between them whole lines (or entries of a folder's listing) are looked up. Against dulwich's
-`create_delta` those of notes are a sixth smaller and made in a fifth of the time.
+Deltas are made here: common prefixes and suffixes are found by comparing slices, which costs next
+to nothing, and whole lines (or tree entries) between them are looked up in a dict. Compared with
+dulwich's `create_delta`, deltas of notes are a sixth smaller and take a fifth of the time.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ from kbtui.history.objects.pack_folder import PackFolder, PackRecord
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import changed_objects
 
-_MOST_COPIED = 0xFFFFFF
-_MOST_INSERTED = 127
-_WORTH_COPYING = 8  # bytes; a copy takes up to seven
+_MAX_COPY = 0xFFFFFF
+_MAX_INSERT = 127
+_MIN_COPY = 8  # bytes; a copy instruction takes up to seven
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENTRIES = re.compile(rb"[^\0]*\0.{0,20}|[^\0]+", re.DOTALL)
 
 
 def make_delta(base: bytes, target: bytes) -> bytes:
-    """Describe `target` as a git delta of `base`."""
-    start = _common(base, target)
-    end = _common(base[start:][::-1], target[start:][::-1])
+    """Encode `target` as a git delta against `base`."""
+    start = _common_prefix(base, target)
+    end = _common_prefix(base[start:][::-1], target[start:][::-1])
     old, new = (start, len(base) - end), target[start : len(target) - end]
-    head = [_size(len(base)), _size(len(target)), *_copies(0, start)]
-    return b"".join([*head, *_between(base, old, new), *_copies(old[1], end)])
+    head = [_encode_size(len(base)), _encode_size(len(target)), *_copies(0, start)]
+    return b"".join([*head, *_middle(base, old, new), *_copies(old[1], end)])
 
 
-def _between(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
-    """Instructions for what is between the common ends: `new` made out of `base[slice(*old)]`."""
+def _middle(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
+    """Yield delta instructions that make `new` out of `base[slice(*old)]`."""
     cut = _ENTRIES if b"\0" in new else _LINES
     places = {found.group(): found.start() for found in cut.finditer(base, *old)}
-    fresh = bytearray()
-    begin = stop = 0  # what is being copied
+    inserted = bytearray()
+    begin = stop = 0  # the pending copy
     for found in cut.finditer(new):
         piece = found.group()
         if begin < stop and base.startswith(piece, stop):
             stop += len(piece)
             continue
-        place = places.get(piece) if len(piece) >= _WORTH_COPYING else None
+        place = places.get(piece) if len(piece) >= _MIN_COPY else None
         if place is None:
             yield from _copies(begin, stop - begin)
             begin = stop = 0
-            fresh += piece
+            inserted += piece
         else:
-            yield from _inserts(fresh)
-            fresh.clear()
+            yield from _inserts(inserted)
+            inserted.clear()
             yield from _copies(begin, stop - begin)
             begin, stop = place, place + len(piece)
-    yield from _inserts(fresh)
+    yield from _inserts(inserted)
     yield from _copies(begin, stop - begin)
 
 
-def _common(a: bytes, b: bytes) -> int:
-    """How many bytes both begin with, found by halving: comparing slices is memcmp."""
+def _common_prefix(a: bytes, b: bytes) -> int:
+    """Return the length of the common prefix, by bisection: comparing slices is memcmp."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -78,8 +78,8 @@ def _common(a: bytes, b: bytes) -> int:
     return low
 
 
-def _size(number: int) -> bytes:
-    """A length, seven bits a byte, the lowest first."""
+def _encode_size(number: int) -> bytes:
+    """Encode a length in groups of seven bits, the lowest first."""
     result = bytearray()
     while number > 0x7F:
         result.append(number & 0x7F | 0x80)
@@ -89,16 +89,16 @@ def _size(number: int) -> bytes:
 
 
 def _inserts(new: bytes | bytearray) -> Iterator[bytes]:
-    """Instructions that bring what the base doesn't have."""
-    for place in range(0, len(new), _MOST_INSERTED):
-        piece = new[place : place + _MOST_INSERTED]
+    """Yield insert instructions for new bytes."""
+    for place in range(0, len(new), _MAX_INSERT):
+        piece = new[place : place + _MAX_INSERT]
         yield bytes([len(piece)]) + piece
 
 
 def _copies(offset: int, size: int) -> Iterator[bytes]:
-    """Instructions that copy a range of the base."""
+    """Yield copy instructions for a range of the base."""
     while size:
-        part = min(size, _MOST_COPIED)
+        part = min(size, _MAX_COPY)
         instruction, operands = 0x80, bytearray()
         for bit, value in enumerate([*offset.to_bytes(4, "little"), *part.to_bytes(3, "little")]):
             if value:
@@ -108,25 +108,26 @@ def _copies(offset: int, size: int) -> Iterator[bytes]:
         offset, size = offset + part, size - part
 
 
-ENOUGH = 3000  # loose objects that are worth a pack
-MANY = 10  # packs that are worth looking whether some of them should be one
-_DEPTH = 50  # git's own
-_THOROUGHLY = 6  # zlib's level, for there is time
+ENOUGH = 3000  # minimum number of loose objects for a pack
+MANY = 10  # number of packs above which merging them is considered
+_MAX_DEPTH = 50  # the longest chain of deltas; git's default
+_LEVEL = 6  # zlib's level; packing runs in the background
 
 
-class _StoppedError(Exception):
-    """Somebody wants the packing to end; nothing was changed."""
+class _CancelledError(Exception):
+    """Packing was cancelled before anything was changed."""
 
 
 class Packing:
     """Packs one repository, once.
 
     Args:
-        repository: What is packed.
-        enough: How many loose objects are worth it.
-        alone: Keeps other writers away while packs are exchanged, which takes a moment.
-        stopped: Asked for each object whether to give up.
-        whole: Make one pack of all there are, worth it or not.
+        repository: The repository to pack.
+        enough: The minimum number of loose objects to make packing worthwhile.
+        alone: A context manager that locks out other writers while packs are exchanged, for a
+            moment.
+        stopped: A callback, called for each object, that returns whether to cancel.
+        whole: Make one pack of all objects, worthwhile or not.
     """
 
     def __init__(
@@ -146,20 +147,20 @@ class Packing:
         self._whole = whole
 
     def run(self) -> int:
-        """Pack what is worth it; how many objects were written.
+        """Pack if it is worthwhile, and return the number of objects written.
 
         Raises:
-            StorageError: What was written isn't what was to be written; nothing was removed.
+            StorageError: The new pack doesn't hold what it should; nothing was removed.
         """
         counts = self._folder.counts()
         loose = self._repository.count_loose()
         if loose < self._enough and len(counts) <= MANY and not self._whole:
             return 0
-        old = sorted(counts) if self._whole else rolled_up(counts, loose)
+        old = sorted(counts) if self._whole else packs_to_merge(counts, loose)
         packed = {name for pack in old for name in self._folder.objects(pack)}
         try:
             return self._pack(old, packed)
-        except _StoppedError:
+        except _CancelledError:
             return 0
 
     def _pack(self, old: list[str], packed: set[str]) -> int:
@@ -168,48 +169,48 @@ class Packing:
         reached = {name for chain in chains for name in chain}
         loose = [name for name in reached if is_loose(name)]
         if not old and (not loose or len(loose) < self._enough // 2):
-            return 0  # the rest belongs to no commit
+            return 0  # the other loose objects aren't reachable from any commit
         chains += [[name] for name in sorted(packed - reached)]
-        records = _records(self._repository, chains, self._check)
+        records = _records(self._repository, chains, self._raise_if_cancelled)
         with self._folder.aside() as aside:
             count = len(reached | packed)
-            new = self._repository.write_pack(count, records, _THOROUGHLY, aside)
+            new = self._repository.write_pack(count, records, _LEVEL, aside)
             with self._alone():
-                if not self._is_as_it_was(old, loose) or self._folder.holds(f"pack-{new}"):
+                if not self._is_unchanged(old, loose) or self._folder.holds(f"pack-{new}"):
                     return 0
-                self._folder.let_in(aside)
+                self._folder.install(aside)
                 if not self._folder.holds(f"pack-{new}"):
                     return 0
                 self._folder.remove(old)
                 self._repository.drop_loose(loose)
-        self._repository.look_again()
+        self._repository.close_missing_packs()
         return count
 
     def _chains(self, packed: set[str]) -> list[list[str]]:
-        """The objects that are loose or in the packs that go, as far as commits need it."""
+        """Return chains of those objects that are loose or in replaced packs and reachable."""
 
         def wanted(name: str) -> bool:
-            self._check()
+            self._raise_if_cancelled()
             return name in packed or self._repository.is_loose(name)
 
         commits = [each for each in everything(self._repository) if wanted(each[0])]
         return _chains(self._repository, commits, wanted)
 
-    def _check(self) -> None:
+    def _raise_if_cancelled(self) -> None:
         if self._stopped():
-            raise _StoppedError
+            raise _CancelledError
 
-    def _is_as_it_was(self, old: list[str], loose: list[str]) -> bool:
-        """True if nobody threw away meanwhile what would come back now, as a purge does."""
+    def _is_unchanged(self, old: list[str], loose: list[str]) -> bool:
+        """Return whether no object was removed meanwhile, so that a purge isn't reverted."""
         return all(map(self._folder.holds, old)) and all(map(self._repository.is_loose, loose))
 
 
-def rolled_up(counts: Mapping[str, int], loose: int) -> list[str]:
-    """Which packs become one with what is loose, as `git repack --geometric=2` would choose.
+def packs_to_merge(counts: Mapping[str, int], loose: int) -> list[str]:
+    """Return the packs to merge with the loose objects, as `git repack --geometric=2` chooses them.
 
     Args:
-        counts: How many objects each pack holds.
-        loose: How many lie beside them.
+        counts: The number of objects in each pack.
+        loose: The number of loose objects.
     """
     smallest_first = sorted(counts, key=lambda name: (counts[name], name))
     total, taken = loose, 0
@@ -220,22 +221,22 @@ def rolled_up(counts: Mapping[str, int], loose: int) -> list[str]:
     return smallest_first[:taken]
 
 
-def pack_of(
+def pack_commits(
     repository: Repository, commits: Sequence[tuple[str, RawCommit]]
 ) -> tuple[int, Iterator[PackRecord]]:
-    """All objects that commits brought, for those who have everything before: how many, and they.
+    """Return the number and the records of all objects that are new in `commits`.
 
     Args:
-        repository: Where they are.
-        commits: Parents before their children.
+        repository: The repository that holds them.
+        commits: The commits, parents before their children.
     """
     chains = _chains(repository, commits, lambda _: True)
     count = len({name for chain in chains for name in chain})
     return count, _records(repository, chains, lambda: None)
 
 
-def pack_again(repository: Repository, packed: set[str]) -> tuple[int, Iterator[PackRecord]]:
-    """Some objects, whether a commit needs them or not, for one pack: how many, and they."""
+def pack_objects(repository: Repository, packed: set[str]) -> tuple[int, Iterator[PackRecord]]:
+    """Return the number and the records of some objects, reachable or not, for one pack."""
     commits = [each for each in everything(repository) if each[0] in packed]
     chains = _chains(repository, commits, packed.__contains__)
     reached = {name for chain in chains for name in chain}
@@ -248,7 +249,7 @@ def _chains(
     commits: Sequence[tuple[str, RawCommit]],
     wanted: Callable[[str], bool],
 ) -> list[list[str]]:
-    """The versions of each folder and file that are wanted, newest first."""
+    """Return the wanted versions of each folder and file, newest first."""
     chains: dict[str, list[str]] = {}
     for _, raw in reversed(commits):
         before = repository.read_commit(raw.parents[0]).tree if raw.parents else None
@@ -279,10 +280,10 @@ class _Version:
 
 
 class _Chain:
-    """The versions of one file or folder, each made out of the one before.
+    """Encodes the versions of one file or folder, each as a delta against the one before.
 
-    Where that would be too deep, the next is made out of the first of the last run, so a text has
-    to stand there whole once in a thousand versions and not in fifty.
+    When the chain gets too deep, the next version is a delta against the first one of the current
+    run, so only one in a thousand versions is stored whole, rather than one in fifty.
     """
 
     def __init__(self) -> None:
@@ -290,11 +291,11 @@ class _Chain:
         self._last: _Version | None = None
 
     def add(self, name: str, kind: bytes, data: bytes) -> PackRecord:
-        """The next older version."""
-        is_deep = self._last is not None and self._last.depth >= _DEPTH
+        """Encode the next older version."""
+        is_deep = self._last is not None and self._last.depth >= _MAX_DEPTH
         base = self._first if is_deep else self._last
-        # Commits are read one after the other: they stay whole.
-        if base is not None and base.depth < _DEPTH and kind != b"commit":
+        # Commits are mostly read in sequence, so they are stored whole.
+        if base is not None and base.depth < _MAX_DEPTH and kind != b"commit":
             delta = make_delta(base.data, data)
             if len(delta) < len(data) // 2:
                 self._last = _Version(name, data, base.depth + 1)

@@ -1,7 +1,7 @@
-"""The git repository behind the history. Only this file and `transport` work with dulwich.
+"""The git repository that stores the history. Only this module and `transport` use dulwich.
 
-It is bare, has no index and runs no hook and no filter: objects are written, then the branch is
-moved by compare-and-swap under the workspace lock. A real git reads it, and may serve it.
+It is bare, has no index and runs no hooks or filters: objects are written, then the branch is moved
+by compare-and-swap under the workspace lock. A real git can read and serve it.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
     from kbtui.history.objects.trees import GitObject, TreeEntry
 
 
-_RECENT = 24
+_CACHE_SIZE = 24
 _Value = TypeVar("_Value")
 
 
 class Recent(Generic[_Value]):
-    """The values that were asked for last, by id; several threads may use it."""
+    """A small LRU cache by id; thread-safe."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[str, _Value] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, identifier: str) -> _Value | None:
-        """The value of an id, None where it wasn't asked for lately."""
+        """Return the cached value of an id, or None."""
         with self._lock:
             value = self._values.get(identifier)
             if value is not None:
@@ -67,15 +67,15 @@ class Recent(Generic[_Value]):
             return value
 
     def clear(self) -> None:
-        """Forget all."""
+        """Empty the cache."""
         with self._lock:
             self._values.clear()
 
     def put(self, identifier: str, value: _Value) -> None:
-        """Keep a value at hand."""
+        """Cache a value."""
         with self._lock:
             self._values[identifier] = value
-            if len(self._values) > _RECENT:
+            if len(self._values) > _CACHE_SIZE:
                 self._values.popitem(last=False)
 
 
@@ -94,21 +94,21 @@ CONFIG = b"""\
 \tauto = false
 """
 LARGE = "large"
-"""The file that names the blobs of others that are too large for a workspace."""
+"""The file that lists foreign blobs that are too large for a workspace."""
 _FIXED = {"config": CONFIG, "HEAD": f"ref: {NAME}\n".encode()}
-_LEVEL = 1  # trees are mostly hashes: a higher level costs time and saves nothing
-_TEMPORARY = "tmp_obj_"  # as git calls them, which throws them away as well
+_LEVEL = 1  # trees are mostly hashes: a higher zlib level costs time and saves nothing
+_TEMPORARY = "tmp_obj_"  # git's own prefix, so that git removes them as well
 _FREED_ONCE = 16 << 20  # bytes, never touched
-_BASES = 4 << 20  # bytes of each pack, of which a history has ten; 96 MB by itself
-_PACK_FROM = 200  # objects at once that are better written as one pack
+_DELTA_CACHE = 4 << 20  # bytes per pack, of which a history has ten; dulwich's default is 96 MB
+_MIN_PACK = 200  # the number of objects from which a pack is faster than loose ones
 _SAMPLED = 16 << 10  # bytes
 _DENSE = 0.95
 _LOOSE_NAME = 38
 _LOCK_SECONDS = 600.0
-_LOOKS = 5  # packs are exchanged once in thousands of changes
+_ATTEMPTS = 5  # packs are replaced once in thousands of changes
 
 
-# What damaged files make of reading them, in ours and in dulwich's hands.
+# What reading damaged files raises, here and in dulwich.
 _UNREADABLE = (
     KeyError, IndexError, ValueError, AssertionError, EOFError, OSError, zlib.error, struct.error
 )  # fmt: skip
@@ -122,22 +122,22 @@ def _damage(identifier: str) -> NotFoundError:
 
 
 def _keep_heap() -> None:
-    """Have glibc keep the end of the heap.
+    """Make glibc keep the end of the heap.
 
-    It gave deflate's 300 KB back to the system after each object and took them again page by page:
-    34 µs an object, and ten times that on a busy machine, for 6. A larger block that is freed once
-    moves its limits; other systems' allocators don't mind.
+    glibc returned deflate's 300 KB to the system after each object and took them again page by
+    page: 34 µs an object instead of 6, and ten times that on a busy machine. Freeing a larger block
+    once raises its trim threshold; other systems' allocators don't mind.
     """
     block = bytearray(_FREED_ONCE)
     del block
 
 
 class Repository:
-    """Objects, one branch, and how they get to the disk.
+    """Git objects, one branch, and durable writes of both.
 
-    Ids are 40 hex digits. Reading needs no lock; writing is done under the workspace lock. What
-    isn't a workspace's, such as a README.md or a link that a remote brought, stays in the trees,
-    and is neither listed nor compared.
+    Ids are 40 hex digits. Reading needs no lock; writing requires the workspace lock. Files that
+    don't belong to a workspace, such as a README.md or a link that a remote brought, stay in the
+    trees, but are neither listed nor compared.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -148,36 +148,37 @@ class Repository:
         self._entries: Recent[list[bytes]] = Recent()
         self._large: tuple[tuple[int, int], frozenset[str]] = ((0, 0), frozenset())
         self._opened: DiskObjectStore | None = None
-        self._engine = threading.Lock()  # dulwich's packs are not made for several threads
+        self._pack_lock = threading.Lock()  # dulwich's packs aren't thread-safe
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The folder of the repository."""
         return self._folder
 
     @property
     def exists(self) -> bool:
-        """True if it has been made, and may be looked at."""
+        """Whether the repository was created and can be read."""
         return os.path.isdir(self._folder / "objects")  # never raises
 
     def is_prepared(self) -> bool:
-        """True if `prepare` has nothing to do; asking writes nothing, and needs no lock."""
-        return self.exists and not self._wrong() and next(self._litter(), None) is None
+        """Return whether `prepare` has nothing to do; writes nothing and needs no lock."""
+        return self.exists and not self._damaged_files() and next(self._litter(), None) is None
 
     def prepare(self) -> bool:
-        """Make the repository, or bring HEAD and the configuration back to what they must be.
+        """Create the repository, or repair HEAD and the configuration and remove litter.
 
-        Returns whether it was made now.
+        Returns:
+            Whether it was created.
         """
         made = not self.exists
         if made:
             for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
                 (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-            for number in range(256):  # now, so that no change has to make and sync them
+            for number in range(256):  # now, so that no change has to create and sync them
                 (self._folder / "objects" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
             os.chmod(self._folder, 0o700)  # noqa: PTH101 — mkdir's mode holds for the last folder
         with FileBatch(self._folder) as batch:
-            for name in self._wrong():
+            for name in self._damaged_files():
                 batch.write(name, _FIXED[name], 0o600)
             batch.sync()
         for left in self._litter():
@@ -188,7 +189,7 @@ class Repository:
         return made
 
     def _litter(self) -> Iterator[Path]:
-        """What killed writers left, of ours and of a git program's."""
+        """Yield what killed writers left, both kbtui's and git's."""
         heads = self._folder / "refs" / "heads"
         for folder in (self._folder, heads, self._folder / PROPOSALS):
             yield from litter(folder)
@@ -196,16 +197,16 @@ class Repository:
             yield from litter(folder, temporary=_TEMPORARY)
         yield from PackFolder(self._folder).litter()
         for folder in (self._folder, heads):
-            for lock in folder.glob("*.lock"):  # no git program holds one for minutes
+            for lock in folder.glob("*.lock"):  # no git program holds one for this long
                 with contextlib.suppress(FileNotFoundError):
                     if abs(time.time() - lock.stat().st_mtime) > _LOCK_SECONDS:
                         yield lock
 
-    def _wrong(self) -> list[str]:
-        """The files that always say the same and don't."""
-        return [name for name, data in _FIXED.items() if not self._holds(name, data)]
+    def _damaged_files(self) -> list[str]:
+        """Return the names of files with fixed content that differ from it."""
+        return [name for name, data in _FIXED.items() if not self._has_content(name, data)]
 
-    def _holds(self, name: str, data: bytes) -> bool:
+    def _has_content(self, name: str, data: bytes) -> bool:
         try:
             return (self._folder / name).read_bytes() == data
         except OSError:
@@ -214,19 +215,19 @@ class Repository:
     # Reading ---------------------------------------------------------------------------------
 
     def head(self) -> str | None:
-        """The newest commit, None before the first."""
+        """Return the newest commit, or None before the first one."""
         return self.branch.head() if self.exists else None
 
     def read_object(self, identifier: str) -> tuple[bytes, bytes]:
-        """Read an object: its kind and its content.
+        """Return the kind and the content of an object.
 
         Raises:
-            NotFoundError: It isn't there, or is damaged.
+            NotFoundError: The object doesn't exist or is damaged.
         """
         try:
             found = self._read_loose(identifier)
             if found is None:
-                with self._engine:
+                with self._pack_lock:
                     number, data = self._store.get_raw(identifier.encode())  # type: ignore[arg-type]
                 found = _KINDS[number], data
         except _UNREADABLE as error:
@@ -238,44 +239,48 @@ class Repository:
         return found
 
     def __contains__(self, identifier: object) -> bool:
-        """True if an object is there, by its id."""
+        """Return whether an object exists, by its id."""
         if self.is_loose(str(identifier)):
             return True
-        with self._engine:
+        with self._pack_lock:
             return str(identifier).encode() in self._store  # type: ignore[operator]
 
     def is_intact(self, identifier: str) -> bool:
-        """True if an object is there and holds what its id says."""
+        """Return whether an object exists and its content matches its id."""
         try:
             return git_object(*self.read_object(identifier)).id == identifier
         except NotFoundError:
             return False
 
     def read_blob(self, identifier: str) -> bytes:
-        """Read the content of a file."""
+        """Return the content of a file."""
         return self.read_object(identifier)[1]
 
     def read_commit(self, identifier: str) -> RawCommit:
-        """Read a commit."""
+        """Read a commit.
+
+        Raises:
+            NotFoundError: The object doesn't exist, is damaged or isn't a commit.
+        """
         kind, data = self.read_object(identifier)
         if kind != b"commit":
             raise NotFoundError(f"{identifier[:10]} is not a commit.")
         return decode_commit(data)
 
     def read_tree(self, identifier: str) -> Tree:
-        """Read one level of a tree; don't change what you get."""
+        """Return one level of a tree. The result is cached: don't modify it."""
         tree = self._trees.get(identifier)
         return tree if tree is not None else self.remember_tree(identifier)
 
     def remember_tree(self, identifier: str, tree: Tree | None = None) -> Tree:
-        """Keep a tree at hand: the next change starts from it."""
+        """Cache a tree, since the next change starts from it."""
         if tree is None:
             tree = parse_tree(self.read_object(identifier)[1])
         self._trees.put(identifier, tree)
         return tree
 
     def read_entries(self, identifier: str) -> list[bytes]:
-        """Read one level of a tree uncut, for comparing: see `trees.split_tree`."""
+        """Return one level of a tree as unparsed entries, for comparing: see `trees.split_tree`."""
         entries = self._entries.get(identifier)
         if entries is None:
             entries = split_tree(self.read_object(identifier)[1])
@@ -284,11 +289,14 @@ class Repository:
 
     @staticmethod
     def keeps(path: str) -> bool:
-        """True if a file of that name is a workspace's."""
+        """Return whether a path may belong to a workspace."""
         return is_recorded(path) and is_path(path)
 
     def foreign(self, commit: str | None) -> dict[str, TreeEntry]:
-        """What a commit holds that isn't a workspace's, by path; a folder of it as a whole."""
+        """Return the entries of a commit that don't belong to a workspace, by path.
+
+        A folder with nothing of a workspace's is one entry.
+        """
         return dict(self._foreign(self.read_commit(commit).tree, "")) if commit else {}
 
     def _foreign(self, tree: str, prefix: str) -> Iterator[tuple[str, TreeEntry]]:
@@ -300,7 +308,7 @@ class Repository:
                 yield path, (mode, sha)
 
     def note_large(self, blobs: Collection[str]) -> None:
-        """Remember blobs that are larger than a workspace's files may be: they are none."""
+        """Record blobs that exceed the size limit of a workspace's files and count as foreign."""
         if blobs:
             known = dict.fromkeys([*sorted(self.large), *sorted(blobs)])
             with FileBatch(self._folder) as batch:
@@ -323,27 +331,27 @@ class Repository:
         return None if blob in self.large else blob
 
     def files(self, commit: str | None) -> dict[str, str]:
-        """Every path of a commit with its blob id."""
+        """Return the blob id of every path in a commit."""
         if commit is None:
             return {}
         found, large = walk_files(self.read_commit(commit).tree, self.read_tree), self.large
         return {path: blob for path, blob in found if blob not in large and self.keeps(path)}
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
-        """The blob id of a path in a commit, None where it isn't."""
+        """Return the blob id of a path in a commit, or None if it isn't there."""
         return self.blobs_at(commit, [path])[path]
 
     def content_at(self, commit: str | None, path: str) -> bytes | None:
-        """The content of a path in a commit, None where it isn't."""
+        """Return the content of a path in a commit, or None if it isn't there."""
         return self.contents_at(commit, [path])[path]
 
     def contents_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, bytes | None]:
-        """The content of each path in a commit."""
+        """Return the content of each path in a commit, None if it isn't there."""
         blobs = self.blobs_at(commit, paths)
         return {p: None if blob is None else self.read_blob(blob) for p, blob in blobs.items()}
 
     def blobs_at(self, commit: str | None, paths: Iterable[str]) -> dict[str, str | None]:
-        """The blob id of each path in a commit."""
+        """Return the blob id of each path in a commit, None if it isn't there."""
         if commit is None:
             return dict.fromkeys(paths)
         tree = self.read_commit(commit).tree
@@ -371,11 +379,11 @@ class Repository:
                 yield path, was, now
 
     def compare_all(self, old: str, new: str) -> Iterator[tuple[str, str | None, str | None]]:
-        """The same of trees that aren't a workspace's, whatever they hold."""
+        """Yield (path, old blob id, new blob id) where two trees of any content differ."""
         return compare_trees(old, new, self.read_entries)
 
     def with_prefix(self, prefix: str) -> list[str]:
-        """The ids of commits that begin with `prefix`."""
+        """Return the ids of commits that begin with `prefix`."""
         if not self.exists:
             return []
         try:
@@ -405,9 +413,9 @@ class Repository:
     # Writing ---------------------------------------------------------------------------------
 
     def store(self, objects: Iterable[GitObject]) -> None:
-        """Make objects durable before anything refers to them."""
+        """Write objects durably; call it before anything refers to them."""
         wanted = {made.id: made for made in objects if not self.is_loose(made.id)}
-        if len(wanted) >= _PACK_FROM:
+        if len(wanted) >= _MIN_PACK:
             self._store_pack(wanted.values())
             return
         with FileBatch(self._folder / "objects", temporary=_TEMPORARY) as batch:
@@ -418,7 +426,7 @@ class Repository:
             batch.sync()
 
     def _store_pack(self, objects: Collection[GitObject]) -> None:
-        """Write new objects as one durable pack; unlike `write_pack` it reads nothing back."""
+        """Write new objects as one durable pack, without reading it back as `write_pack` does."""
         from dulwich.object_format import SHA1
         from dulwich.pack import iter_sha1, write_pack_data, write_pack_index
 
@@ -434,25 +442,25 @@ class Repository:
         if PackFolder(self._folder).holds(name):
             return
         with FileBatch(self._folder / "objects", temporary="tmp_pack_") as batch:
-            for suffix, data in (("pack", pack), ("idx", index)):  # with its index it counts
+            for suffix, data in (("pack", pack), ("idx", index)):  # the index makes it take effect
                 batch.write(f"pack/{name}.{suffix}", data.getvalue(), 0o444)
                 batch.sync()
 
     def count_loose(self) -> int:
-        """About how many loose objects there are, by one of their 256 folders, as git counts."""
+        """Estimate the number of loose objects from one of their 256 folders, as git does."""
         try:
             return len(os.listdir(self._folder / "objects" / "17")) * 256
         except OSError:
             return 0
 
     def is_loose(self, identifier: str) -> bool:
-        """True if an object lies in a file of its own."""
-        return os.path.exists(self._loose_path(identifier))  # asked very often
+        """Return whether an object is stored loose, in a file of its own."""
+        return os.path.exists(self._loose_path(identifier))  # called very often
 
     def all_objects(self) -> Iterator[str]:
-        """The id of every object that is kept, whether anything refers to it or not."""
+        """Yield the id of every stored object, reachable or not."""
         for folder in sorted((self._folder / "objects").glob("[0-9a-f][0-9a-f]")):
-            for name in sorted(os.listdir(folder)):  # names are all we need
+            for name in sorted(os.listdir(folder)):
                 if len(name) == _LOOSE_NAME:
                     yield folder.name + name
         yield from sorted(
@@ -463,7 +471,7 @@ class Repository:
         )
 
     def keep_only(self, pack: str) -> None:
-        """Throw away every object that isn't in one pack."""
+        """Delete every object that isn't in the given pack."""
         objects = self._folder / "objects"
         self.close()
         for file in (objects / "pack").iterdir():
@@ -485,38 +493,38 @@ class Repository:
         level: int = _LEVEL,
         objects: Path | None = None,
     ) -> str:
-        """Write objects as one durable pack.
+        """Write objects as one durable pack and verify it.
 
         Args:
-            count: How many there are.
-            records: They.
-            level: How thoroughly zlib compresses them.
-            objects: Where it is put, if not where it counts at once.
+            count: The number of records.
+            records: The objects.
+            level: The compression level of zlib.
+            objects: A staging folder to write to instead of the repository's ``objects``.
 
         Returns:
-            Its name.
+            The name of the pack: the hex digits in its file names.
 
         Raises:
-            StorageError: What was written is not what was to be written.
+            StorageError: The pack doesn't hold exactly the given objects.
         """
         from dulwich.errors import ApplyDeltaError, ChecksumMismatch
         from dulwich.pack import UnresolvedDeltas
 
         wanted: set[bytes] = set()
 
-        def noted() -> Iterator[PackRecord]:
+        def recorded() -> Iterator[PackRecord]:
             for record in records:
                 wanted.add(bytes.fromhex(record.id))
                 yield record
 
         objects = objects or self._folder / "objects"
-        # A store of its own: the one that is read from isn't kept waiting.
+        # A store of its own, so that readers of the shared one don't wait.
         with contextlib.closing(self._open_store(level, objects)) as store:
             try:
-                pack = store.add_pack_data(count, as_unpacked(noted()))
+                pack = store.add_pack_data(count, as_unpacked(recorded()))
             except (ApplyDeltaError, ChecksumMismatch, UnresolvedDeltas) as error:
                 raise StorageError(f"A pack could not be written: {error}.") from error
-            # Its index was made by reading everything back, so it names what is really there.
+            # The index was made by reading the pack back, so it names what is really there.
             held = {entry[0] for entry in pack.index.iterentries()} if pack else set()
             name = pack.name().decode() if pack else ""
         if held != wanted:
@@ -527,15 +535,15 @@ class Repository:
         return name
 
     def drop_loose(self, identifiers: Iterable[str]) -> None:
-        """Remove the loose copies of objects that are packed."""
+        """Delete the loose copies of packed objects."""
         for identifier in identifiers:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._loose_path(identifier))  # noqa: PTH108 — thousands at once
 
-    # Engine ----------------------------------------------------------------------------------
+    # dulwich ---------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the files; the next look opens them again."""
+        """Close the files; the next access opens them again."""
         store, self._opened = self._opened, None
         if store is not None:
             store.close()
@@ -544,22 +552,22 @@ class Repository:
     def _store(self) -> DiskObjectStore:
         if self._opened is None:
             self._opened = self._open_store()
-            weakref.finalize(self, self._opened.close)  # packs stay open until nobody needs them
+            weakref.finalize(self, self._opened.close)
         return self._opened
 
-    def look_again(self) -> None:
-        """Let go of packs that are gone."""
+    def close_missing_packs(self) -> None:
+        """Close packs that no longer exist."""
         if self._opened is not None:
-            with self._engine:
-                self._opened.packs  # noqa: B018 — closes what isn't there any more
+            with self._pack_lock:
+                self._opened.packs  # noqa: B018 — the property closes missing packs
 
     def _look(self, look: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
-        """Look into all packs, once more where some were exchanged for another meanwhile."""
+        """Query all packs, retrying if packs were replaced meanwhile."""
         from dulwich.pack import PackFileDisappeared
 
-        with self._engine:
-            for _ in range(_LOOKS):
-                self._store.packs  # noqa: B018 — closes what isn't there any more
+        with self._pack_lock:
+            for _ in range(_ATTEMPTS):
+                self._store.packs  # noqa: B018 — the property closes missing packs
                 with contextlib.suppress(PackFileDisappeared):
                     return look(self._store)
         raise StorageError("The history's packs change all the time.", "Try again in a moment.")
@@ -572,14 +580,14 @@ class Repository:
             fsync_object_files=True,
             loose_compression_level=_LEVEL,
             pack_compression_level=level,
-            delta_base_cache_limit=_BASES,
+            delta_base_cache_limit=_DELTA_CACHE,
         )
 
 
 def as_unpacked(records: Iterable[PackRecord]) -> Iterator[UnpackedObject]:
-    """Give records the shape that the engine writes packs from.
+    """Convert records to the type that dulwich writes packs from.
 
-    What wouldn't become smaller is handed over as it stands in a pack.
+    Incompressible data is stored uncompressed.
     """
     from dulwich.object_format import SHA1
     from dulwich.pack import UnpackedObject, pack_object_header
@@ -599,7 +607,7 @@ def as_unpacked(records: Iterable[PackRecord]) -> Iterator[UnpackedObject]:
 
 
 def _is_dense(data: bytes) -> bool:
-    """True of what doesn't become smaller, as pictures don't: trying takes 20 ms a megabyte."""
+    """Sample whether data is incompressible, as pictures are: compressing takes 20 ms/MB."""
     if len(data) < _SAMPLED:
         return False
     middle = (len(data) - _SAMPLED) // 2
@@ -611,7 +619,7 @@ _NUMBERS = {name: number for number, name in _KINDS.items()}
 
 
 def plain_environment() -> dict[str, str]:
-    """An environment in which git obeys no settings but those of the history itself."""
+    """Return an environment in which git obeys no settings but the repository's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
         **kept,

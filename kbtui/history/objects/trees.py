@@ -1,4 +1,4 @@
-"""Git's trees as bytes: read, written, changed along a few paths, compared.
+"""Git trees as bytes: parse, serialize, update along paths, compare.
 
 Only the trees on the way to a changed path are touched, so a change costs the same in a workspace
 of ten entries and (nearly) in one of ten thousand.
@@ -16,21 +16,21 @@ FILE = b"100644"
 FILES = frozenset({FILE, b"100755"})
 LINK = b"120000"
 MODULE = b"160000"
-"""A commit of another repository, which this one doesn't hold."""
+"""The mode of a submodule: a commit of another repository, which this one doesn't hold."""
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _WHOLE_ENTRY = re.compile(rb"[^\0]+\0.{20}", re.DOTALL)
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
-# Name -> (git's mode, raw hash). Plain tuples: a folder of thousands of entries is read often.
+# Name -> (git's mode, raw hash). Plain tuples, since large folders are read often.
 TreeEntry = tuple[bytes, bytes]
 Tree = dict[bytes, TreeEntry]
 GONE: TreeEntry = (b"", b"")
-"""The edit that takes out what is there, a folder as well."""
+"""The edit that removes an entry, which may be a folder."""
 
 
 class GitObject(NamedTuple):
-    """An object to be stored: its id, its kind, its content."""
+    """An object to be stored."""
 
     id: str
     kind: bytes
@@ -38,18 +38,18 @@ class GitObject(NamedTuple):
 
 
 def git_object(kind: bytes, data: bytes) -> GitObject:
-    """Name an object by its content, as git does."""
+    """Compute the id of an object from its content."""
     header = b"%s %d\0" % (kind, len(data))
     return GitObject(hashlib.sha1(header + data, usedforsecurity=False).hexdigest(), kind, data)
 
 
 def parse_tree(data: bytes) -> Tree:
-    """Read a tree object's content."""
+    """Parse the content of a tree object."""
     return {name: (mode, sha) for mode, name, sha in _ENTRY.findall(data)}
 
 
 def serialize_tree(tree: Tree) -> bytes:
-    """Write a tree object's content, in git's order: a folder sorts as if it ended in ``/``."""
+    """Serialize a tree object in git's order, in which folders sort as if they ended in ``/``."""
     ordered = sorted(
         [(name + b"/" if mode == FOLDER else name, name) for name, (mode, _) in tree.items()]
     )
@@ -63,11 +63,11 @@ def serialize_tree(tree: Tree) -> bytes:
 def update_tree(
     root: str | None, edits: Mapping[str, str | TreeEntry | None], read: Callable[[str], Tree]
 ) -> tuple[str, dict[GitObject, Tree]]:
-    """Apply edits to a tree and return the new tree's id and the trees that it needs.
+    """Apply edits to a tree; return the id of the new tree and the new trees below it.
 
     Args:
         root: The id of the tree to start from; None is the empty one.
-        edits: The blob id that each path gets; None removes the file. An entry is taken as it is.
+        edits: The new blob id of each path; None removes the file. A `TreeEntry` is stored as is.
         read: Reads a tree by its id.
     """
     new: dict[GitObject, Tree] = {}
@@ -82,7 +82,7 @@ _Nested = dict[bytes, "str | TreeEntry | _Nested | None"]
 
 def _nest(edits: Mapping[str, str | TreeEntry | None]) -> _Nested:
     top: _Nested = {}
-    # Deletions first: a file may become a folder within one change, and a folder a file.
+    # Deletions first: one change may replace a file by a folder, or a folder by a file.
     for path, blob in sorted(edits.items(), key=lambda edit: edit[1] is not None):
         *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
         level = top
@@ -102,7 +102,7 @@ def _update(
     read: Callable[[str], Tree],
     new: dict[GitObject, Tree],
 ) -> str | None:
-    """Rewrite one tree; None when nothing is left in it."""
+    """Rewrite one tree recursively; return its new id, or None if it becomes empty."""
     tree = dict(read(identifier)) if identifier else {}
     for name, edit in edits.items():
         was = mode, sha = tree.get(name, GONE)
@@ -127,7 +127,7 @@ def _update(
 def walk_files(
     identifier: str, read: Callable[[str], Tree], prefix: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (path, blob id) of every file below a tree; what is no text in a name is escaped."""
+    """Yield (path, blob id) of every file below a tree; undecodable bytes are surrogate-escaped."""
     for name, (mode, sha) in read(identifier).items():
         path = prefix + name.decode("utf-8", "surrogateescape")
         if mode == FOLDER:
@@ -137,7 +137,7 @@ def walk_files(
 
 
 def split_tree(data: bytes) -> list[bytes]:
-    """Cut a tree object's content into entries without reading them, which is twice as fast."""
+    """Split a tree object into entries without parsing them, which is twice as fast."""
     return _WHOLE_ENTRY.findall(data)
 
 
@@ -146,7 +146,7 @@ def compare_trees(
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield (path, old blob id, new blob id) where two trees differ, skipping equal folders.
 
-    `read` gives the entries of a tree, uncut: see `split_tree`.
+    `read` returns the unparsed entries of a tree: see `split_tree`.
     """
     if old == new:
         return
@@ -164,9 +164,9 @@ def compare_trees(
 def changed_objects(
     old: str | None, new: str, read: Callable[[str], list[bytes]], path: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (path, id) of every tree and blob that is new, a tree's path ending in ``/``.
+    """Yield (path, id) of every new tree and blob; the path of a tree ends in ``/``.
 
-    A link is a blob as well; a submodule is nothing that is kept here.
+    Symbolic links count as blobs; submodules are skipped.
     """
     if old == new:
         return
@@ -182,8 +182,8 @@ def changed_objects(
 
 
 def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
-    """The entries that only one of two trees has."""
-    if len(old) == len(new):  # most often one entry got new content
+    """Return the entries that are only in the old tree, and those only in the new one."""
+    if len(old) == len(new):  # the usual case: one entry got new content
         pairs = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
         gone, made = {a for a, _ in pairs}, {b for _, b in pairs}
     else:
@@ -192,13 +192,13 @@ def _different_entries(old: list[bytes], new: list[bytes]) -> tuple[Tree, Tree]:
 
 
 def _ids(entry: TreeEntry | None) -> tuple[str | None, str | None]:
-    """The ids of (folder, file) that an entry names: at most one of them."""
+    """Return the id of an entry as (folder, file), of which at most one is set."""
     mode, sha = entry or GONE
     return sha.hex() if mode == FOLDER else None, sha.hex() if mode in FILES else None
 
 
 def blob_in_tree(identifier: str, path: str, read: Callable[[str], Tree]) -> str | None:
-    """The blob id of one path, None where there is no file."""
+    """Return the blob id of a path, or None if there is no such file."""
     *folders, name = path.encode().split(b"/")
     for folder in folders:
         below, _ = _ids(read(identifier).get(folder))

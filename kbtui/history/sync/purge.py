@@ -30,7 +30,7 @@ from kbtui.history.objects.commit import (
 )
 from kbtui.history.objects.lineage import everything, newer
 from kbtui.history.objects.pack_folder import INCOMING
-from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.packing import pack_commits
 from kbtui.history.objects.repository import LARGE, Repository
 from kbtui.history.objects.trees import (
     FOLDER,
@@ -357,7 +357,7 @@ class Purge:
             raise ConflictError("The history has no commit.", "Nothing was thrown away.")
         self._drop_names(head)
         with storage_errors("Can't throw the old history away"):
-            count, records = pack_of(repository, everything(repository))
+            count, records = pack_commits(repository, everything(repository))
             pack = repository.write_pack(count, records)
             repository.keep_only(pack)
 
@@ -368,7 +368,7 @@ class Purge:
         with storage_errors("Can't clear the history's folder"):
             for name, commit in proposals.items():
                 self._repository.proposals.put(name, commit)  # git may have packed it
-            self._repository.branch.name_alone(head)
+            self._repository.branch.rewrite_packed_refs(head)
             for name in ("logs", "worktrees", "rr-cache"):
                 shutil.rmtree(folder / name, ignore_errors=True)
             for file in folder.iterdir():

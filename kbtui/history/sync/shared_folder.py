@@ -16,7 +16,7 @@ from kbtui.errors import NotFoundError, RemoteError
 from kbtui.history.objects.branch import NAME
 from kbtui.history.objects.lineage import everything
 from kbtui.history.objects.pack_folder import PackFolder
-from kbtui.history.objects.packing import pack_again, pack_of, rolled_up
+from kbtui.history.objects.packing import pack_commits, pack_objects, packs_to_merge
 from kbtui.history.objects.repository import Repository
 from kbtui.text import clean_line
 from kbtui.workspace.durable import is_alive, storage_errors, sync_folder
@@ -155,11 +155,11 @@ class SharedFolder:
             doubled = packs.doubled(counts, lock.stat().st_mtime)
             packs.remove([name for name, age in doubled.items() if age > _GRACE])
             rest = {name: count for name, count in counts.items() if name not in doubled}
-            small = rolled_up(rest, 0)
+            small = packs_to_merge(rest, 0)
             if len(rest) > MANY and len(small) > 1:
                 with contextlib.closing(Repository(folder)) as remote:
                     packed = {each for name in small for each in packs.objects(name)}
-                    remote.write_pack(*pack_again(remote, packed))
+                    remote.write_pack(*pack_objects(remote, packed))
 
     def prune(self, purged: frozenset[str]) -> str:
         """Throw away what is still kept of purged commits; why that may be there still."""
@@ -180,7 +180,7 @@ class SharedFolder:
             try:
                 with _alone(folder):
                     begun.touch()
-                    count, records = pack_of(remote, everything(remote, *beside))
+                    count, records = pack_commits(remote, everything(remote, *beside))
                     remote.keep_only(remote.write_pack(count, records))
                     shutil.rmtree(folder / "logs", ignore_errors=True)
                     for name in ("ORIG_HEAD", "FETCH_HEAD"):

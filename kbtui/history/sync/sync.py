@@ -20,7 +20,7 @@ from kbtui.history.merging.tree_merge import Clash, MergePlan, Resolver, TreeMer
 from kbtui.history.objects.commit import Commit, is_derived, read_commit
 from kbtui.history.objects.lineage import Divergence, diverge
 from kbtui.history.objects.pack_folder import PackRecord
-from kbtui.history.objects.packing import pack_of
+from kbtui.history.objects.packing import pack_commits
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
@@ -259,7 +259,7 @@ class Sync:
         if new != onto:
             commit = new, self._repository.read_commit(new)
             watcher.tell("Sending the notes")
-            transport.push(new, onto, lambda: pack_of(self._repository, [commit]))
+            transport.push(new, onto, lambda: pack_commits(self._repository, [commit]))
             report = replace(report, sent=report.sent + 1)
         with self._door.entered():
             self._at_root.remember(new, head)
@@ -278,7 +278,7 @@ class Sync:
         commits = diverge(self._repository, head, theirs).ours
 
         def pack() -> tuple[int, Iterator[PackRecord]]:
-            return pack_of(self._repository, commits)
+            return pack_commits(self._repository, commits)
 
         watcher.tell(f"Sending {counted(len(commits), 'commit')}")
         transport.push(head, expected or theirs, pack)

@@ -74,7 +74,7 @@ class Incoming:
     def admit(self, tip: str, purged: frozenset[str]) -> None:
         """Look everything through as `inspect` does, then let it in."""
         self._home.note_large(self.inspect(tip, purged))
-        PackFolder(self._home.folder).let_in(self._folder / "objects")
+        PackFolder(self._home.folder).install(self._folder / "objects")
 
     def inspect(
         self,

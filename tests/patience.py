@@ -24,7 +24,7 @@ _SHORT = 0.1
 """Seconds: who waits for less means to give up."""
 _WAITS = (
     "kbtui.agent.tools.reading._PATIENCE_SECONDS",
-    "kbtui.models.servers.PATIENCE_SECONDS",
+    "kbtui.models.servers.TIMEOUT_SECONDS",
     "kbtui.models.limits.SECONDS",
     "kbtui.search.search_index._FIRST_ANSWER_SECONDS",
     "kbtui.search.search_index._LOCK_SECONDS",

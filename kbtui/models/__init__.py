@@ -1,13 +1,12 @@
-"""Chat models: the port that all are spoken to through, and what stands behind it.
+"""Chat models: one port for all of them, and the implementations behind it.
 
 Its public modules, the only ones that other packages import:
 
-port       messages, tools, replies, what a `ChatModel` can do, estimates of tokens
-roles      `ModelRegistry`: the model of a role, and the choice of it; what it costs, and what went
-           wrong with one, in words
-schema     answers in a given shape
-providers  the services that are known, their keys, and where they are
-fetching   which models fit this machine, and fetching one
+port       messages, tools, replies, the `ChatModel` protocol, token estimates
+roles      `ModelRegistry`: resolves the model of each role; prices and error messages
+schema     structured output: validation of tool arguments, and forcing an answer's shape
+providers  the known providers, their endpoints and API keys
+fetching   which models fit this machine, and downloading them through Ollama
 
-litellm is imported in the background, by `litellm_model` only.
+Only `litellm_model` imports litellm, and it does so in the background.
 """

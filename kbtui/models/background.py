@@ -1,8 +1,8 @@
-"""An event loop in a thread of its own, for work that must not hold up the caller's loop.
+"""An event loop in its own thread, for work that would block the caller's loop.
 
-litellm imports for seconds, again at its first call, and counts tokens at the end of a stream;
-the app's loop must not stall for a tenth of a second. So each request runs over here, and only
-finished pieces come across.
+litellm takes seconds to import, again at its first call, and counts tokens at the end of a stream,
+while the app's loop must never stall for 100 ms. So requests run on this loop, and only finished
+pieces cross over.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class _Failure:
 
 
 _END: Final = object()
-_LAST_SECONDS: Final = 30.0
+_EXIT_SECONDS: Final = 30.0
 
 
 class BackgroundLoop:
-    """A daemon thread with an event loop, started by the first use."""
+    """An event loop in a daemon thread, started at first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,16 +36,16 @@ class BackgroundLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine over there; cancelling the caller cancels it."""
+        """Run a coroutine on the background loop; cancelling the caller cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._running()))
 
     async def iterate(self, source: AsyncGenerator[T, None]) -> AsyncIterator[T]:
-        """Iterate over there and yield here; closing this iterator closes `source` at once."""
+        """Iterate `source` on the background loop; closing this iterator closes it at once."""
         here = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
 
         def put(item: object) -> None:
-            # Whoever asked may have gone, and its loop with it.
+            # The caller, and its loop, may be gone.
             with suppress(RuntimeError):
                 here.call_soon_threadsafe(queue.put_nowait, item)
 
@@ -66,15 +66,15 @@ class BackgroundLoop:
                     target=self._loop.run_forever, name=self._name, daemon=True
                 )
                 thread.start()
-                atexit.register(_ended, self._loop, thread)
+                atexit.register(_stop_at_exit, self._loop, thread)
             return self._loop
 
 
-def _ended(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Stop the loop before the interpreter goes, and wait for what it is at.
+def _stop_at_exit(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Stop the loop before the interpreter exits, and wait for the current step.
 
-    A daemon thread that the interpreter's end takes in the middle of an import holds that
-    import's lock for ever, and the next `__del__` that imports something waits for it.
+    A daemon thread that is killed at exit in the middle of an import holds that import's lock for
+    ever, and the next `__del__` that imports something deadlocks.
     """
 
     def cancelled() -> None:
@@ -84,7 +84,7 @@ def _ended(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
     with suppress(RuntimeError, KeyboardInterrupt):
         loop.call_soon_threadsafe(cancelled)
-        thread.join(_LAST_SECONDS)
+        thread.join(_EXIT_SECONDS)
 
 
 async def _pump(source: AsyncGenerator[T, None], put: Any) -> None:
@@ -92,7 +92,7 @@ async def _pump(source: AsyncGenerator[T, None], put: Any) -> None:
         async with aclosing(source):
             async for item in source:
                 put(item)
-    except Exception as error:  # noqa: BLE001 - it is raised where it was asked for
+    except Exception as error:  # noqa: BLE001 - re-raised in the caller
         put(_Failure(error))
     else:
         put(_END)

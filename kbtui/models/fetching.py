@@ -1,4 +1,4 @@
-"""Which model fits this machine, and fetching it through Ollama."""
+"""Chooses a model that fits this machine, and downloads it through Ollama."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kbtui.models.providers import host_of
 from kbtui.text import json_object, shorten
 
 GIGABYTE: Final = 1_000_000_000
-_SILENT_SECONDS: Final = 600.0
-"""Seconds that Ollama may say nothing: it checks what came, which takes a slow disk minutes."""
+_IDLE_SECONDS: Final = 600.0
+"""Timeout between two lines: Ollama verifies the download, which takes minutes on a slow disk."""
 _LONGEST_LINE: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model that could be fetched: how large it is, and the memory of a machine that runs it."""
+    """A model that can be downloaded: its size, and the memory that a machine needs to run it."""
 
     name: str
     size_gb: float
@@ -33,32 +33,33 @@ class Offer:
 
 
 def offers() -> list[Offer]:
-    """The models that are known to do, the best first."""
+    """Return the recommended models, best first."""
     text = resources.files("kbtui.models").joinpath("local_models.toml").read_text("utf-8")
     return [Offer(**each) for each in tomllib.loads(text)["model"]]
 
 
 def offer_for(memory: int) -> Offer | None:
-    """The best model for a machine with so many bytes of memory."""
+    """Return the best model for a machine with `memory` bytes."""
     return next((each for each in offers() if each.memory_gb * GIGABYTE <= memory), None)
 
 
 def memory_of_machine() -> int:
-    """The machine's memory in bytes; 0 where it can't be told."""
+    """Return the machine's memory in bytes, or 0 if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (OSError, ValueError, AttributeError):
         return 0
 
 
-def pull(base: str, model: str, told: Callable[[str, int, int], None]) -> None:
-    """Let an Ollama fetch a model; what was begun goes on where it was the next time.
+def pull(base: str, model: str, progress: Callable[[str, int, int], None]) -> None:
+    """Have Ollama download a model; an interrupted download resumes next time.
 
-    `told` is called with each step, and the bytes that came of it and belong to it, where known.
+    `progress` is called with the status text of each step, and its completed and total bytes (0 if
+    unknown).
 
     Raises:
-        ModelUnreachableError: Ollama doesn't answer, or stopped to.
-        ModelError: It couldn't fetch it.
+        ModelUnreachableError: Ollama doesn't answer, or stopped answering.
+        ModelError: The download failed.
     """
     place = f"Ollama at {host_of(base)}"
     for step in _steps(base, model, place):
@@ -67,7 +68,9 @@ def pull(base: str, model: str, told: Callable[[str, int, int], None]) -> None:
                 f"{place} couldn't fetch {model}: {shorten(str(error), 240)}",
                 "Check the name at https://ollama.com/library, and the network and disk.",
             )
-        told(str(step.get("status", "")), _count(step.get("completed")), _count(step.get("total")))
+        progress(
+            str(step.get("status", "")), _count(step.get("completed")), _count(step.get("total"))
+        )
         if step.get("status") == "success":
             return
     raise ModelUnreachableError(
@@ -76,12 +79,12 @@ def pull(base: str, model: str, told: Callable[[str, int, int], None]) -> None:
 
 
 def _steps(base: str, model: str, place: str) -> Iterator[dict[str, Any]]:
-    """What Ollama says while it fetches, a JSON object a line; its refusal as one, too."""
+    """Yield Ollama's progress objects; an HTTP error is yielded as ``{"error": ...}``."""
     data = json.dumps({"model": model, "stream": True}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{base}/api/pull", data, headers)  # noqa: S310 - the user's own address
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=_SILENT_SECONDS) as answer:
+        with build_opener(ProxyHandler({})).open(request, timeout=_IDLE_SECONDS) as answer:
             while line := answer.readline(_LONGEST_LINE):
                 yield json_object(line) or {}
     except HTTPError as error:

@@ -1,8 +1,8 @@
-"""What a model holds and takes where it runs: as its server tells, or as a refusal has shown.
+"""The context window and tool support of a model, as reported by its server or shown by an error.
 
-What is loaded on a person's own machine holds what was set there, often a tenth of what the model
-could. It is asked once, when the model is first used, and again after a while, as it may have been
-reloaded. What a refusal has shown holds from then on, whatever else is told.
+A local server's window is a setting, often a tenth of the model's maximum. It is queried when the
+model is first used, and again after a while in case the model was reloaded. A limit named in an
+error overrides everything else.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Final
 
 from kbtui.models.providers import is_ollama
 from kbtui.models.refusals import Refusals
-from kbtui.models.servers import Told, ollama_tells, window_at
+from kbtui.models.servers import ModelReport, ollama_report, window_at
 
 SECONDS = 1.0
-"""The most seconds that a first message waits for it."""
+"""The longest that a first message waits for the query, in seconds."""
 _FRESH_SECONDS: Final = 300.0
-_LEAST: Final = 256
-_MOST: Final = 100_000_000
+_MIN_WINDOW: Final = 256
+_MAX_WINDOW: Final = 100_000_000
 
 _N = r"(?P<n>\d[\d,]*)"
-_LIMITS: Final = tuple(
+_WINDOW_PATTERNS: Final = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"exceeds the available context size \({_N}",  # llama.cpp, Ollama
@@ -45,7 +45,7 @@ _LIMITS: Final = tuple(
         rf"exceed the configured limit of {_N}",  # OpenAI
     )
 )
-_PROMPTS: Final = tuple(
+_PROMPT_PATTERNS: Final = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"request \({_N} tokens\)",
@@ -59,7 +59,7 @@ _PROMPTS: Final = tuple(
         rf"current length is {_N} while",
     )
 )
-_SAYS_SO: Final = re.compile(
+_OVERFLOW: Final = re.compile(
     r"context_length_exceeded|exceed_context_size|"
     r"(?:exceeds?|longer than|greater than) (?:the |this )?(?:maximum |model's |available )?"
     r"context (?:length|window|size)|"
@@ -71,66 +71,66 @@ _SAYS_SO: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """That a prompt was too long, with the `window` and the `prompt`'s tokens where it is told."""
+    """A prompt that was too long: `window` and `prompt` in tokens, if the error named them."""
 
     window: int | None = None
     prompt: int | None = None
 
 
 def overflow_in(text: str) -> Overflow | None:
-    """Read a refusal for too long a prompt, in the words of any server; None if it is another."""
-    window = _named(_LIMITS, text)
-    if window is None and not _SAYS_SO.search(text):
+    """Parse any known server's "prompt too long" error; return None for other errors."""
+    window = _first_number(_WINDOW_PATTERNS, text)
+    if window is None and not _OVERFLOW.search(text):
         return None
-    return Overflow(window, _named(_PROMPTS, text))
+    return Overflow(window, _first_number(_PROMPT_PATTERNS, text))
 
 
 class Limits:
-    """What is known of models, by endpoint and name.
+    """Known limits of models by endpoint and name.
 
-    Windows for as long as this process runs, `refusals` for some days.
+    Windows are remembered for the lifetime of the process, `refusals` for some days.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told: dict[tuple[str, str], tuple[float, Told]] = {}
+        self._by_model: dict[tuple[str, str], tuple[float, ModelReport]] = {}
         self._limits: dict[tuple[str, str], int] = {}
         self.refusals = Refusals()
 
     def window(self, base: str | None, model: str) -> int | None:
-        """The window as the server told it, if it was asked and did."""
-        return self._as_told(base, model).window
+        """Return the window that the server reported, if any."""
+        return self._reported(base, model).window
 
     def takes_tools(self, base: str | None, model: str) -> bool:
-        """False if the server says, or has shown, that the model takes no tools."""
+        """Return False if the server reported, or an error showed, that tools aren't supported."""
         refused = self.refusals.has("tools", base, model)
-        return not refused and self._as_told(base, model).tools is not False
+        return not refused and self._reported(base, model).tools is not False
 
     def limit(self, base: str | None, model: str) -> int | None:
-        """The window that a refusal named."""
+        """Return the window named in an earlier error, if any."""
         return self._limits.get((base or "", model))
 
     def learn_window(self, base: str | None, model: str, window: int) -> None:
-        """Note the window that a refusal named."""
+        """Record the window named in an error."""
         self._limits[base or "", model] = window
 
-    def _as_told(self, base: str | None, model: str) -> Told:
-        return self._told.get((base or "", model), (0.0, Told()))[1]
+    def _reported(self, base: str | None, model: str) -> ModelReport:
+        return self._by_model.get((base or "", model), (0.0, ModelReport()))[1]
 
     def read(self, base: str | None, model: str, key: str) -> None:
-        """Ask the server, unless that was done a short while ago; takes a second at most."""
+        """Query the server unless that happened recently; takes a second at most."""
         if base is None:
             return
         with self._lock:
-            before = self._told.get((base, model))
+            before = self._by_model.get((base, model))
             if before is not None and monotonic() - before[0] < _FRESH_SECONDS:
                 return
             told = _ask(base, model, key)
-            self._told[base, model] = monotonic(), told
+            self._by_model[base, model] = monotonic(), told
 
     def forget(self) -> None:
-        """Forget everything, as a new process would."""
-        self._told.clear()
+        """Reset to the state of a new process."""
+        self._by_model.clear()
         self._limits.clear()
         self.refusals.forget()
 
@@ -138,17 +138,17 @@ class Limits:
 LIMITS = Limits()
 
 
-def _ask(base: str, model: str, key: str) -> Told:
+def _ask(base: str, model: str, key: str) -> ModelReport:
     bare = model.split("/", 1)[-1]
     if is_ollama(model):
-        return ollama_tells(base.rstrip("/"), bare, SECONDS)
-    return Told(window_at(base, (bare, model), key, SECONDS))
+        return ollama_report(base.rstrip("/"), bare, SECONDS)
+    return ModelReport(window_at(base, (bare, model), key, SECONDS))
 
 
-def _named(patterns: Iterable[re.Pattern[str]], text: str) -> int | None:
+def _first_number(patterns: Iterable[re.Pattern[str]], text: str) -> int | None:
     for pattern in patterns:
         if found := pattern.search(text):
             number = int(found["n"].replace(",", "")[:12] or 0)
-            if _LEAST <= number <= _MOST:
+            if _MIN_WINDOW <= number <= _MAX_WINDOW:
                 return number
     return None

@@ -1,9 +1,9 @@
 """Chat models through litellm: any hosted or local provider behind one port.
 
-The only file that imports litellm, and never before it is needed: the import takes seconds, so
-`warm_up` does it in the background. Requests run on an event loop of their own (`background`).
-litellm sends nothing but the request itself: its price list is the bundled one, it loads no
-``.env``, downloads no tokenizer and calls nobody back; a test holds it to that.
+This is the only module that imports litellm, and only when needed: the import takes seconds, so
+`warm_up` does it in the background. Requests run on a separate event loop (`background`). litellm
+is kept from sending anything but the request itself: it uses the bundled price list, loads no
+``.env``, downloads no tokenizer and sends no telemetry; a test enforces that.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from kbtui.errors import (
 from kbtui.models.background import BackgroundLoop
 from kbtui.models.limits import LIMITS
 from kbtui.models.model_errors import (
+    AttemptFailed,
     Endpoint,
-    Trouble,
+    classify,
     cut_off,
     no_answer,
     nothing_yet,
     speaks_of_temperature,
     timed_out,
-    trouble_with,
 )
 from kbtui.models.port import (
     FinishReason,
@@ -76,13 +76,13 @@ log = logging.getLogger(__name__)
 DEFAULT_CONTEXT_WINDOW = 32_768
 FIRST_TOKEN_SECONDS = 60.0
 LOCAL_FIRST_TOKEN_SECONDS = 900.0
-"""Seconds until the first piece: a small machine may work on a long prompt for minutes."""
+"""Timeouts until the first piece: a small machine may process a long prompt for minutes."""
 
 STEADY = 0.1
-"""The temperature for work that is to come out the same each time."""
+"""The temperature for work whose results should be reproducible."""
 
 _ANY_WAY = (ModelAccessError, ModelOverloadedError, ModelUnreachableError, ModelWindowError)
-"""Failures that have nothing to do with how a call was forced."""
+"""Failures unrelated to the way a call was forced."""
 _STREAMING: Final = {"stream": True, "stream_options": {"include_usage": True}}
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -94,7 +94,7 @@ _FINISH: dict[str, FinishReason] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
-_ways: dict[tuple[str, str], ShapeForcing] = {}
+_working_ways: dict[tuple[str, str], ShapeForcing] = {}
 _loop = BackgroundLoop("kbtui-models")
 _engine_lock = threading.Lock()
 _engine: Any = None
@@ -102,11 +102,11 @@ _engine: Any = None
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is asked: limits, and how patiently.
+    """Limits, timeouts and retries of a model's requests.
 
-    Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`
-    a model on this machine is given much longer than another; silence of `quiet_seconds` is told.
-    A `steady` one is asked at a low temperature where none is set.
+    Times are in seconds; `backoff_seconds` doubles with each retry. Without `first_token_seconds`,
+    a local model is given much longer than a remote one. After `quiet_seconds` of silence the user
+    is notified. `steady` selects a low temperature unless one is set.
     """
 
     context_window: int | None = None
@@ -132,14 +132,14 @@ class LiteLLMModel:
 
     @property
     def is_local(self) -> bool:
-        """True if the endpoint is this machine."""
+        """Whether the endpoint is on this machine."""
         return self.api_base is not None and is_loopback(self.api_base)
 
     @property
     def context_window(self) -> int:
-        """As set; else as the server told, or as litellm knows, once `prepare` was called.
+        """The window as set, else as the server reported or litellm knows after `prepare`.
 
-        Else a careful guess; and never more than a refusal named.
+        Falls back to a conservative default, and never exceeds a limit named in an error.
         """
         limit = LIMITS.limit(self.api_base, self.name)
         if self.options.context_window is not None:
@@ -151,48 +151,45 @@ class LiteLLMModel:
 
     @property
     def takes_tools(self) -> bool:
-        """False once its server told or showed that it takes none."""
+        """False once the server reported, or an error showed, that tools aren't supported."""
         return LIMITS.takes_tools(self.api_base, self.name)
 
     @property
     def sees(self) -> bool:
-        """As set; else what litellm knows, which takes seconds to load once."""
+        """Whether the model accepts pictures: as set, else as litellm knows, once it is loaded."""
         if self.options.vision is not None:
             return self.options.vision
         _load()
-        return bool(_known_facts(self.name).get("supports_vision"))
+        return bool(_metadata(self.name).get("supports_vision"))
 
     @property
     def first_token_seconds(self) -> float:
-        """How long to wait for the first piece of an answer."""
+        """The timeout for the first piece of an answer."""
         if self.options.first_token_seconds is not None:
             return self.options.first_token_seconds
         return LOCAL_FIRST_TOKEN_SECONDS if self.is_local else FIRST_TOKEN_SECONDS
 
     def prepare(self) -> None:
-        """Load what the first request needs, and find out the `context_window`.
+        """Load litellm and determine the `context_window`.
 
-        Takes seconds the first time, and up to a second once in a while.
+        Takes seconds the first time, and up to a second now and then.
         """
         _load()
         self.read_window()
 
     def read_window(self) -> None:
-        """Find out `context_window` and `takes_tools`, as far as a server tells them.
-
-        `prepare` does so as well.
-        """
+        """Query the server for `context_window` and `takes_tools`; part of `prepare`."""
         if self.options.context_window is None or is_ollama(self.name):
             LIMITS.read(self.api_base, self.name, self.api_key)
 
     def count_tokens(self, text: str) -> int:
-        """Estimate the tokens of a text."""
+        """See `ChatModel`."""
         return estimate_tokens(text)
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
-        """Stream an answer; see `ChatModel.stream`."""
+        """See `ChatModel.stream`."""
         return _loop.iterate(self._stream(list(messages), tools))
 
     async def complete(
@@ -202,10 +199,10 @@ class LiteLLMModel:
         *,
         force_tool: str | None = None,
     ) -> Reply:
-        """Get a whole answer; see `ChatModel.complete`.
+        """Return a complete answer; see `ChatModel.complete`.
 
         Raises:
-            ModelAnswerError: `force_tool` was not called properly in any of the known ways.
+            ModelAnswerError: No way of forcing `force_tool` led to a valid call.
         """
         if force_tool is None:
             return await _loop.run(self._complete(list(messages), _tool_options(tools), tools))
@@ -221,23 +218,23 @@ class LiteLLMModel:
         for attempt in range(self.options.retries + 1):
             begun = False
             try:
-                async for event in self._told_when_silent(request, self._new_reply(tools)):
+                async for event in self._attempt_with_notice(request, self._new_reply(tools)):
                     begun = begun or not isinstance(event, ReplyNotice)
                     yield event
-            except Trouble as trouble:
-                if begun or not self._may_try_again(trouble, attempt):
-                    raise trouble.error from None
-                pause = self._pause(trouble, attempt)
+            except AttemptFailed as failure:
+                if begun or not self._may_retry(failure, attempt):
+                    raise failure.error from None
+                pause = self._pause(failure, attempt)
                 tries = self.options.retries
-                yield ReplyRetry(trouble.error.message, attempt + 1, tries, pause)
+                yield ReplyRetry(failure.error.message, attempt + 1, tries, pause)
                 await asyncio.sleep(pause)
             else:
                 return
 
-    async def _told_when_silent(
+    async def _attempt_with_notice(
         self, request: dict[str, Any], reply: ReplyBuilder
     ) -> AsyncGenerator[ReplyEvent, None]:
-        """Make one request, and say so where for a while nothing comes of it."""
+        """Make one request, and yield a notice if nothing arrives for a while."""
         options = self.options
         pieces = self._attempt(request, reply)
         coming = asyncio.ensure_future(anext(pieces, None))
@@ -258,7 +255,7 @@ class LiteLLMModel:
     async def _attempt(
         self, request: dict[str, Any], reply: ReplyBuilder
     ) -> AsyncGenerator[ReplyEvent, None]:
-        """Make one request; yield its pieces and, when it ended properly, the `Reply`."""
+        """Make one request; yield its pieces and, if it ends properly, the `Reply`."""
         stream = await self._in_time(_load().acompletion(**request), first=True)
         usage: Any = None
         first = True
@@ -274,50 +271,50 @@ class LiteLLMModel:
                 await stream.aclose()
         for event in reply.finish_text():
             yield event
-        # litellm itself reports a stream that just stopped as a normal end.
-        said = getattr(stream, "received_finish_reason", None) or getattr(
+        # litellm reports a stream that just stopped as a normal end.
+        provider_message = getattr(stream, "received_finish_reason", None) or getattr(
             stream, "intermittent_finish_reason", None
         )
-        if not said:
-            raise Trouble((no_answer if first else cut_off)(self._endpoint))
-        yield self._reply(reply, str(said), usage)
+        if not provider_message:
+            raise AttemptFailed((no_answer if first else cut_off)(self._endpoint))
+        yield self._reply(reply, str(provider_message), usage)
 
     async def _complete(
         self, messages: list[Message], options: dict[str, Any], tools: Sequence[ToolSpec] = ()
     ) -> Reply:
         request = {**await self._request(messages), **options}
         try:
-            return await self._tried(request, tools)
+            return await self._with_retries(request, tools)
         except ModelError as error:
             if request.get("temperature") != STEADY or not speaks_of_temperature(error):
                 raise
             LIMITS.refusals.note("temperature", self.api_base, self.name)
             del request["temperature"]
-            return await self._tried(request, tools)
+            return await self._with_retries(request, tools)
 
-    async def _tried(self, request: dict[str, Any], tools: Sequence[ToolSpec]) -> Reply:
+    async def _with_retries(self, request: dict[str, Any], tools: Sequence[ToolSpec]) -> Reply:
         for attempt in range(self.options.retries + 1):
             try:
                 response = await self._in_time(_load().acompletion(**request), whole=True)
                 return self._whole(response, tools)
-            except Trouble as trouble:
-                if not self._may_try_again(trouble, attempt):
-                    raise trouble.error from None
-                pause = self._pause(trouble, attempt)
-                log.warning("%s; trying again in %.1f s", trouble.error.message, pause)
+            except AttemptFailed as failure:
+                if not self._may_retry(failure, attempt):
+                    raise failure.error from None
+                pause = self._pause(failure, attempt)
+                log.warning("%s; trying again in %.1f s", failure.error.message, pause)
                 await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
     async def _force(self, messages: list[Message], tool: ToolSpec) -> Reply:
-        """Go down the ladder of `forcing`, beginning where it ended last time."""
+        """Try the ways to force a call, starting with the one that worked last time."""
         key = (self.api_base or prefix_of(self.name), self.name)
         await asyncio.to_thread(self.prepare)
-        # A small model that repeats itself would do so for as long as its window lasts.
+        # Bounded, as a small model that repeats itself would go on until its window is full.
         may_run_on = self.is_local and self.options.max_tokens is None
-        limit = {"max_tokens": self._room_behind(messages, tool)} if may_run_on else {}
+        limit = {"max_tokens": self._answer_limit(messages, tool)} if may_run_on else {}
         spent = Usage(cost_usd=0.0)
         refusal: ModelError | None = None
-        for way in ladder_from(_ways.get(key)):
+        for way in ladder_from(_working_ways.get(key)):
             prompt = forcing_messages(way, messages, tool)
             try:
                 reply = await self._complete(prompt, {**limit, **request_options(way, tool)})
@@ -326,32 +323,33 @@ class LiteLLMModel:
             except ModelError as error:
                 refusal = error
                 continue
-            spent = _sum(spent, reply.usage)
+            spent = _add_usage(spent, reply.usage)
             if accepted := accept(reply, tool):
-                _ways[key] = way
+                _working_ways[key] = way
                 return replace(accepted, usage=spent)
         raise refusal or ModelAnswerError(
             f"{self.name} didn't answer in the shape that was asked for.",
             "Nothing was changed; a larger model may do better.",
         )
 
-    def _room_behind(self, messages: Sequence[Message], tool: ToolSpec) -> int:
-        """The tokens of an answer: half of the window at most, and no more than there is room for.
+    def _answer_limit(self, messages: Sequence[Message], tool: ToolSpec) -> int:
+        """Return the token limit of an answer: what the prompt leaves, at most half the window.
 
-        Some servers refuse what may become too long together, and tokens are estimated.
+        Some servers reject a prompt and limit that exceed the window together; the factor allows
+        for errors of the estimate.
         """
         window = self.context_window
-        asked = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
-        return max(window // 8, min(window // 2, window - asked * 5 // 4))
+        newest = prompt_tokens(messages) + estimate_tokens(json.dumps(tool.parameters))
+        return max(window // 8, min(window // 2, window - newest * 5 // 4))
 
     def _new_reply(self, tools: Sequence[ToolSpec]) -> ReplyBuilder:
-        """Begin to collect an answer; a provider's own endpoint parses calls by itself."""
+        """Create a builder; calls written as text are parsed except for hosted providers."""
         is_plain_server = self.api_base is not None or is_ollama(self.name)
         return ReplyBuilder(frozenset(tool.name for tool in tools) if is_plain_server else None)
 
     def _whole(self, response: Any, tools: Sequence[ToolSpec] = ()) -> Reply:
         if not getattr(response, "choices", None):
-            raise Trouble(cut_off(self._endpoint))
+            raise AttemptFailed(cut_off(self._endpoint))
         choice = response.choices[0]
         reply = self._new_reply(tools)
         deque(reply.add_text(choice.message.content or ""), maxlen=0)
@@ -360,9 +358,9 @@ class LiteLLMModel:
             reply.add_call_piece(number, call.id, call.function.name, call.function.arguments)
         return self._reply(reply, str(choice.finish_reason), getattr(response, "usage", None))
 
-    def _reply(self, reply: ReplyBuilder, said: str, usage: Any) -> Reply:
+    def _reply(self, reply: ReplyBuilder, provider_message: str, usage: Any) -> Reply:
         calls = reply.calls()
-        finish = _FINISH.get(said, "error")
+        finish = _FINISH.get(provider_message, "error")
         if calls and finish == "stop":
             finish = "tool_calls"
         return Reply(reply.text, calls, finish, self._usage(usage), is_data=reply.is_data)
@@ -373,7 +371,7 @@ class LiteLLMModel:
         _mute_warnings()
         options = self.options
         request: dict[str, Any] = {
-            "model": _qualified(engine, self.name, self.api_base),
+            "model": _litellm_name(engine, self.name, self.api_base),
             "messages": [_as_openai(message) for message in messages],
             "timeout": self.first_token_seconds + options.idle_seconds,
             "num_retries": 0,
@@ -381,20 +379,20 @@ class LiteLLMModel:
             "max_tokens": options.max_tokens,
             "temperature": self._temperature,
             "api_base": self.api_base,
-            # With none of its own, a custom endpoint would be sent a provider's key.
+            # Without a key, litellm would send a provider's key to a custom endpoint.
             "api_key": self.api_key or ("none" if self.api_base else None),
-            # Else it imports an MCP client and a proxy to look whether a tool is one of theirs.
+            # Saves the import of an MCP client and a proxy just to look for MCP tools.
             "_skip_mcp_handler": True,
         }
         if is_ollama(self.name):
-            # Ollama's own window is a few thousand tokens, and it cuts what is longer silently.
+            # Ollama's default is a few thousand tokens, and it truncates longer prompts silently.
             request["num_ctx"] = self.context_window
         if takes_cache_marks(self.name):
             request["cache_control_injection_points"] = _cache_marks(messages)
         return {name: value for name, value in request.items() if value is not None}
 
     async def _in_time(self, work: Awaitable[T], *, first: bool = False, whole: bool = False) -> T:
-        """Await one step of a request."""
+        """Await one step of a request with its timeout, and translate its failure."""
         options = self.options
         limit = self.first_token_seconds if first else options.idle_seconds
         if whole:
@@ -403,31 +401,38 @@ class LiteLLMModel:
             async with asyncio.timeout(limit):
                 return await work
         except TimeoutError:
-            raise Trouble(timed_out(self._endpoint, limit, first=first, whole=whole)) from None
-        except Exception as error:  # noqa: BLE001 - litellm lets through what any provider's code raises
-            log.info("%s: %s: %s", self.name, type(error).__name__, self._endpoint.said(error))
-            trouble = trouble_with(error, self._endpoint)
-            self._learn(trouble.error)
-            raise trouble from None
+            raise AttemptFailed(
+                timed_out(self._endpoint, limit, first=first, whole=whole)
+            ) from None
+        except Exception as error:  # noqa: BLE001 - providers' code in litellm raises anything
+            log.info(
+                "%s: %s: %s",
+                self.name,
+                type(error).__name__,
+                self._endpoint.provider_message(error),
+            )
+            failure = classify(error, self._endpoint)
+            self._learn(failure.error)
+            raise failure from None
 
     def _learn(self, error: ModelError) -> None:
-        """Keep to the window that a refusal named, and to what it said of tools."""
+        """Remember a window named in an error, or that tools aren't supported."""
         if isinstance(error, ModelToolsError):
             LIMITS.refusals.note("tools", self.api_base, self.name)
         if isinstance(error, ModelWindowError) and error.window is not None:
             LIMITS.learn_window(self.api_base, self.name, error.window)
 
-    def _may_try_again(self, trouble: Trouble, attempt: int) -> bool:
-        return trouble.again and attempt < self.options.retries
+    def _may_retry(self, failure: AttemptFailed, attempt: int) -> bool:
+        return failure.again and attempt < self.options.retries
 
-    def _pause(self, trouble: Trouble, attempt: int) -> float:
-        """Seconds to wait before the next attempt."""
+    def _pause(self, failure: AttemptFailed, attempt: int) -> float:
+        """Return the delay before the next attempt, in seconds."""
         backoff = self.options.backoff_seconds * 2**attempt
-        return trouble.wait if trouble.wait is not None else backoff
+        return failure.wait if failure.wait is not None else backoff
 
     @property
     def _temperature(self) -> float | None:
-        """As set; some models take no other than their own."""
+        """The temperature to request; None for models that accept only their default."""
         is_free = self.options.temperature is None and self.options.steady
         if is_free and not LIMITS.refusals.has("temperature", self.api_base, self.name):
             return STEADY
@@ -452,7 +457,7 @@ def warm_up() -> None:
     engine = _load()
     _mute_warnings()
     with suppress(Exception):
-        # A mocked answer goes through all of litellm's code but the connection.
+        # A mocked response exercises all of litellm's code except the connection.
         engine.completion(
             model="openai/warm-up",
             messages=[{"role": "user", "content": "."}],
@@ -462,26 +467,26 @@ def warm_up() -> None:
 
 
 def _load() -> Any:
-    """Import litellm once, muted and with everything switched off that isn't the request."""
+    """Import litellm once, silenced, with every feature beyond the request disabled."""
     global _engine  # noqa: PLW0603 - one import for the whole process, like the module itself
     with _engine_lock:
         if _engine is None:
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
             os.environ["LITELLM_MODE"] = "PRODUCTION"
-            with warnings.catch_warnings(), _without_collecting():
+            with warnings.catch_warnings(), _gc_disabled():
                 warnings.simplefilter("ignore")
                 engine = importlib.import_module("litellm")
-            _tame(engine)
+            _disable_extras(engine)
             _engine = engine
     return _engine
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Keep the garbage collector off what an import makes, now and whenever it runs again.
+def _gc_disabled() -> Iterator[None]:
+    """Exempt the objects created by an import from garbage collection.
 
-    Those are a million objects that live as long as the process: looking through them takes a
-    tenth of a second each time, and a whole one at its end.
+    The import creates a million objects that live as long as the process; traversing them takes
+    100 ms for each collection, and a second at exit.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -493,7 +498,7 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _tame(engine: Any) -> None:
+def _disable_extras(engine: Any) -> None:
     engine.suppress_debug_info = True
     engine.drop_params = True
     engine.modify_params = True
@@ -507,23 +512,23 @@ def _tame(engine: Any) -> None:
         logger.handlers = [logging.NullHandler()]
         logger.propagate = False
     for name in ("openai", "httpx", "httpcore", "anthropic"):
-        # At lower levels these write whole prompts.
+        # At lower levels these log whole prompts.
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _mute_warnings() -> None:
-    """Keep litellm's warnings off the terminal; again for each request, as filters get reset."""
+    """Suppress litellm's warnings; repeated for each request, as the filters get reset."""
     for module in ("litellm", "pydantic"):
         warnings.filterwarnings("ignore", module=rf"{module}(\..*)?")
 
 
 def _known_window(name: str) -> int | None:
-    info = _known_facts(name)
+    info = _metadata(name)
     return info.get("max_input_tokens") or info.get("max_tokens") or None
 
 
-def _known_facts(name: str) -> Mapping[str, Any]:
-    """What litellm knows of a model, once it is loaded; of Ollama's it would ask the server."""
+def _metadata(name: str) -> Mapping[str, Any]:
+    """Return litellm's metadata of a model, if it is loaded; not for Ollama."""
     if _engine is None or is_ollama(name):
         return {}
     try:
@@ -534,9 +539,9 @@ def _known_facts(name: str) -> Mapping[str, Any]:
 
 
 def price_of(name: str, prompt: int, completion: int) -> float | None:
-    """What a call of so many tokens costs in US dollars; None where no price is known.
+    """Return the price of a call in US dollars, or None if unknown.
 
-    The first time takes seconds.
+    The first call takes seconds.
     """
     return _price(name, prompt, completion, None)
 
@@ -552,10 +557,10 @@ def _price(name: str, prompt: int, completion: int, usage: Any) -> float | None:
     return float(sum(costs))
 
 
-def _qualified(engine: Any, name: str, api_base: str | None) -> str:
-    """Name a model as litellm wants it: a bare name at an endpoint speaks OpenAI's protocol."""
+def _litellm_name(engine: Any, name: str, api_base: str | None) -> str:
+    """Return litellm's name of a model; a bare name at an endpoint means OpenAI's protocol."""
     if prefix_of(name) == "ollama":
-        # The other one writes tools into the prompt instead of passing them on.
+        # litellm's "ollama" provider writes tools into the prompt instead of passing them on.
         return f"ollama_chat/{name.removeprefix('ollama/')}"
     if api_base is not None and prefix_of(name) not in {str(p.value) for p in engine.LlmProviders}:
         return f"openai/{name}"
@@ -563,15 +568,15 @@ def _qualified(engine: Any, name: str, api_base: str | None) -> str:
 
 
 def _cache_marks(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Where a prompt may be cached up to: its system prompt, and what was said before.
+    """Return the cache breakpoints of a prompt: the system prompt, and the earlier messages.
 
-    The newest message of the user's has what is known for it in front, so the next prompt has it
-    without that.
+    The newest user message isn't cached: it is prefixed by recalled notes, which the next prompt
+    won't repeat.
     """
-    asked = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
+    newest = max((n for n, each in enumerate(messages) if each.role == "user"), default=0)
     marks: list[dict[str, Any]] = [{"location": "message", "role": "system"}]
-    if asked and messages[asked - 1].role != "system":
-        marks.append({"location": "message", "index": asked - 1})
+    if newest and messages[newest - 1].role != "system":
+        marks.append({"location": "message", "index": newest - 1})
     return marks
 
 
@@ -621,7 +626,7 @@ def _add_chunk(chunk: Any, reply: ReplyBuilder) -> Iterator[ReplyEvent]:
         yield from reply.add_text(delta.content)
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+def _add_usage(one: Usage, other: Usage) -> Usage:
     costs = (one.cost_usd, other.cost_usd)
     return Usage(
         one.prompt_tokens + other.prompt_tokens,

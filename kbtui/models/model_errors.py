@@ -1,8 +1,8 @@
-"""Turns what litellm raises into the errors that people read.
+"""Translates litellm's exceptions into errors that a user can act on.
 
-litellm isn't imported here: its exceptions are told apart by class name, status and text, since
-it reports the same fault differently for each provider (no connection is a 500 for one and an
-`APIConnectionError` for the next). A key never gets into a message.
+litellm isn't imported here: its exceptions are classified by class name, status and text, because
+it reports the same failure differently for each provider (a refused connection is a 500 for one
+and an `APIConnectionError` for another). API keys never get into a message.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ _NO_TOOLS = re.compile(
     r"tool choice requires --enable-auto-tool-choice",  # vLLM
     re.IGNORECASE,
 )
-_UNAUTHORISED, _PAYMENT, _FORBIDDEN, _MISSING, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
-_LONGEST_WAIT_SECONDS = 30.0
+_UNAUTHORISED, _PAYMENT, _FORBIDDEN, _NOT_FOUND, _BUSY, _SERVER = 401, 402, 403, 404, 429, 500
+_MAX_RETRY_WAIT_SECONDS = 30.0
 
 
-class Trouble(Exception):  # noqa: N818 - it carries the error, and never leaves this package
-    """A failed attempt: the error to show, and whether and when to try again."""
+class AttemptFailed(Exception):  # noqa: N818 - carries the error, and never leaves this package
+    """A failed attempt: the error to show, whether to retry, and the delay asked for."""
 
     def __init__(
         self, error: ModelError, *, again: bool = False, wait: float | None = None
@@ -94,7 +94,7 @@ class Trouble(Exception):  # noqa: N818 - it carries the error, and never leaves
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked: what an error message needs to name it."""
+    """A model and its endpoint, as named in error messages."""
 
     model: str
     api_base: str | None = None
@@ -102,7 +102,7 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """The endpoint as people call it."""
+        """The endpoint's name for people."""
         if self.api_base:
             return host_of(self.api_base)
         if is_ollama(self.model):
@@ -110,18 +110,18 @@ class Endpoint:
         provider = provider_of(self.model)
         return provider.title if provider else "the provider"
 
-    def said(self, error: BaseException) -> str:
-        """The provider's own words, in one line without secrets."""
+    def provider_message(self, error: BaseException) -> str:
+        """Return the provider's message as one line, with secrets redacted."""
         text = str(error)
         if len(self.key) >= _SHORTEST_KEY:
             text = text.replace(self.key, "[key]")
         text = _NOISE.sub("", _AFTER.split(text, maxsplit=1)[0])
-        text = "a web page" if _WEB_PAGE.search(text) else _unwrapped(text)
+        text = "a web page" if _WEB_PAGE.search(text) else _json_message(text)
         return shorten(redact(text).text, 240)
 
     @property
     def address_hint(self) -> str:
-        """What to do about an address at which nobody speaks the protocol."""
+        """A hint for an address that doesn't speak the protocol."""
         base = (self.api_base or "").rstrip("/")
         if is_ollama(self.model) and base.endswith("/v1"):
             return f"Ollama's own address has no /v1: {_SET_BASE} {base.removesuffix('/v1')}`."
@@ -130,23 +130,25 @@ class Endpoint:
         return "Try again with /retry; if it stays so, check its address (often it ends in /v1)."
 
 
-def trouble_with(error: BaseException, endpoint: Endpoint) -> Trouble:
-    """Explain what a request raised, and judge whether another attempt makes sense."""
+def classify(error: BaseException, endpoint: Endpoint) -> AttemptFailed:
+    """Translate an exception of a request, and decide whether a retry makes sense."""
     explained = explain(error, endpoint)
     wait = _retry_after(error)
     passing = isinstance(explained, ModelOverloadedError) or (
         isinstance(explained, ModelUnreachableError) and _cannot_connect(error)
     )
-    return Trouble(explained, again=passing and (wait or 0) <= _LONGEST_WAIT_SECONDS, wait=wait)
+    return AttemptFailed(
+        explained, again=passing and (wait or 0) <= _MAX_RETRY_WAIT_SECONDS, wait=wait
+    )
 
 
 def speaks_of_temperature(error: ModelError) -> bool:
-    """True if a request was refused for the temperature that it asked for."""
+    """Return whether a request was rejected because of its temperature."""
     return type(error) is ModelError and "temperature" in error.message
 
 
 def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
-    """Say what went wrong, why, and what to do."""
+    """Translate an exception into an error that says what failed, why, and what to do."""
     names = set(_class_names(error))
     status = getattr(error, "status_code", None)
     text = str(error)
@@ -165,13 +167,15 @@ def explain(error: BaseException, endpoint: Endpoint) -> ModelError:
     ):
         if explained is not None:
             return explained
-    return ModelError(f"{endpoint.place} answered with an error: {endpoint.said(error)}", _SEE_LOG)
+    return ModelError(
+        f"{endpoint.place} answered with an error: {endpoint.provider_message(error)}", _SEE_LOG
+    )
 
 
 def timed_out(
     endpoint: Endpoint, seconds: float, *, first: bool, whole: bool = False
 ) -> ModelUnreachableError:
-    """Say that nothing came in time."""
+    """Return the error for a timeout."""
     if whole:
         return ModelSlowError(
             f"{endpoint.place} gave no whole answer in {seconds:g} seconds.",
@@ -189,7 +193,7 @@ def timed_out(
 
 
 def no_answer(endpoint: Endpoint) -> ModelAnswerError:
-    """Say that what came wasn't the protocol."""
+    """Return the error for a response that isn't the protocol's."""
     return ModelAnswerError(_not_the_protocol(endpoint), endpoint.address_hint)
 
 
@@ -198,22 +202,22 @@ def _not_the_protocol(endpoint: Endpoint) -> str:
 
 
 def nothing_yet(endpoint: Endpoint, seconds: float, limit: float) -> str:
-    """Say that a server is silent, and that it is waited for."""
+    """Return the notice that a server hasn't answered yet."""
     return (
-        f"Nothing came from {endpoint.place} for {_in_words(seconds)}. "
-        f"It is waited for up to {_in_words(limit)}."
+        f"Nothing came from {endpoint.place} for {_format_duration(seconds)}. "
+        f"It is waited for up to {_format_duration(limit)}."
     )
 
 
 def cut_off(endpoint: Endpoint) -> ModelAnswerError:
-    """Say that an answer broke off before its end marker."""
+    """Return the error for an answer cut before its end marker."""
     return ModelAnswerError(
         f"The answer from {endpoint.place} broke off before its end.", "Try again with /retry."
     )
 
 
 def no_key(endpoint: Endpoint) -> ModelAccessError:
-    """Say which key is missing."""
+    """Return the error for a missing API key."""
     provider = provider_of(endpoint.model)
     variable = provider.variables[0] if provider else "KBTUI_API_KEY"
     return ModelAccessError(
@@ -223,7 +227,7 @@ def no_key(endpoint: Endpoint) -> ModelAccessError:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    """The seconds that a provider asked to wait, if it did; it may have named a time instead."""
+    """Parse ``Retry-After``, seconds or an HTTP date, into seconds from now."""
     response = getattr(error, "response", None)
     headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
     asked = str(headers.get("retry-after") or "") if headers else ""
@@ -237,16 +241,16 @@ def _retry_after(error: BaseException) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _in_words(seconds: float) -> str:
-    """A time as people say it; shorter ones exactly, longer ones in minutes or hours."""
+def _format_duration(seconds: float) -> str:
+    """Format a duration: short ones exactly, longer ones in minutes or hours."""
     for size, name, least in ((3600, "hour", 5400), (60, "minute", 90)):
         if seconds >= least:
             return counted(round(seconds / size), name)
     return f"{seconds:g} seconds" if seconds < 1 else counted(round(seconds), "second")
 
 
-def _unwrapped(text: str) -> str:
-    """The message in an error's JSON, where there is one."""
+def _json_message(text: str) -> str:
+    """Extract the message from an error's JSON body, if it has one."""
     value = json_object(text[max(0, text.find("{")) :])
     found = value.get("error") if value else None
     if isinstance(found, dict):
@@ -281,7 +285,7 @@ def _no_tools(
     if status in (_UNAUTHORISED, _FORBIDDEN, _BUSY) or not _NO_TOOLS.search(text):
         return None
     return ModelToolsError(
-        f"{endpoint.model} at {endpoint.place} takes no tools: {endpoint.said(error)}",
+        f"{endpoint.model} at {endpoint.place} takes no tools: {endpoint.provider_message(error)}",
         "Choose a model that takes them with `/model`, or let its server pass them on.",
     )
 
@@ -298,44 +302,45 @@ def _access(
         )
     if status == _PAYMENT or _NO_CREDIT.search(text):
         return ModelAccessError(
-            f"{endpoint.place} wants to be paid first: {endpoint.said(error)}",
+            f"{endpoint.place} wants to be paid first: {endpoint.provider_message(error)}",
             "Check your credit there, or choose another model with `/model`.",
         )
     if status in (_UNAUTHORISED, _FORBIDDEN) or "AuthenticationError" in names:
         return _refused_key(error, endpoint)
-    if (status == _MISSING or "NotFoundError" in names) and not _ABOUT_FORM.search(text):
-        return _missing(error, endpoint)
+    if (status == _NOT_FOUND or "NotFoundError" in names) and not _ABOUT_FORM.search(text):
+        return _not_found(error, endpoint)
     return None
 
 
 def _refused_key(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
-    said = endpoint.said(error)
+    provider_message = endpoint.provider_message(error)
     if endpoint.api_base and not endpoint.key:
         return ModelAccessError(
-            f"{endpoint.place} wants a key, and none is known: {said}",
+            f"{endpoint.place} wants a key, and none is known: {provider_message}",
             "Store one with `/model`, or set KBTUI_API_KEY.",
         )
     return ModelAccessError(
-        f"{endpoint.place} refused the key: {said}",
+        f"{endpoint.place} refused the key: {provider_message}",
         "Check the key, or store another with `/model`.",
     )
 
 
-def _missing(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
-    """Tell a model that isn't there from an address at which there is nothing."""
-    said = endpoint.said(error)
+def _not_found(error: BaseException, endpoint: Endpoint) -> ModelAccessError:
+    """Distinguish an unknown model from a wrong address."""
+    provider_message = endpoint.provider_message(error)
     bare = endpoint.model.split("/", 1)[-1]
     base = (endpoint.api_base or "").rstrip("/")
     strange = base.endswith("/v1") if is_ollama(endpoint.model) else not _VERSION.search(base)
-    if base and strange and bare not in said:
+    if base and strange and bare not in provider_message:
         return ModelAccessError(
-            f"{endpoint.place} has nothing at the address {base}: {said}", endpoint.address_hint
+            f"{endpoint.place} has nothing at the address {base}: {provider_message}",
+            endpoint.address_hint,
         )
     hint = "`/model` lists what is there; check the name."
     if is_ollama(endpoint.model):
         hint = f"Fetch it with `ollama pull {bare}`."
     return ModelAccessError(
-        f"{endpoint.place} doesn't know the model {endpoint.model}: {said}", hint
+        f"{endpoint.place} doesn't know the model {endpoint.model}: {provider_message}", hint
     )
 
 
@@ -368,11 +373,11 @@ def _no_protocol(
     if names & _NO_ANSWER_CLASSES or _NO_ANSWER.search(text):
         return no_answer(endpoint)
     if _NO_MODEL.search(text):
-        # A web page, or another program: what was asked has no part in that.
+        # A web page or another program answered, so the address is wrong, not the request.
         return ModelUnreachableError(_not_the_protocol(endpoint), endpoint.address_hint)
     if _BROKE_OFF_CLASS in names:
         return ModelAnswerError(
-            f"{endpoint.place} ended its answer with an error: {endpoint.said(error)}",
+            f"{endpoint.place} ended its answer with an error: {endpoint.provider_message(error)}",
             "Try again with /retry, or choose another model with `/model`.",
         )
     return None
@@ -387,15 +392,15 @@ def _overload(
     names: set[str], status: int | None, error: BaseException, endpoint: Endpoint
 ) -> ModelError | None:
     wait = _retry_after(error)
-    asks = f"It asks to wait {_in_words(wait)}. " if wait else ""
+    asks = f"It asks to wait {_format_duration(wait)}. " if wait else ""
     if status == _BUSY or "RateLimitError" in names:
         return ModelOverloadedError(
-            f"{endpoint.place} is over its limit of requests: {endpoint.said(error)}",
+            f"{endpoint.place} is over its limit of requests: {endpoint.provider_message(error)}",
             f"{asks or 'Wait a moment. '}Then try again, or choose another model with `/model`.",
         )
     if status is not None and status >= _SERVER and "APIConnectionError" not in names:
         return ModelOverloadedError(
-            f"{endpoint.place} failed with {status}: {endpoint.said(error)}",
+            f"{endpoint.place} failed with {status}: {endpoint.provider_message(error)}",
             f"{asks}{_SERVER_HINTS.get(status, _LATER)}",
         )
     return None
@@ -404,23 +409,24 @@ def _overload(
 def _refusal(names: set[str], error: BaseException, endpoint: Endpoint) -> ModelError | None:
     if "ContentPolicyViolationError" in names:
         return ModelAnswerError(
-            f"{endpoint.place} refused to answer: {endpoint.said(error)}", "Say it differently."
+            f"{endpoint.place} refused to answer: {endpoint.provider_message(error)}",
+            "Say it differently.",
         )
     if names & {"BadRequestError", "UnprocessableEntityError", "NotFoundError"}:
         return ModelError(
-            f"{endpoint.place} rejected the request: {endpoint.said(error)}",
+            f"{endpoint.place} rejected the request: {endpoint.provider_message(error)}",
             "If the model can't use tools, choose another with `/model`.",
         )
     return None
 
 
 def _class_names(error: BaseException) -> Iterator[str]:
-    """The classes of an error and of what caused it."""
+    """Yield the class names of an exception and its causes, base classes included."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        # httpx's own timeouts are OSErrors to nobody; the names are enough.
+
         yield from (cls.__name__ for cls in type(current).__mro__)
         current = current.__cause__ or current.__context__
 

@@ -1,7 +1,7 @@
-"""The port that every chat model is spoken to through, and how many tokens that takes.
+"""The port to chat models, and token estimates.
 
-Three implementations stand behind it: litellm, the stand-in for none, and the scripted one of the
-tests. A model only ever *asks* for tools; the turn runs them.
+It has three implementations: litellm, `OfflineModel` for no model at all, and the tests' scripted
+one. A model only ever *requests* tool calls; the turn runs them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. `tool_call_id` and `name` belong to role ``tool`` only.
+    """One message of a prompt; only role ``tool`` uses `tool_call_id` and `name`.
 
-    `pictures` belong to role ``user``, and are for models that see.
+    Only role ``user`` has `pictures`, and only vision models are sent them.
     """
 
     role: Role
@@ -51,11 +51,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told of it; `parameters` is a JSON Schema object.
+    """The definition of a tool as sent to a model; `parameters` is a JSON Schema object.
 
-    Where `accepted` is given, forced calls are checked against it instead: a wider schema, for a
-    tool whose caller reads older forms of its arguments as well. `renamed` gives the names of
-    arguments for older ones, which are still taken.
+    If `accepted` is given, forced calls are validated against this wider schema instead, for
+    callers that also read older forms of the arguments. `renamed` maps deprecated argument names,
+    which are still accepted, to current ones.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and money of a call; `cost_usd` is None where no price is known."""
+    """Token counts and cost of a call; `cost_usd` is None if no price is known."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -76,23 +76,23 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ReplyText:
-    """A piece of the answer's text, as it streams in."""
+    """A streamed piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyReasoning:
-    """A piece of the model's reasoning: shown folded, never stored as an answer."""
+    """A streamed piece of the model's reasoning; shown folded, and never stored as an answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyRetry:
-    """Nothing came, and it is tried again; `error` says why, `pause` in how many seconds.
+    """The request failed with `error` and will be retried in `pause` seconds.
 
-    `attempt` counts from 1 up to `attempts`.
+    `attempt` counts from 1 to `attempts`.
     """
 
     error: str
@@ -103,16 +103,16 @@ class ReplyRetry:
 
 @dataclass(frozen=True, slots=True)
 class ReplyNotice:
-    """Something to say while the answer is waited for; it goes on by itself."""
+    """A message to show while waiting for the answer; it needs no reaction."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer; the last event of every stream that ended as the protocol says.
+    """A complete answer, and the last event of every properly terminated stream.
 
-    `is_data`: its text is JSON that calls no tool, in place of words; it wasn't streamed.
+    `is_data` is set if the text is JSON that calls no tool; such text wasn't streamed.
     """
 
     text: str
@@ -130,23 +130,23 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that settings and the status line show, e.g. ``ollama_chat/qwen3:8b``."""
+        """The name shown in settings and the status line, e.g. ``ollama_chat/qwen3:8b``."""
 
     @property
     def is_local(self) -> bool:
-        """True if the prompt stays on this machine (no model, loopback endpoint)."""
+        """Whether the prompt stays on this machine (no model, or a loopback endpoint)."""
 
     @property
     def context_window(self) -> int:
-        """How many tokens a prompt and its answer may hold together."""
+        """The maximum number of tokens of a prompt and its answer together."""
 
     @property
     def sees(self) -> bool:
-        """True if it takes pictures; may take seconds to find out."""
+        """Whether the model accepts pictures; finding out may take seconds."""
 
     @property
     def takes_tools(self) -> bool:
-        """False once it is known to take no tools; then it is asked without."""
+        """False once the model is known not to support tools, and is asked without them."""
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
@@ -156,9 +156,10 @@ class ChatModel(Protocol):
         Closing the iterator cancels the request.
 
         Raises:
-            ModelWindowError: the prompt is too long; `context_window` is right now, if it was told.
-            ModelToolsError: it takes no tools, as `takes_tools` says from now on.
-            ModelError: no answer could be had, or it was cut before its end marker.
+            ModelWindowError: The prompt is too long; `context_window` has been corrected if the
+                error named the limit.
+            ModelToolsError: The model doesn't support tools; `takes_tools` is False from now on.
+            ModelError: The request failed, or the stream ended before its end marker.
         """
 
     async def complete(
@@ -168,18 +169,18 @@ class ChatModel(Protocol):
         *,
         force_tool: str | None = None,
     ) -> Reply:
-        """Get a whole answer at once; `force_tool` names the tool that must be called.
+        """Return a complete answer; `force_tool` names a tool that must be called.
 
         Raises:
-            ModelError: no complete answer could be had.
+            ModelError: There was no complete answer.
         """
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text, by the model's tokenizer or by an estimate."""
+        """Count or estimate the tokens of a text."""
 
 
 class DelegatingModel:
-    """A chat model that stands for another, which answers all that a subclass doesn't."""
+    """A chat model that delegates to another; base class for wrappers."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -228,15 +229,15 @@ _ASCII_PER_TOKEN = 4.0
 _DIGITS_PER_TOKEN = 1.5
 _OTHER_BYTES_PER_TOKEN = 2.5
 _PER_MESSAGE = 4
-_PER_PICTURE = 1_200  # of a thousand pixels each way, more or less, wherever it is said
+_PER_PICTURE = 1_200  # roughly what providers document for about 1000 x 1000 pixels
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens from its bytes.
+    """Estimate the number of tokens of a text from its bytes.
 
-    Within a third of OpenAI's cl100k on prose, markdown, code, logs, tables of numbers, German and
-    Chinese, and rather above than below. The models' own tokenizers differ from each other by as
-    much, and loading one takes seconds.
+    Within a third of OpenAI's cl100k on prose, Markdown, code, logs, tables of numbers, German and
+    Chinese, erring on the high side. Models' own tokenizers differ from each other by as much, and
+    loading one takes seconds.
     """
     ascii_bytes = text.encode("ascii", "ignore")
     other_bytes = len(text.encode("utf-8", "replace")) - len(ascii_bytes)
@@ -250,19 +251,19 @@ def estimate_tokens(text: str) -> int:
 
 
 def message_tokens(message: Message) -> int:
-    """Estimate the tokens of one message, with its tool calls and its wrapping."""
+    """Estimate the tokens of one message, including tool calls and message overhead."""
     calls = sum(estimate_tokens(call.name + call.arguments) + 8 for call in message.tool_calls)
     pictures = _PER_PICTURE * len(message.pictures)
     return _PER_MESSAGE + estimate_tokens(message.content) + calls + pictures
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a whole prompt, without the tools' descriptions."""
+    """Estimate the tokens of a prompt, excluding tool definitions."""
     return sum(map(message_tokens, messages))
 
 
 def cut_to_tokens(text: str, budget: int) -> str:
-    """Cut a text to whole lines within a budget of tokens; "" where not even one fits."""
+    """Truncate a text to whole lines within a token budget; "" if not even one line fits."""
     if estimate_tokens(text) <= budget:
         return text
     kept: list[str] = []
@@ -279,25 +280,25 @@ _CONTEXT_WINDOW = 1_000_000
 
 
 class OfflineModel:
-    """Stands for "no model": its name is what settings and front ends show in place of a model's.
+    """Null object for "no model"; its name is shown where a model's would be.
 
-    Whoever would ask one does without, by the functions of `kbtui.offline`.
+    It refuses every request: callers use the functions of `kbtui.offline` instead.
     """
 
-    name = "offline"  # `settings.OFFLINE`: that module loads pydantic, and sessions load this one
+    name = "offline"  # `settings.OFFLINE`, not imported here because it would load pydantic
     is_local = True
     context_window = _CONTEXT_WINDOW
     sees = False
     takes_tools = True
 
     def count_tokens(self, text: str) -> int:
-        """Estimate the tokens of a text."""
+        """See `ChatModel`."""
         return estimate_tokens(text)
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
-        """Refuse."""
+        """Raise `ModelAccessError`."""
         del messages, tools
         _refuse()
 
@@ -308,7 +309,7 @@ class OfflineModel:
         *,
         force_tool: str | None = None,
     ) -> Reply:
-        """Refuse."""
+        """Raise `ModelAccessError`."""
         del messages, tools, force_tool
         _refuse()
 

@@ -1,10 +1,10 @@
-"""Providers as kbtui knows them by itself, their addresses, and where their keys are kept.
+"""The known providers, their endpoints, and the storage of API keys.
 
-litellm knows much more, but takes seconds to ask.
+litellm knows many more providers, but takes seconds to import.
 
-Keys are kept in the keyring of the operating system, else in a file that only its owner can read.
-A keyring may be missing, locked, or hang on a dialog that nobody sees, so each access runs in a
-thread with a time limit, and never when the app starts.
+Keys are stored in the operating system's keyring, or else in a file that only its owner can read.
+A keyring may be missing, locked, or blocked by a dialog that nobody sees, so each access runs in a
+thread with a timeout, and never while the app starts.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ OLLAMA = "Ollama"
 OLLAMA_BASE = "http://127.0.0.1:11434"
 _OLLAMA_PREFIXES = ("ollama", "ollama_chat")
 _HOSTS_OF_CLAUDE = ("azure_ai", "bedrock", "openrouter", "vertex_ai")
-_ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - what a server listens on, not what is dialled
+_ANY_ADDRESS = ("0.0.0.0", "[::]")  # noqa: S104 - listening addresses, replaced before connecting
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider by its litellm prefix, with the variables that hold its key, the usual one first.
+    """A provider: its litellm prefix, and the environment variables of its key, most common first.
 
-    `model` is used when nobody chose; able to call tools, and not the dearest.
+    `model` is the default: one that supports tools and isn't the most expensive.
     """
 
     prefix: str
@@ -62,24 +62,24 @@ _BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
 
 
 def prefix_of(model: str) -> str:
-    """The provider's part of a model's name; "" where there is none."""
+    """Return the provider prefix of a model name, or ""."""
     return model.split("/", 1)[0] if "/" in model else ""
 
 
 def provider_of(model: str) -> Provider | None:
-    """The provider of a model, if it is one that kbtui knows."""
+    """Return the provider of a model, if it is a known one."""
     return _BY_PREFIX.get(prefix_of(model))
 
 
 def is_ollama(model: str) -> bool:
-    """True if a model's name says that Ollama runs it."""
+    """Return whether a model name has one of Ollama's prefixes."""
     return prefix_of(model) in _OLLAMA_PREFIXES
 
 
 def takes_cache_marks(model: str) -> bool:
-    """True if the provider of a model caches what a prompt marks, and nothing else.
+    """Return whether a model's provider needs explicit cache markers in the prompt.
 
-    The others cache what prompts begin with by themselves.
+    The other providers cache prompt prefixes automatically.
     """
     prefix, _, name = model.lower().partition("/")
     if prefix == "openrouter" and "gemini" in name:
@@ -88,7 +88,7 @@ def takes_cache_marks(model: str) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """True if an endpoint is this very machine."""
+    """Return whether an endpoint is on this machine."""
     host = (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".").lower()
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -99,7 +99,7 @@ def is_loopback(url: str) -> bool:
 
 
 def ollama_base(environment: Mapping[str, str]) -> str:
-    """Where Ollama is asked, by its own environment variables."""
+    """Return Ollama's address, from its environment variables or the default."""
     base = environment.get("OLLAMA_API_BASE") or environment.get("OLLAMA_HOST") or OLLAMA_BASE
     if "//" not in base:
         base = f"http://{base}"
@@ -111,13 +111,13 @@ def ollama_base(environment: Mapping[str, str]) -> str:
 
 
 def openai_base(environment: Mapping[str, str]) -> str | None:
-    """The address that stands for OpenAI's own, by the variables of its libraries."""
+    """Return the override of OpenAI's address in the variables that its libraries read."""
     named = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or ""
     return named.strip() or None
 
 
 def host_of(url: str) -> str:
-    """Host and port of an endpoint, for people and for naming its key."""
+    """Return host and port of an endpoint, for messages and as the name of its key."""
     parts = urlsplit(url if "//" in url else f"//{url}")
     host = parts.hostname or url
     try:
@@ -127,42 +127,42 @@ def host_of(url: str) -> str:
 
 
 SERVICE = "kbtui"
-_PATIENCE_SECONDS = 3.0
+_TIMEOUT_SECONDS = 3.0
 
 
 class KeyStore:
-    """Keys by name: a provider's prefix, or ``host:port`` of an endpoint."""
+    """A store of API keys by name: a provider's prefix, or an endpoint's ``host:port``."""
 
-    def __init__(self, file: Path | None = None, patience: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, file: Path | None = None, patience: float = _TIMEOUT_SECONDS) -> None:
         self._given_file = file
         self._patience = patience
         self._broken = False
 
     def get(self, name: str) -> str:
-        """Look a key up; "" where there is none."""
-        stored = self._ask(lambda keyring: keyring.get_password(SERVICE, name))
+        """Return a key, or "" if there is none."""
+        stored = self._with_keyring(lambda keyring: keyring.get_password(SERVICE, name))
         return str(stored or self._read().get(name, ""))
 
     def put(self, name: str, key: str) -> str:
-        """Keep a key; returns where, in words for people.
+        """Store a key, and return where, worded for people.
 
         Raises:
-            StorageError: neither keyring nor file could take it.
+            StorageError: Neither the keyring nor the file could be written.
         """
 
         def store(keyring: Any) -> bool:
             keyring.set_password(SERVICE, name, key)
             return bool(keyring.get_password(SERVICE, name) == key)
 
-        if self._ask(store):
+        if self._with_keyring(store):
             self._write({**self._read(), name: None})
             return "the keyring"
         self._write({**self._read(), name: key})
         return str(self._file)
 
     def forget(self, name: str) -> None:
-        """Remove a key wherever it is kept."""
-        self._ask(lambda keyring: keyring.delete_password(SERVICE, name))
+        """Remove a key from the keyring and the file."""
+        self._with_keyring(lambda keyring: keyring.delete_password(SERVICE, name))
         self._write({**self._read(), name: None})
 
     @property
@@ -171,14 +171,14 @@ class KeyStore:
 
         return self._given_file or config_folder() / "keys.json"
 
-    def _ask(self, work: Callable[[Any], Any]) -> Any:
-        """Do something with the keyring, in time; None when it can't be done."""
+    def _with_keyring(self, work: Callable[[Any], Any]) -> Any:
+        """Run `work` on the keyring with a timeout; return None if it fails."""
         if self._broken:
             return None
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # A daemon: a keyring that hangs must not keep the program from ending.
+        # A daemon, so that a keyring that hangs can't keep the process from exiting.
         threading.Thread(
-            target=lambda: answers.put(_guarded(work)), name="kbtui-keyring", daemon=True
+            target=lambda: answers.put(_try_keyring(work)), name="kbtui-keyring", daemon=True
         ).start()
         try:
             return answers.get(timeout=self._patience)
@@ -213,7 +213,7 @@ class KeyStore:
             raise StorageError(f"Can't keep the key in {self._file}: {error.strerror}.") from error
 
 
-def _guarded(work: Callable[[Any], Any]) -> Any:
+def _try_keyring(work: Callable[[Any], Any]) -> Any:
     try:
         import keyring
         import keyring.errors

@@ -1,6 +1,6 @@
-"""What models have refused to take, remembered for some days in the user's state directory.
+"""Features that models have rejected, remembered for a few days in the user's state directory.
 
-A server may be started over with what it lacked, so a refusal doesn't count for ever.
+A refusal expires because a server may be restarted with the missing feature enabled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FILE = "refusals.json"
 
 
 class Refusals:
-    """By model, with its endpoint: what was refused, and the last day of which that counts."""
+    """A persistent record of features refused by each model and endpoint, with expiry dates."""
 
     def __init__(self, today: Callable[[], date] = date.today) -> None:
         self._today = today
@@ -33,12 +33,12 @@ class Refusals:
         self._known: dict[str, str] | None = None
 
     def has(self, what: Refused, base: str | None, model: str) -> bool:
-        """True if a model has refused that a short while ago."""
+        """Return whether a model refused a feature within the last `DAYS` days."""
         until = self._read().get(_key(what, base, model), "")
         return until >= self._today().isoformat()
 
     def note(self, what: Refused, base: str | None, model: str) -> None:
-        """Remember that a model has refused it; where it can't be written, for this process."""
+        """Record that a model refused a feature; only in memory if the file can't be written."""
         known = self._read()
         with self._lock:
             today = self._today()
@@ -53,7 +53,7 @@ class Refusals:
                 log.info("what a model refused can't be written down: %s", error)
 
     def forget(self) -> None:
-        """Read it again when it is next needed, as a new process would."""
+        """Drop the in-memory copy, so that the file is read again."""
         self._known = None
 
     def _read(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Puts the pieces of a streamed answer together: text, reasoning and tool calls."""
+"""Assembles a streamed answer: text, reasoning and tool calls."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class _Call:
 
 @dataclass(slots=True)
 class ThinkSplitter:
-    """Tells reasoning in ``<think>`` tags at the beginning of an answer from the answer.
+    """Splits leading reasoning in ``<think>`` tags from the answer.
 
-    Served without a reasoning parser, open models write it into their text.
+    Open models served without a reasoning parser write their reasoning into the text.
     """
 
     _state: str = "start"
     _held: str = ""
 
     def feed(self, piece: str) -> Iterator[ReplyText | ReplyReasoning]:
-        """Take the next piece and give out what is certain."""
+        """Process the next piece and yield what can be classified."""
         self._held += piece
         if self._state == "start":
-            self._start()
+            self._detect_tag()
         if self._state == "thinking":
-            yield from self._thinking()
+            yield from self._split_reasoning()
         if self._state == "gap" and self._held.strip():
             self._state, self._held = "answer", self._held.lstrip()
         if self._state == "answer" and self._held:
@@ -44,24 +44,24 @@ class ThinkSplitter:
             yield ReplyText(text)
 
     def flush(self) -> Iterator[ReplyText | ReplyReasoning]:
-        """Give out the rest."""
+        """Yield what is still buffered."""
         rest, self._held = self._held, ""
         if rest and self._state != "gap":
             yield ReplyReasoning(rest) if self._state == "thinking" else ReplyText(rest)
 
-    def _start(self) -> None:
+    def _detect_tag(self) -> None:
         begin = self._held.lstrip()
         if begin.startswith(_OPEN):
             self._state, self._held = "thinking", begin[len(_OPEN) :]
         elif not _OPEN.startswith(begin):
             self._state = "answer"
 
-    def _thinking(self) -> Iterator[ReplyReasoning]:
+    def _split_reasoning(self) -> Iterator[ReplyReasoning]:
         thought, tag, rest = self._held.partition(_CLOSE)
         if tag:
             self._state, self._held = "gap", rest
         else:
-            keep = _possible_tag(thought)
+            keep = _partial_tag_length(thought)
             thought, self._held = thought[: len(thought) - keep], thought[len(thought) - keep :]
         if thought:
             yield ReplyReasoning(thought)
@@ -69,13 +69,13 @@ class ThinkSplitter:
 
 @dataclass(slots=True)
 class ReplyBuilder:
-    """Collects an answer; `add_*` return what is to be shown now.
+    """Accumulates an answer; the `add_*` methods yield what can be shown now.
 
     Attributes:
-        written_tools: Tools whose calls may stand in the text, as small models write them behind
-            a server that doesn't parse them. An answer that begins as JSON is held back until all
-            of it has come. None: it is shown as it comes.
-        is_data: The whole text is JSON that calls no tool; it wasn't given out.
+        written_tools: Tools whose calls may be written into the text, as small models do behind a
+            server that doesn't parse them. An answer that begins like JSON is buffered until it is
+            complete. If None, text is never buffered.
+        is_data: The whole text is JSON that calls no tool; it wasn't yielded.
     """
 
     written_tools: frozenset[str] | None = None
@@ -88,27 +88,29 @@ class ReplyBuilder:
 
     @property
     def text(self) -> str:
-        """The answer's text so far, without reasoning."""
+        """The answer's text so far, excluding reasoning."""
         return "".join(self._text)
 
     @property
     def started(self) -> bool:
-        """True if anything of the answer has come in."""
+        """Whether any part of the answer has arrived."""
         return bool(self._text or self._held or self._calls)
 
     def add_text(self, piece: str) -> Iterator[ReplyText | ReplyReasoning]:
-        """Add a piece of content, which may hold reasoning in think tags."""
-        yield from self._noted(self._split.feed(piece))
+        """Add a piece of content, which may contain reasoning in think tags."""
+        yield from self._record(self._split.feed(piece))
 
     def finish_text(self) -> Iterator[ReplyText | ReplyReasoning]:
-        """Give out what was held back because it could have been a tag or a call."""
-        yield from self._noted(self._split.flush())
+        """Yield what was buffered because it could have become a tag or a call."""
+        yield from self._record(self._split.flush())
         held, self._held = self._held, None
         if not held:
             return
         written = read_written(held, self.written_tools or ())
         for name, arguments in written.calls:
-            self._calls.append(_Call(f"call_{len(self._calls) + 1}", name, _as_text(arguments)))
+            self._calls.append(
+                _Call(f"call_{len(self._calls) + 1}", name, _arguments_text(arguments))
+            )
         self.is_data = written.is_data and not self._calls
         if not written.calls:
             self._text.append(held)
@@ -118,22 +120,22 @@ class ReplyBuilder:
     def add_call_piece(
         self, index: int | None, call_id: str | None, name: str | None, arguments: Any
     ) -> None:
-        """Add a piece of a tool call.
+        """Add a fragment of a tool call.
 
-        Pieces belong together by index. Some servers give every call the index 0, or none at
-        all, and send each call whole: there, a new id or a second name begins a new call.
+        Fragments are joined by index. Some servers give every call the index 0 or none, and send
+        each call whole; for them a new id or a second name begins a new call.
         """
         key = 0 if index is None else index
         call = self._by_index.get(key)
-        if call is None or self._begins_another(call, call_id, name):
+        if call is None or self._starts_new_call(call, call_id, name):
             call = _Call(call_id or f"call_{len(self._calls) + 1}")
             self._calls.append(call)
             self._by_index[key] = call
         call.name += name or ""
-        call.arguments += _as_text(arguments)
+        call.arguments += _arguments_text(arguments)
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """All tool calls, with ids that differ from each other."""
+        """Return all tool calls, with ids made unique."""
         seen: set[str] = set()
         calls = []
         for number, call in enumerate(self._calls, 1):
@@ -142,18 +144,18 @@ class ReplyBuilder:
             calls.append(ToolCall(unique, call.name.strip(), call.arguments or "{}"))
         return tuple(calls)
 
-    def _noted(
+    def _record(
         self, pieces: Iterator[ReplyText | ReplyReasoning]
     ) -> Iterator[ReplyText | ReplyReasoning]:
         for piece in pieces:
             if isinstance(piece, ReplyReasoning):
                 yield piece
-            elif text := self._shown_of(piece.text):
+            elif text := self._release(piece.text):
                 self._text.append(text)
                 yield ReplyText(text)
 
-    def _shown_of(self, text: str) -> str:
-        """Hold a text back while it may become a call."""
+    def _release(self, text: str) -> str:
+        """Return the text to show now; buffer it while it may become a call."""
         if self._held is None:
             return text
         self._held += text
@@ -163,20 +165,20 @@ class ReplyBuilder:
         return text
 
     @staticmethod
-    def _begins_another(call: _Call, call_id: str | None, name: str | None) -> bool:
+    def _starts_new_call(call: _Call, call_id: str | None, name: str | None) -> bool:
         if not name:
             return False
         return bool(call.name) and (call_id not in (None, "", call.id) or bool(call.arguments))
 
 
-def _as_text(arguments: Any) -> str:
-    """Give arguments as JSON text; Ollama and some proxies send an object."""
+def _arguments_text(arguments: Any) -> str:
+    """Serialize arguments to JSON text; Ollama and some proxies send an object."""
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def _possible_tag(text: str) -> int:
-    """How many characters at the end could be the beginning of the closing tag."""
+def _partial_tag_length(text: str) -> int:
+    """Return the length of the longest suffix that could begin the closing tag."""
     longest = min(len(text), len(_CLOSE) - 1)
     return next((n for n in range(longest, 0, -1) if _CLOSE.startswith(text[-n:])), 0)

@@ -1,4 +1,4 @@
-"""Which model does what, and how to get it: settings, keys, and a look around."""
+"""Resolves the model of each role from settings, API keys and discovered servers."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from kbtui.models.providers import (
 from kbtui.models.servers import (
     FoundModel as FoundModel,
     Server,
-    in_environment,
-    look_around,
+    discover_models,
+    models_of_environment,
     ollama_at,
 )
 from kbtui.settings import OFFLINE, RoleSettings, Settings, changed_config
 from kbtui.text import clean_line
 
-_OF_ONE_MODEL = ("context_window", "vision")
+_MODEL_SPECIFIC = ("context_window", "vision")
 _FIELDS = {"chat": "chat", "consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """The chat model, as the status line names it.
+    """The chat model as shown in the status line.
 
-    `reason` tells how it came to be this one, ready to be shown; "" where the user chose it.
-    `place` is where messages go, as people call it; "" where there is no model.
+    `reason` explains why it was selected, or is "" if the user chose it. `place` names where
+    messages are sent, or is "" without a model.
     """
 
     name: str
@@ -62,10 +62,10 @@ class ModelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where messages would go with a model, before it is used.
+    """Where a model's messages would be sent, known before it is used.
 
-    `place` is for people. They `leave` this machine if the model that answers now is on it and
-    this one isn't: who asks for it is to be asked first.
+    `place` is worded for people. `leaves` is set if the current model is on this machine and this
+    one isn't: the user is to be asked first.
     """
 
     name: str
@@ -75,8 +75,8 @@ class Destination:
     leaves: bool
 
     @property
-    def told(self) -> str:
-        """What there is to say once it is used."""
+    def message(self) -> str:
+        """The message to show once the model is in use."""
         if self.name == OFFLINE:
             return "Nothing is sent to a model from now on."
         where = f"{self.place}, on this machine" if self.is_local else self.place
@@ -84,7 +84,7 @@ class Destination:
 
 
 class ModelRegistry:
-    """Hands out a chat model for each role; ``chat`` is what the others fall back on."""
+    """Provides the chat model of each role; the other roles default to ``chat``."""
 
     def __init__(
         self,
@@ -100,26 +100,28 @@ class ModelRegistry:
         self._lock = threading.Lock()
 
     def chat(self, role: str = "chat") -> ChatModel:
-        """Get the model of a role: chat, consolidate, dream or import.
+        """Return the model of a role: chat, consolidate, dream or import.
 
-        Takes up to a third of a second where no model is set and nobody has looked around yet,
-        and longer where a keyring has to be asked; so not on the app's event loop.
+        Takes up to a third of a second if servers have to be discovered first, and longer if a
+        keyring has to be read, so don't call it on the app's event loop.
 
         Raises:
-            ModelAccessError: it needs a key that nobody has given.
-            UsageError: there is no such role.
+            ModelAccessError: The model needs a key and there is none.
+            UsageError: There is no such role.
         """
         wanted = self._resolved(role)
         if wanted.model is None:
-            self._look()
-            wanted = self._as_found(wanted)
+            self._discover_once()
+            wanted = self._with_default(wanted)
         return self._make(wanted, steady=role != "chat")
 
     def window(self, role: str = "chat") -> int:
-        """How many tokens the model of a role holds, as its server tells; takes as long as `chat`.
+        """Return the context window of a role's model, in tokens, as its server reports it.
+
+        Takes as long as `chat`, plus a request.
 
         Raises:
-            ModelAccessError: it needs a key that nobody has given.
+            ModelAccessError: The model needs a key and there is none.
         """
         model = self.chat(role)
         if isinstance(model, LiteLLMModel):
@@ -127,44 +129,45 @@ class ModelRegistry:
         return model.context_window
 
     def describe(self, *, look: bool = False) -> ModelStatus:
-        """Say which model the chat has, without connecting anywhere.
+        """Return the chat's model without connecting to it.
 
-        To `look` around first, where no model is set, may take a third of a second.
+        With `look`, if no model is set, servers are discovered first, which may take a third of a
+        second.
         """
         wanted = self._resolved("chat")
         if wanted.model is not None:
             offline = wanted.model == OFFLINE
-            local = offline or self._local(wanted)
+            local = offline or self._is_local(wanted)
             place = "" if offline else Endpoint(wanted.model, self._base(wanted)).place
             return ModelStatus(wanted.model, local, offline, chosen=True, place=place)
         if look:
-            self._look()
+            self._discover_once()
         default = self._default()
         if default is None:
             return ModelStatus(OFFLINE, is_local=True, offline=True, reason=self._why_offline())
-        found = self._as_found(wanted)
+        found = self._with_default(wanted)
         place = Endpoint(default.name, self._base(found)).place
-        number = sum(each.usable for each in self._candidates())
+        number = sum(each.usable for each in self._known_models())
         first = f", the first of {number} that can be used" if number > 1 else ""
         return ModelStatus(
             default.name,
-            self._local(found),
+            self._is_local(found),
             offline=False,
             reason=f"Found {default.about}{first}.",
             place=place,
         )
 
     def ollama(self) -> Server | None:
-        """The Ollama of this machine, or the one that the environment names; None: none answers."""
+        """Query Ollama on this machine or at the environment's address; None if none answers."""
         return ollama_at(ollama_base(self._environment))
 
     def named(
         self, name: str, api_base: str | None = None, api_key: str | None = None
     ) -> ChatModel:
-        """A model by its name, for no role.
+        """Return a model by name, independent of roles.
 
         Raises:
-            ModelAccessError: it needs a key that nobody has given.
+            ModelAccessError: The model needs a key and there is none.
         """
         return self._make(
             RoleSettings.model_validate(
@@ -173,50 +176,49 @@ class ModelRegistry:
         )
 
     def assign(self, roles: Sequence[str], name: str, api_base: str | None = None) -> None:
-        """Set the model of roles in the user's settings; it holds from the next start on.
+        """Set the model of roles in the user's settings, effective from the next start.
 
         Raises:
-            StorageError: they couldn't be written.
+            StorageError: The settings couldn't be written.
         """
         for role in roles:
             _remember(name, api_base, _FIELDS[role])
 
     async def discover(self) -> list[FoundModel]:
-        """Look around again, as `usable_here` does; remembered for `chat` and `describe`."""
+        """Run `usable_here` in a thread."""
         return await asyncio.to_thread(self.usable_here)
 
     def usable_here(self) -> list[FoundModel]:
-        """Look around again: servers that answer first, then keys in the environment.
+        """Rediscover models: on servers that answer, then by keys in the environment.
 
-        What the app, its first look, `doctor` and the other commands say is this. Takes up to a
-        third of a second.
+        The result is remembered for `chat` and `describe`. Takes up to a third of a second.
         """
-        found = look_around(self._environment, self._settings.servers)
+        found = discover_models(self._environment, self._settings.servers)
         self._found = found
         return found
 
     def destination(
         self, name: str, api_base: str | None = None, *, keep: bool = True
     ) -> Destination:
-        """Where messages go with a model of this name.
+        """Return where the messages of a model with this name would be sent.
 
-        To `keep` the address that is in use, where none is given, is for who says no more than a
-        name: a model that a server here lists is asked there, and else at the address in use, as
-        long as the provider is the same; a name without a provider takes that of the model in use.
+        If no address is given, `keep` resolves a bare name: to the local server that lists it, else
+        to the current address if the provider is the same. A name without a provider gets that of
+        the current model.
 
         Raises:
-            UsageError: the name is empty.
+            UsageError: The name is empty.
         """
         name = clean_line(name)
         if not name:
             raise UsageError("Which model?", "Say it as provider/model, or `offline`.")
         now = self._in_use()
         if keep and api_base is None and name != OFFLINE:
-            name, api_base = self._as_meant(name, now)
+            name, api_base = self._resolve_name(name, now)
         wanted = RoleSettings(model=name, api_base=api_base)
         offline = name == OFFLINE
-        is_local = offline or self._local(wanted)
-        leaves = now.model != OFFLINE and self._local(now) and not is_local
+        is_local = offline or self._is_local(wanted)
+        leaves = now.model != OFFLINE and self._is_local(now) and not is_local
         place = "" if offline else Endpoint(name, self._base(wanted)).place
         return Destination(name, api_base, is_local, place, leaves)
 
@@ -225,13 +227,12 @@ class ModelRegistry:
     ) -> ModelStatus:
         """Use a model, by its litellm name or ``offline``, for the chat from now on.
 
-        If it is to be remembered, the choice goes into the user's settings, and the key into the
-        keyring or a 0600 file. What was set of the model before it (its window, whether it sees)
-        isn't said of this one.
+        With `remember`, the choice is written to the user's settings, and the key to the keyring or
+        a 0600 file. Settings of the previous model (window, vision) don't carry over.
 
         Raises:
-            UsageError: the name is empty.
-            StorageError: the choice or the key couldn't be written.
+            UsageError: The name is empty.
+            StorageError: The choice or the key couldn't be written.
         """
         name = clean_line(name)
         if not name:
@@ -239,8 +240,8 @@ class ModelRegistry:
         before = self._resolved("chat")
         update: dict[str, Any] = {"model": name, "api_base": api_base or None}
         if name != before.model:
-            update |= dict.fromkeys(_OF_ONE_MODEL)
-        if api_key or not _same_place(before, name, api_base):
+            update |= dict.fromkeys(_MODEL_SPECIFIC)
+        if api_key or not _is_same_endpoint(before, name, api_base):
             update["api_key"] = SecretStr(api_key) if api_key else None
         choice = before.model_copy(update=update)
         if remember:
@@ -251,7 +252,7 @@ class ModelRegistry:
         return self.describe()
 
     def warm_up(self) -> None:
-        """Load what a real model needs; for a background thread once the app has painted.
+        """Import litellm ahead of the first request, in a background thread after first paint.
 
         Does nothing while the chat is offline. Takes seconds and sends nothing.
         """
@@ -261,27 +262,27 @@ class ModelRegistry:
     async def try_out(
         self, name: str, api_base: str | None = None, api_key: str | None = None
     ) -> None:
-        """Ask a model for one word, to see that name, endpoint and key fit together.
+        """Verify name, endpoint and key of a model by a minimal request.
 
         Raises:
-            ModelError: they don't.
+            ModelError: The request failed.
         """
         model = self.named(name, api_base, api_key)
         await model.complete([Message("user", "Answer with the word ok.")])
 
     def _in_use(self) -> RoleSettings:
-        """The chat's settings, with the model that was found where none is set."""
+        """Return the chat's settings, with a discovered model if none is set."""
         now = self._resolved("chat")
         if now.model is not None:
             return now
-        self._look()
-        return self._as_found(now)
+        self._discover_once()
+        return self._with_default(now)
 
-    def _as_meant(self, name: str, now: RoleSettings) -> tuple[str, str | None]:
-        """The whole name of a model, and its address; see `destination`."""
+    def _resolve_name(self, name: str, now: RoleSettings) -> tuple[str, str | None]:
+        """Return the full name and the address of a model; see `destination`."""
         if prefix_of(name) == "openai" or provider_of(name) is None:
-            self._look()
-        served = [each for each in self._candidates() if each.usable and each.host]
+            self._discover_once()
+        served = [each for each in self._known_models() if each.usable and each.host]
         here = [each for each in served if each.is_called(name)]
         if here:
             found = next((each for each in here if each.api_base == now.api_base), here[0])
@@ -289,10 +290,10 @@ class ModelRegistry:
         prefix = prefix_of(now.model or "")
         if "/" not in name and prefix:
             name = f"{prefix}/{name}"
-        return name, now.api_base if _is_of(now, name) else None
+        return name, now.api_base if _is_same_provider(now, name) else None
 
     def _resolved(self, role: str) -> RoleSettings:
-        """A role's settings, with what it leaves open taken from the chat."""
+        """Return a role's settings, completed by those of the chat."""
         if role not in _FIELDS:
             raise UsageError(f"There is no role {role!r}.", f"Roles are {', '.join(_FIELDS)}.")
         chat = self._chosen or self._settings.chat
@@ -335,11 +336,11 @@ class ModelRegistry:
         if wanted.api_base is None and is_ollama(wanted.model or ""):
             return ollama_base(self._environment)
         if wanted.api_base is None and prefix_of(wanted.model or "") == "openai":
-            # litellm would go there as well, and nobody would know where that is.
+            # litellm would use this address as well, but we couldn't tell the user.
             return openai_base(self._environment)
         return wanted.api_base
 
-    def _local(self, wanted: RoleSettings) -> bool:
+    def _is_local(self, wanted: RoleSettings) -> bool:
         base = self._base(wanted)
         return base is not None and is_loopback(base)
 
@@ -347,41 +348,41 @@ class ModelRegistry:
         if wanted.api_key is not None:
             return wanted.api_key.get_secret_value()
         if self._has_variable(wanted) and wanted.api_base is None:
-            # An address out of the environment is sent the key that stands beside it there.
+            # An address from the environment gets the key from the environment.
             return self._environment["OPENAI_API_KEY"].strip() if base is not None else ""
         if base is not None and is_ollama(wanted.model or "") and is_loopback(base):
             return ""
         return self._keys.get(_key_name(wanted))
 
     def _has_variable(self, wanted: RoleSettings) -> bool:
-        """True if the environment has the provider's key, which litellm then takes from there."""
+        """Return whether the environment has the provider's key, which litellm then uses."""
         provider = provider_of(wanted.model or "")
         return provider is not None and any(
             self._environment.get(name, "").strip() for name in provider.variables
         )
 
-    def _look(self) -> None:
-        """Look around, unless that was done."""
+    def _discover_once(self) -> None:
+        """Discover models once."""
         with self._lock:
             if self._found is None:
                 self.usable_here()
 
-    def _candidates(self) -> list[FoundModel]:
+    def _known_models(self) -> list[FoundModel]:
         if self._found is not None:
             return self._found
-        return in_environment(self._environment)
+        return models_of_environment(self._environment)
 
     def _default(self) -> FoundModel | None:
-        """The model when nobody chose: the first on this machine, else the only one there is.
+        """Return the model to use if none was chosen: the first local one, else the only one.
 
-        Of several elsewhere none is taken: that costs, and says things to somebody.
+        Among several remote ones none is selected, as using one costs money and discloses text.
         """
-        usable = [each for each in self._candidates() if each.usable]
+        usable = [each for each in self._known_models() if each.usable]
         local = next((each for each in usable if each.is_local), None)
         return local or (usable[0] if len(usable) == 1 else None)
 
-    def _as_found(self, wanted: RoleSettings) -> RoleSettings:
-        """The settings of a role for which nobody chose a model."""
+    def _with_default(self, wanted: RoleSettings) -> RoleSettings:
+        """Return the settings of a role without a chosen model, completed by the default model."""
         found = self._default()
         if found is None:
             return wanted.model_copy(update={"model": OFFLINE})
@@ -391,7 +392,7 @@ class ModelRegistry:
         return wanted.model_copy(update=update)
 
     def _why_offline(self) -> str:
-        usable = [each.name for each in self._candidates() if each.usable]
+        usable = [each.name for each in self._known_models() if each.usable]
         if not usable:
             return (
                 "No model is configured: answers are quoted from your notes. Add one with /model."
@@ -404,20 +405,20 @@ def _key_name(wanted: RoleSettings) -> str:
     return host_of(wanted.api_base) if wanted.api_base else prefix_of(wanted.model or "") or "chat"
 
 
-def _is_of(now: RoleSettings, name: str) -> bool:
-    """True if a model is of the provider in use; an address without a model is for any."""
+def _is_same_provider(now: RoleSettings, name: str) -> bool:
+    """Return whether a model is of the current provider; an address without a model fits any."""
     without = now.model in (None, OFFLINE) and now.api_base is not None
     return without or prefix_of(now.model or "") == prefix_of(name)
 
 
-def _same_place(before: RoleSettings, name: str, api_base: str | None) -> bool:
-    return _is_of(before, name) and before.api_base == (api_base or None)
+def _is_same_endpoint(before: RoleSettings, name: str, api_base: str | None) -> bool:
+    return _is_same_provider(before, name) and before.api_base == (api_base or None)
 
 
 def _remember(name: str, api_base: str | None, role: str = "chat") -> None:
-    """Set the model and endpoint of a role in the user's file.
+    """Set the model and endpoint of a role in the user's settings file.
 
-    A key that stands there for another endpoint is removed, so that it isn't sent to this one.
+    A key set there for another endpoint is removed, so that it isn't sent to this one.
     """
     import tomlkit
 
@@ -427,7 +428,7 @@ def _remember(name: str, api_base: str | None, role: str = "chat") -> None:
         if own.get("api_base") != api_base:
             own.pop("api_key", None)
         if own.get("model") != name:
-            for fact in _OF_ONE_MODEL:
+            for fact in _MODEL_SPECIFIC:
                 own.pop(fact, None)
         own["model"] = name
         if api_base:

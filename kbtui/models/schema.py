@@ -1,15 +1,15 @@
-"""Answers in a given shape: checks the arguments of tools, and gets a shaped answer at all.
+"""Structured output: validation of tool arguments, and ways to force an answer's shape.
 
-A model is told in a sentence what is wrong, so that it can do better. Harmless slips of small
-models are put right: a number or truth value written as text, one value where a list is wanted, a
-list where an object is wanted that holds nothing but one, null for an argument that may be left
-out, half of a character. That is half of this file; the other
-half isn't left to jsonschema, which takes 0.1 s to import and says "1 is not of type 'string'".
+Validation errors are sentences that tell a model how to correct its call. Harmless mistakes of
+small models are repaired: a number or boolean written as text, a single value where a list is
+expected, a list where an object with one list is expected, null for an optional argument, an
+unpaired surrogate. jsonschema does none of this, takes 0.1 s to import, and reports "1 is not of
+type 'string'".
 
-Endpoints understand different ways to ask for a shape, tried in this order, and the one that worked
-is remembered: a forced tool choice; a response format with a JSON schema; the schema in words, with
-fences tolerated. (llama.cpp's server ignores the object form of ``tool_choice``; many proxies
-refuse one or two.)
+Endpoints differ in how they can be made to answer in a shape. These ways are tried in order, and
+the one that worked is remembered: a forced tool choice; a response format with a JSON schema; the
+schema in the prompt, with code fences tolerated. (llama.cpp's server ignores the object form of
+``tool_choice``; many proxies reject one or two of them.)
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
-_TRUTH = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 class ArgumentError(UsageError):
-    """Arguments that a tool can't be called with."""
+    """Invalid arguments of a tool call."""
 
 
 def parse_arguments(
     text: str, schema: Mapping[str, Any], renamed: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Read the JSON text of a tool call and check it; `renamed` as in `ToolSpec`.
+    """Parse and validate the JSON arguments of a tool call; `renamed` as in `ToolSpec`.
 
     Raises:
-        ArgumentError: it isn't JSON, isn't an object, or doesn't fit the schema.
+        ArgumentError: The text isn't a JSON object, or doesn't match the schema.
     """
     try:
         value = json.loads(text or "{}")
@@ -58,7 +58,7 @@ def parse_arguments(
     if isinstance(value, str):
         # Some models encode the object twice.
         is_object = value.lstrip().startswith("{")
-        return parse_arguments(value, schema, renamed) if is_object else _refuse(value)
+        return parse_arguments(value, schema, renamed) if is_object else _refuse_non_object(value)
     if isinstance(value, dict):
         value = {renamed.get(name, name): each for name, each in value.items()} | {
             name: each for name, each in value.items() if name not in renamed
@@ -67,16 +67,16 @@ def parse_arguments(
 
 
 def check_arguments(value: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Check a value against an object schema and return it with harmless slips put right.
+    """Validate a value against an object schema, and return it with harmless mistakes repaired.
 
     Raises:
-        ArgumentError: it doesn't fit.
+        ArgumentError: The value doesn't match the schema.
     """
     required = schema.get("required", ())
     if isinstance(value, list) and len(required) == 1 and _is_list(schema, required[0]):
         value = {required[0]: value}
     if not isinstance(value, dict):
-        return _refuse(value)
+        return _refuse_non_object(value)
     checked = _check(value, {"type": "object", **schema}, "")
     return dict(checked)
 
@@ -85,27 +85,31 @@ def _is_list(schema: Mapping[str, Any], name: str) -> bool:
     return bool(schema.get("properties", {}).get(name, {}).get("type") == "array")
 
 
-def _refuse(value: Any) -> dict[str, Any]:
-    raise ArgumentError(f"The arguments must be a JSON object, not {_kind(value)}.")
+def _refuse_non_object(value: Any) -> dict[str, Any]:
+    raise ArgumentError(f"The arguments must be a JSON object, not {_type_name(value)}.")
 
 
 def _check(value: Any, schema: Mapping[str, Any], place: str) -> Any:
     kind = schema.get("type")
     if isinstance(value, str):
-        value = _sound(value)
+        value = _replace_surrogates(value)
     if isinstance(kind, str):
-        value = _coerced(value, kind)
-        if not _is(value, kind):
-            raise ArgumentError(f"{_named(place)} must be {_article(kind)}, not {_kind(value)}.")
+        value = _coerce(value, kind)
+        if not _has_type(value, kind):
+            raise ArgumentError(
+                f"{_describe_path(place)} must be {_with_article(kind)}, not {_type_name(value)}."
+            )
     if "enum" in schema and value not in schema["enum"]:
         choices = ", ".join(map(str, schema["enum"]))
-        raise ArgumentError(f"{_named(place)} must be one of {choices}; {value!r} is not.")
+        raise ArgumentError(f"{_describe_path(place)} must be one of {choices}; {value!r} is not.")
     if isinstance(value, dict):
         return _check_object(value, schema, place)
     if isinstance(value, list):
         return _check_list(value, schema, place)
     if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
-        raise ArgumentError(f"{_named(place)} is longer than {schema['maxLength']} characters.")
+        raise ArgumentError(
+            f"{_describe_path(place)} is longer than {schema['maxLength']} characters."
+        )
     return value
 
 
@@ -114,7 +118,7 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
     required = schema.get("required", ())
     given = {name: item for name, item in value.items() if item is not None or name in required}
     if missing := [name for name in required if name not in given]:
-        raise ArgumentError(f"{_named(_below(place, missing[0]))} is missing.")
+        raise ArgumentError(f"{_describe_path(_join_path(place, missing[0]))} is missing.")
     extra = schema.get("additionalProperties", True)
     unknown = [name for name in given if name not in properties]
     if unknown and properties and extra is False:
@@ -122,32 +126,32 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
         raise ArgumentError(f"There is no argument {unknown[0]!r}; there are: {known}.")
     free = extra if isinstance(extra, dict) else {}
     return {
-        _sound(name): _check(item, properties.get(name, free), _below(place, name))
+        _replace_surrogates(name): _check(item, properties.get(name, free), _join_path(place, name))
         for name, item in given.items()
     }
 
 
 def _check_list(value: list[Any], schema: Mapping[str, Any], place: str) -> list[Any]:
     if len(value) > schema.get("maxItems", len(value)):
-        raise ArgumentError(f"{_named(place)} has more than {schema['maxItems']} items.")
+        raise ArgumentError(f"{_describe_path(place)} has more than {schema['maxItems']} items.")
     items = schema.get("items", {})
     return [_check(item, items, f"{place}[{number}]") for number, item in enumerate(value)]
 
 
-def _sound(text: str) -> str:
-    """A text that can be written as UTF-8: JSON may hold one half of a surrogate pair."""
+def _replace_surrogates(text: str) -> str:
+    """Replace unpaired surrogates, which JSON allows and UTF-8 can't encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _coerced(value: Any, kind: str) -> Any:
+def _coerce(value: Any, kind: str) -> Any:
     if isinstance(value, str):
         text = value.strip()
         if kind == "boolean":
-            return _TRUTH.get(text.lower(), value)
+            return _BOOLEANS.get(text.lower(), value)
         if kind in ("integer", "number"):
             return _number(text, value)
         if kind in ("array", "object") and text[:1] in "[{" and text:
-            return _json(text, value)
+            return _parse_json(text, value)
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     if kind == "array" and isinstance(value, str) and value:
@@ -155,7 +159,7 @@ def _coerced(value: Any, kind: str) -> Any:
     return value
 
 
-def _number(text: str, otherwise: Any) -> Any:
+def _number(text: str, default: Any) -> Any:
     try:
         return int(text)
     except ValueError:
@@ -163,53 +167,53 @@ def _number(text: str, otherwise: Any) -> Any:
     try:
         return float(text)
     except ValueError:
-        return otherwise
+        return default
 
 
 def normal_form(arguments: str) -> str:
-    """Arguments with their keys sorted, so that equal calls are equal; broken ones as they are."""
+    """Return arguments with sorted keys, for comparing calls; invalid JSON stays as it is."""
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments
 
 
-def _json(text: str, otherwise: Any) -> Any:
+def _parse_json(text: str, default: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return otherwise
+        return default
 
 
-def _is(value: Any, kind: str) -> bool:
+def _has_type(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, _TYPES.get(kind, (object,)))
 
 
-def _below(place: str, name: str) -> str:
+def _join_path(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _named(place: str) -> str:
+def _describe_path(place: str) -> str:
     return f"The argument {place!r}" if place else "The value"
 
 
-def _article(kind: str) -> str:
+def _with_article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "a boolean"
     for kind, types in _TYPES.items():
         if isinstance(value, types):
-            return _article(kind) if kind != "null" else "null"
+            return _with_article(kind) if kind != "null" else "null"
     return type(value).__name__
 
 
 class ShapeForcing(StrEnum):
-    """A way to force the shape of an answer."""
+    """A way to force an answer's shape."""
 
     TOOL_CHOICE = "tool-choice"
     JSON_SCHEMA = "json-schema"
@@ -221,12 +225,12 @@ _FENCE = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
 
 
 def ladder_from(way: ShapeForcing | None) -> tuple[ShapeForcing, ...]:
-    """The ways to try, the one that worked last time first."""
+    """Return the ways to try, starting with the one that worked last time."""
     return LADDER if way is None else (way, *(other for other in LADDER if other is not way))
 
 
 def request_options(way: ShapeForcing, tool: ToolSpec) -> dict[str, Any]:
-    """The arguments that a request has in addition, to force `tool`."""
+    """Return the request options that force a call of `tool`."""
     if way is ShapeForcing.TOOL_CHOICE:
         return {
             "tools": [describe(tool)],
@@ -241,7 +245,7 @@ def request_options(way: ShapeForcing, tool: ToolSpec) -> dict[str, Any]:
 def forcing_messages(
     way: ShapeForcing, messages: Sequence[Message], tool: ToolSpec
 ) -> list[Message]:
-    """The prompt, with the shape in words where the request itself can't say it."""
+    """Return the prompt, with the schema added where the request options don't carry it."""
     if way is ShapeForcing.TOOL_CHOICE:
         return list(messages)
     schema = json.dumps(tool.parameters, ensure_ascii=False)
@@ -253,40 +257,37 @@ def forcing_messages(
 
 
 def accept(reply: Reply, tool: ToolSpec) -> Reply | None:
-    """Take a complete and valid answer, as a call of `tool`; None for anything else."""
+    """Return a complete, valid answer as a call of `tool`, or None for any other answer."""
     if reply.finish not in ("stop", "tool_calls"):
         return None
     for call in reply.tool_calls:
-        if call.name == tool.name and _fits(call.arguments, tool):
+        if call.name == tool.name and _is_valid(call.arguments, tool):
             return Reply(reply.text, (call,), "tool_calls", reply.usage)
     for value in data_in(reply.text):
         written = calls_in(value, (tool.name,))
         whole = json.dumps(written[0][1] if written else value, ensure_ascii=False)
-        if _fits(whole, tool):
-            checked = parse_arguments(whole, _accepted(tool))
+        if _is_valid(whole, tool):
+            checked = parse_arguments(whole, _validation_schema(tool))
             arguments = json.dumps(checked, ensure_ascii=False)
             return Reply("", (ToolCall("call_1", tool.name, arguments),), "tool_calls", reply.usage)
     return None
 
 
 def data_in(text: str) -> Iterator[dict[str, Any] | list[Any]]:
-    """Find the JSON objects and lists that a text is, or that it holds in a fence or among words.
-
-    The most likely comes first.
-    """
+    """Yield the JSON objects and lists that a text consists of or contains, most likely first."""
     candidates = [text.strip(), *(block.strip() for block in _FENCE.findall(text))]
     for opening, closing in ("{}", "[]"):
         begin, end = text.find(opening), text.rfind(closing)
         if 0 <= begin < end:
             candidates.append(text[begin : end + 1])
     for candidate in candidates:
-        value = _json(candidate, None)
+        value = _parse_json(candidate, None)
         if isinstance(value, dict | list):
             yield value
 
 
 def describe(tool: ToolSpec) -> dict[str, Any]:
-    """Describe a tool as the OpenAI protocol wants it."""
+    """Return a tool's definition in the format of the OpenAI protocol."""
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -295,13 +296,13 @@ def describe(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _accepted(tool: ToolSpec) -> Mapping[str, Any]:
+def _validation_schema(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.parameters if tool.accepted is None else tool.accepted
 
 
-def _fits(arguments: str, tool: ToolSpec) -> bool:
+def _is_valid(arguments: str, tool: ToolSpec) -> bool:
     try:
-        parse_arguments(arguments, _accepted(tool))
+        parse_arguments(arguments, _validation_schema(tool))
     except ArgumentError:
         return False
     return True

@@ -1,8 +1,7 @@
-"""Which models can be used here as things are: servers that answer, and keys in the environment.
+"""Discovers usable models: servers that answer, and API keys in the environment.
 
-Servers are asked by plain HTTP, all at once, and within a third of a second; who is slower is as
-good as none. Nothing else is connected to, and nothing is sent but the questions, with the key
-that belongs to the address.
+Servers are queried concurrently by plain HTTP, with a timeout of a third of a second. Nothing else
+is connected to, and each server is sent only the query, with the key that belongs to its address.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from kbtui.text import counted
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = 0.3
+TIMEOUT_SECONDS = 0.3
 OLLAMA_CONTEXT_WINDOW = 16_384
-"""Tokens that Ollama is asked to hold: its own default is a few thousand."""
+"""Context window to request from Ollama, in tokens; its own default is a few thousand."""
 _PLAIN_OLLAMA_WINDOW: Final = 4_096
-_IN_TIME: Final = 0.9  # of the patience, so that half an answer is still handed over
-_MOST_BYTES: Final = 4_000_000
-_MOST: Final = 10**15
+_IN_TIME: Final = 0.9  # fraction of the timeout after which partial results are returned
+_MAX_BYTES: Final = 4_000_000
+_MAX_NUMBER: Final = 10**15
 _GIGABYTE: Final = 1_000_000_000
 _KINDS: Final = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
 _UNKNOWN_KIND: Final = "a server"
@@ -50,10 +49,10 @@ _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model as its server lists it.
+    """A model in a server's list.
 
-    `window` is what it holds as it is loaded, in tokens, and `size` that of its file in bytes;
-    None where the server doesn't tell.
+    `window` is its context window as loaded, in tokens, and `size` that of its file, in bytes; None
+    if the server doesn't report them.
     """
 
     id: str
@@ -64,8 +63,8 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a server tells of a model: its window, and whether it takes tools; None: nothing."""
+class ModelReport:
+    """A server's report on a model: its window and tool support, each None if not reported."""
 
     window: int | None = None
     tools: bool | None = None
@@ -73,7 +72,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers at `base`, and what it has; the loaded models first."""
+    """A server that answers at `base`, and its models, loaded ones first."""
 
     kind: str
     base: str
@@ -82,11 +81,11 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model that was found.
+    """A discovered model.
 
-    `source` says where, e.g. ``OPENAI_API_KEY`` or ``Ollama``; not `usable`: it can't chat. Where
-    a server runs it, `host` names that, and `api_base` is the address that it has to be asked at
-    if its name alone doesn't say so. It `is_local` on this very machine.
+    `source` says where it was found, e.g. ``OPENAI_API_KEY`` or ``Ollama``; it isn't `usable` if it
+    can't chat. For a model on a server, `host` names the server, and `api_base` is its address
+    unless the model's name implies it. `is_local` means on this machine.
     """
 
     name: str
@@ -99,13 +98,13 @@ class FoundModel:
     size: int | None = None
 
     def is_called(self, name: str) -> bool:
-        """True if a person means this one: by its whole name, or without provider or usual tag."""
+        """Return whether `name` means this model; provider and ``:latest`` may be omitted."""
         bare = self.name.split("/", 1)[-1]
         return name in (self.name, bare) or bare == f"{name}:latest"
 
     @property
     def about(self) -> str:
-        """Where it runs, how large it is and what it holds, as far as that is known."""
+        """A description: where it runs, its size and its window, as far as known."""
         if not self.host:
             return f"through {self.source}"
         place = f"{self.source} on this machine" if self.is_local else self.source
@@ -117,18 +116,18 @@ class FoundModel:
         return ", ".join(parts)
 
 
-def look_around(environment: Mapping[str, str], addresses: Sequence[str]) -> list[FoundModel]:
-    """All models that were found: those of servers first, then the providers there is a key for.
+def discover_models(environment: Mapping[str, str], addresses: Sequence[str]) -> list[FoundModel]:
+    """Return all discovered models: those on servers, then those of providers with a key.
 
-    Servers are Ollama, those at `addresses`, and the one that ``OPENAI_BASE_URL`` names, in this
-    order. Takes `PATIENCE_SECONDS` at most.
+    The servers are Ollama, those at `addresses`, and the one in ``OPENAI_BASE_URL``, in this order.
+    Takes `TIMEOUT_SECONDS` at most.
     """
-    found = [each for server in answering(environment, addresses) for each in _found_at(server)]
-    return found + in_environment(environment)
+    found = [each for server in find_servers(environment, addresses) for each in _models_of(server)]
+    return found + models_of_environment(environment)
 
 
-def in_environment(environment: Mapping[str, str]) -> list[FoundModel]:
-    """The providers that the environment has a key for."""
+def models_of_environment(environment: Mapping[str, str]) -> list[FoundModel]:
+    """Return the default models of the providers with a key in the environment."""
     found = []
     for provider in PROVIDERS:
         source = next(
@@ -139,8 +138,8 @@ def in_environment(environment: Mapping[str, str]) -> list[FoundModel]:
     return found
 
 
-def answering(environment: Mapping[str, str], addresses: Sequence[str]) -> list[Server]:
-    """The servers that answer, each once."""
+def find_servers(environment: Mapping[str, str], addresses: Sequence[str]) -> list[Server]:
+    """Return the servers that answer, without duplicates."""
     ollama = ollama_base(environment)
     key = environment.get("OPENAI_API_KEY", "").strip()
     named = openai_base(environment)
@@ -150,11 +149,11 @@ def answering(environment: Mapping[str, str], addresses: Sequence[str]) -> list[
     }
     for base, its_key in keys.items():
         places.setdefault(host_of(base), partial(server_at, base, its_key))
-    return [server for server in together(list(places.values()), PATIENCE_SECONDS) if server]
+    return [server for server in run_concurrently(list(places.values()), TIMEOUT_SECONDS) if server]
 
 
-def together(works: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
-    """Do several things at once; None for what isn't done in time."""
+def run_concurrently(works: Sequence[Callable[[], T]], seconds: float) -> list[T | None]:
+    """Run callables concurrently; the result of one that takes too long is None."""
     done: list[T | None] = [None] * len(works)
 
     def do(number: int) -> None:
@@ -173,93 +172,93 @@ def together(works: Sequence[Callable[[], T]], seconds: float) -> list[T | None]
 
 
 def server_at(base: str, key: str = "", seconds: float | None = None) -> Server | None:
-    """Ask a server that speaks OpenAI's protocol what it has; None where none answers."""
-    asking = _Asking(base, key, seconds)
-    value = asking.get(f"{base.rstrip('/')}/models")
+    """List the models of an OpenAI-compatible server; None if none answers."""
+    client = _Client(base, key, seconds)
+    value = client.get(f"{base.rstrip('/')}/models")
     entries = _entries(value, "data")
-    # Somebody's own program at a usual port may list models of anything.
-    if not entries or not (value.get("object") == "list" or any(map(_served_window, entries))):
+    # An unrelated program on a common port may have a "models" list as well.
+    if not entries or not (value.get("object") == "list" or any(map(_parse_window, entries))):
         return None
     kind = next((_KINDS[by] for each in entries if (by := _owner(each)) in _KINDS), _UNKNOWN_KIND)
-    models = [_served(entry) for entry in entries]
+    models = [_parse_model(entry) for entry in entries]
     if not any(model.window for model in models):
-        models = list(_more_told(models, asking))
+        models = list(_with_details(models, client))
     models.sort(key=lambda model: not model.loaded)
     return Server(kind, base, tuple(models))
 
 
 def ollama_at(base: str, seconds: float | None = None) -> Server | None:
-    """Ask an Ollama what it has, the one last changed first; None where none answers."""
-    value = _Asking(base, "", seconds).get(f"{base}/api/tags")
+    """List an Ollama's models, most recently changed first; None if none answers."""
+    value = _Client(base, "", seconds).get(f"{base}/api/tags")
     if "models" not in value:
         return None
     models = []
     for entry in _entries(value, "models", name="name"):
         details = entry.get("details")
         family = str(details.get("family", "")) if isinstance(details, dict) else ""
-        chats = _chats(str(entry["name"])) and "bert" not in family
+        chats = _is_chat_model(str(entry["name"])) and "bert" not in family
         models.append(Served(str(entry["name"]), None, _number(entry.get("size")), chats))
     return Server(OLLAMA, base, tuple(models))
 
 
-def ollama_tells(base: str, model: str, seconds: float) -> Told:
-    """What Ollama tells of a model: the window to ask it for, and whether it takes tools.
+def ollama_report(base: str, model: str, seconds: float) -> ModelReport:
+    """Query Ollama for a model's tool support and the window to request.
 
-    The window is what the model's file says, or as much as it can hold.
+    The window is the one set in the model file, or else our default, at most the model's maximum.
     """
-    shown = _Asking(base, "", seconds).get(f"{base}/api/show", {"model": model})
-    known = _as_shown(shown)
+    shown = _Client(base, "", seconds).get(f"{base}/api/show", {"model": model})
+    known = _windows_of(shown)
     if known is None:
-        return Told()
+        return ModelReport()
     chosen, most = known
     asked = chosen or OLLAMA_CONTEXT_WINDOW
     window = min(asked, most or asked)
     able = shown.get("capabilities")
-    return Told(window, "tools" in able if isinstance(able, list) and able else None)
+    return ModelReport(window, "tools" in able if isinstance(able, list) and able else None)
 
 
 def window_at(base: str, names: Sequence[str], key: str, seconds: float) -> int | None:
-    """The window of a model by one of its `names` at a server that speaks OpenAI's protocol."""
+    """Return the window of a model, by one of its `names`, on an OpenAI-compatible server."""
     deadline = monotonic() + seconds
     server = server_at(base, key, seconds)
     models = server.models if server else ()
     named = next((each for each in models if each.id in names or len(models) == 1), None)
     if named is not None and named.window:
         return named.window
-    return _plain_ollama_window(_Asking(base, key, deadline - monotonic()), names[0])
+    return _plain_ollama_window(_Client(base, key, deadline - monotonic()), names[0])
 
 
-def _plain_ollama_window(asking: _Asking, model: str) -> int | None:
-    """The window of an Ollama that is asked in OpenAI's protocol, where none can be asked for."""
-    for entry in _entries(asking.get(f"{asking.root}/api/ps"), "models", name="name"):
+def _plain_ollama_window(client: _Client, model: str) -> int | None:
+    """Return the window of a model that Ollama serves by OpenAI's protocol, which can't set it."""
+    for entry in _entries(client.get(f"{client.root}/api/ps"), "models", name="name"):
         if entry["name"] == model and (window := _number(entry.get("context_length"))):
             return window
-    known = _as_shown(asking.get(f"{asking.root}/api/show", {"model": model}))
+    known = _windows_of(client.get(f"{client.root}/api/show", {"model": model}))
     if known is None:
         return None
     return min(known[0] or _PLAIN_OLLAMA_WINDOW, known[1] or _PLAIN_OLLAMA_WINDOW)
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Follows nobody to another address, which would be sent the key."""
+    """Refuses redirects, since the key would be sent along to another address."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Refuse."""
+        """Refuse the redirect."""
 
 
-class _Asking:
-    """Questions to one server, which together may take only so long."""
+class _Client:
+    """A client for one server, with one deadline for all its requests."""
 
     def __init__(self, base: str, key: str, seconds: float | None) -> None:
         self.root = re.sub(r"/v1/?$", "", base.rstrip("/"))
         self._key = key
-        patience = PATIENCE_SECONDS * _IN_TIME if seconds is None else seconds
+        patience = TIMEOUT_SECONDS * _IN_TIME if seconds is None else seconds
         self._deadline = monotonic() + patience
-        # Without proxies: this machine is asked, or one that the user named.
+        # Without proxies: the server is on this machine, or one that the user named.
         self._opener = build_opener(ProxyHandler({}), _NoRedirect())
 
     def get(self, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The JSON object that is answered; an empty one for anything else."""
+        """Request a URL and return the JSON object of its response, or {} if there is none."""
         left = self._deadline - monotonic()
         if left <= 0 or urlsplit(url).scheme not in ("http", "https"):
             return {}
@@ -273,7 +272,7 @@ class _Asking:
         try:
             request = Request(url, data, headers)  # noqa: S310 - nothing but HTTP gets here
             with self._opener.open(request, timeout=left) as answer:
-                value = json.loads(answer.read(_MOST_BYTES))
+                value = json.loads(answer.read(_MAX_BYTES))
         except (OSError, ValueError, HTTPException, RecursionError) as error:
             log.debug("%s doesn't tell: %s", host_of(url), type(error).__name__)
             return {}
@@ -291,41 +290,41 @@ def _owner(entry: Mapping[str, Any]) -> str:
     return str(entry.get("owned_by", ""))
 
 
-def _served(entry: Mapping[str, Any]) -> Served:
+def _parse_model(entry: Mapping[str, Any]) -> Served:
     return Served(
         str(entry["id"]),
-        _served_window(entry),
+        _parse_window(entry),
         _number(_meta(entry).get("size")),
-        _chats(str(entry["id"])) and entry.get("type") != "embeddings",
+        _is_chat_model(str(entry["id"])) and entry.get("type") != "embeddings",
         entry.get("state") == "loaded",
     )
 
 
-def _served_window(entry: Mapping[str, Any]) -> int | None:
+def _parse_window(entry: Mapping[str, Any]) -> int | None:
     told = (_meta(entry).get("n_ctx"), *(entry.get(name) for name in _WINDOW_FIELDS))
     return next((number for each in told if (number := _number(each))), None)
 
 
 def _meta(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What llama.cpp tells of a model beside its name."""
+    """Return the metadata that llama.cpp adds to a model."""
     meta = entry.get("meta")
     return meta if isinstance(meta, dict) else {}
 
 
-def _more_told(models: Sequence[Served], asking: _Asking) -> Iterator[Served]:
-    """The models with what their server tells in ways of its own: llama.cpp's, LM Studio's."""
-    settings = asking.get(f"{asking.root}/props").get("default_generation_settings")
+def _with_details(models: Sequence[Served], client: _Client) -> Iterator[Served]:
+    """Yield the models with details from llama.cpp's or LM Studio's own API."""
+    settings = client.get(f"{client.root}/props").get("default_generation_settings")
     holds = _number(settings.get("n_ctx")) if isinstance(settings, dict) else None
     if holds:
         yield from (replace(model, window=holds) for model in models)
         return
-    listed = _entries(asking.get(f"{asking.root}/api/v0/models"), "data")
-    by_id = {each.id: each for each in map(_served, listed)}
+    listed = _entries(client.get(f"{client.root}/api/v0/models"), "data")
+    by_id = {each.id: each for each in map(_parse_model, listed)}
     yield from (by_id.get(model.id, model) for model in models)
 
 
-def _as_shown(shown: Mapping[str, Any]) -> tuple[int | None, int | None] | None:
-    """The window that a model's file asks for, and its longest; None if this is no Ollama."""
+def _windows_of(shown: Mapping[str, Any]) -> tuple[int | None, int | None] | None:
+    """Return the window set in the model file and the model's maximum; None if not from Ollama."""
     info = shown.get("model_info")
     if not isinstance(info, dict):
         return None
@@ -334,18 +333,18 @@ def _as_shown(shown: Mapping[str, Any]) -> tuple[int | None, int | None] | None:
     return (_number(int(chosen[1])) if chosen else None), _number(longest)
 
 
-def _chats(name: str) -> bool:
-    """True if a model is for conversation, by its name; embedding models are not."""
+def _is_chat_model(name: str) -> bool:
+    """Return whether a model's name suggests that it is for chat, not for embeddings or audio."""
     return _NO_CHAT.search(name) is None
 
 
 def _number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 < value < _MOST else None
+    return int(value) if 0 < value < _MAX_NUMBER else None
 
 
-def _found_at(server: Server) -> Iterator[FoundModel]:
+def _models_of(server: Server) -> Iterator[FoundModel]:
     local = is_loopback(server.base)
     is_ollama = server.kind == OLLAMA
     for model in server.models:

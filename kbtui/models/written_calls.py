@@ -1,7 +1,8 @@
-"""Calls that a model wrote into its text, in the forms that small models give them.
+"""Parses tool calls that small models write into their text.
 
-A call is JSON: bare, fenced, or in ``<tool_call>`` tags; one, several, or a list of them. Its
-tool stands under one of `_NAMES`, its arguments under one of `_ARGUMENTS` or beside the name.
+A call is JSON: bare, fenced, or in ``<tool_call>`` tags; one, several, or a list of them. The tool
+is named by one of the keys `_NAMES`; the arguments are under one of `_ARGUMENTS`, or siblings of
+the name.
 """
 
 from __future__ import annotations
@@ -17,54 +18,54 @@ _NAMES = ("name", "tool", "function", "type", "action")
 _ARGUMENTS = ("arguments", "parameters", "input", "args")
 _WRAPPINGS = ("function", "tool_call", "tool_calls")
 _MARKS = re.compile(r"(?:\s|```\w*|</?tool_calls?>)*")
-_BEGINNINGS = ('{"', "{'", "{}", "[{", '["', "[]")
+_JSON_PREFIXES = ('{"', "{'", "{}", "[{", '["', "[]")
 _PARTS_OF_MARKS = ("```", "<tool_calls>", "</tool_calls>")
-_LONGEST_BLANK = 64
+_LOOKAHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
 class TextWithCalls:
-    """A text as it was read.
+    """The result of parsing a text.
 
     Attributes:
-        calls: Tools and their arguments, an object or its JSON.
-        is_data: It is JSON, or was to be, and calls nothing.
+        calls: Pairs of tool name and arguments, the latter an object or its JSON text.
+        is_data: The text is JSON, perhaps malformed, and calls no tool.
     """
 
     calls: tuple[tuple[str, Any], ...] = ()
     is_data: bool = False
 
 
-def may_be_data(begun: str) -> bool:
-    """True as long as a text that begins so may be a call, or other JSON."""
-    rest = begun[_end_of_marks(begun, 0) :]
-    beginning = "".join(rest[:_LONGEST_BLANK].split())
+def may_be_data(prefix: str) -> bool:
+    """Return whether a text with this beginning may turn out to be a tool call or other JSON."""
+    rest = prefix[_skip_marks(prefix, 0) :]
+    beginning = "".join(rest[:_LOOKAHEAD].split())
     return any(mark.startswith(rest) for mark in _PARTS_OF_MARKS) or any(
-        each.startswith(beginning) or beginning.startswith(each) for each in _BEGINNINGS
+        each.startswith(beginning) or beginning.startswith(each) for each in _JSON_PREFIXES
     )
 
 
 def read_written(text: str, tools: Collection[str]) -> TextWithCalls:
-    """Read a whole text; words after calls are left out: they tell of what wasn't done yet."""
+    """Parse a complete text; prose after calls is dropped: it precedes the results."""
     if not may_be_data(text):
         return TextWithCalls()
     values: list[Any] = []
-    place = _end_of_marks(text, 0)
-    while place < len(text):
+    position = _skip_marks(text, 0)
+    while position < len(text):
         try:
-            value, place = json.JSONDecoder().raw_decode(text, place)
+            value, position = json.JSONDecoder().raw_decode(text, position)
         except (ValueError, RecursionError):
             break
         values.append(value)
-        place = _end_of_marks(text, place)
+        position = _skip_marks(text, position)
     called = takewhile(bool, (calls_in(value, tools) for value in values))
     calls = tuple(call for calls in called for call in calls)
-    is_data = bool(values) == (place >= len(text))  # JSON alone, or broken at its beginning
+    is_data = bool(values) == (position >= len(text))  # JSON alone, or broken at its beginning
     return TextWithCalls(calls, is_data=is_data and not calls)
 
 
 def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:
-    """The calls that a JSON value is; none where any part of it is something else."""
+    """Return the calls in a JSON value; none if any part of it is something else."""
     if isinstance(value, list):
         found = [calls_in(each, tools) for each in value]
         return [call for calls in found for call in calls] if all(found) else []
@@ -75,7 +76,7 @@ def calls_in(value: Any, tools: Collection[str]) -> list[tuple[str, Any]]:
 
 
 def _call(value: dict[str, Any], tools: Collection[str]) -> list[tuple[str, Any]]:
-    named = next((key for key in _NAMES if _is_one_of(value.get(key), tools)), None)
+    named = next((key for key in _NAMES if _names_tool(value.get(key), tools)), None)
     if named is None:
         return []
     nested = next((key for key in _ARGUMENTS if _is_object(value.get(key))), None)
@@ -83,15 +84,15 @@ def _call(value: dict[str, Any], tools: Collection[str]) -> list[tuple[str, Any]
     return [(value[named], beside if nested is None else value[nested])]
 
 
-def _is_one_of(value: Any, tools: Collection[str]) -> bool:
+def _names_tool(value: Any, tools: Collection[str]) -> bool:
     return isinstance(value, str) and value in tools
 
 
 def _is_object(value: Any) -> bool:
-    """True for an object, or for one that was encoded twice."""
+    """Return whether a value is an object, or the JSON text of one."""
     return isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
 
 
-def _end_of_marks(text: str, place: int) -> int:
-    marks = _MARKS.match(text, place)
-    return marks.end() if marks else place
+def _skip_marks(text: str, position: int) -> int:
+    marks = _MARKS.match(text, position)
+    return marks.end() if marks else position

@@ -91,13 +91,13 @@ def test_a_found_model_that_nobody_chose_is_on_this_machine_too() -> None:
 
 def test_the_place_is_said() -> None:
     models = registry(LOCAL)
-    assert models.destination("other").told == (
+    assert models.destination("other").message == (
         "openai/other answers from now on. Messages go to 127.0.0.1:9, on this machine."
     )
-    assert models.destination("anthropic/b").told == (
+    assert models.destination("anthropic/b").message == (
         "anthropic/b answers from now on. Messages go to Anthropic."
     )
-    assert models.destination("offline").told == "Nothing is sent to a model from now on."
+    assert models.destination("offline").message == "Nothing is sent to a model from now on."
     with pytest.raises(UsageError):
         models.destination(" ")
 

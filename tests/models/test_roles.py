@@ -184,7 +184,7 @@ async def test_an_ollama_that_misbehaves_is_as_good_as_none_and_holds_nobody_up(
     import socket
 
     if mode == "silent":
-        monkeypatch.setattr("kbtui.models.servers.PATIENCE_SECONDS", 0.3)
+        monkeypatch.setattr("kbtui.models.servers.TIMEOUT_SECONDS", 0.3)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         stop = threading.Event()

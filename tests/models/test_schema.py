@@ -32,9 +32,9 @@ def warm() -> None:
 
 @pytest.fixture(autouse=True)
 def no_way_is_known() -> Iterator[None]:
-    litellm_model._ways.clear()
+    litellm_model._working_ways.clear()
     yield
-    litellm_model._ways.clear()
+    litellm_model._working_ways.clear()
 
 
 def model_at(server: ScriptedServer, options: ModelOptions = QUICK) -> LiteLLMModel:

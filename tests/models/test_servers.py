@@ -11,7 +11,7 @@ from kbtui.models.litellm_model import LiteLLMModel
 from kbtui.models.port import OfflineModel
 from kbtui.models.providers import KeyStore
 from kbtui.models.roles import ModelRegistry
-from kbtui.models.servers import look_around, server_at
+from kbtui.models.servers import discover_models, server_at
 from kbtui.settings import Settings
 from tests.models.local_servers import MUTE, listing, llama_cpp, lm_studio, ollama, serving, vllm
 
@@ -121,7 +121,7 @@ def test_a_server_at_two_of_the_addresses_is_one() -> None:
 
 
 def test_servers_that_say_nothing_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(servers, "TIMEOUT_SECONDS", 1.0)
     with serving(*[{"/v1/models": MUTE}] * 3, vllm()) as at:
         found = registry(*at).usable_here()
     assert [each.source for each in found] == ["vLLM"]
@@ -142,7 +142,7 @@ def test_servers_that_say_nothing_hold_up_nobody(monkeypatch: pytest.MonkeyPatch
 )
 def test_whatever_else_answers_is_as_good_as_nobody(page: Any) -> None:
     with serving({"/v1/models": page}) as (at,):
-        assert look_around(NOWHERE, [at.url]) == []
+        assert discover_models(NOWHERE, [at.url]) == []
 
 
 @pytest.mark.parametrize("window", [True, -1, 0, "8192", 1e300, None, [4096]])

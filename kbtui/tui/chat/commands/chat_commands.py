@@ -150,7 +150,7 @@ async def _model(host: ChatHost, kb: KnowledgeBase, name: str) -> None:
             return
         chosen = picked
     await read_model(host, kb)
-    host.say(chosen.told)
+    host.say(chosen.message)
     await _offer_unread(host, kb)
 
 

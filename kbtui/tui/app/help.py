@@ -77,7 +77,6 @@ class HelpScreen(Dialog[None]):
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
-        event.stop()
         self._word = event.value
         self._lay_out()
         self.query_one(VerticalScroll).scroll_home(animate=False)

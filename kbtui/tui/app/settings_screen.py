@@ -307,14 +307,12 @@ class SettingsScreen(ListScreen):
             about.update(Content.assemble((meaning, "bold"), (facts, "$text-muted")))
 
     @on(RowList.Highlighted, "#settings-names")
-    def _other_group(self, event: RowList.Highlighted) -> None:
-        event.stop()
+    def _other_group(self) -> None:
         self._wanted = ""
         self._show()
 
     @on(RowList.Highlighted, "#settings-list")
-    def _other_field(self, event: RowList.Highlighted) -> None:
-        event.stop()
+    def _other_field(self) -> None:
         self._explain()
 
     def row_chosen(self) -> None:

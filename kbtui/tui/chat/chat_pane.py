@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,11 @@ from textual.worker import Worker, WorkerState
 
 from kbtui.errors import KbtuiError
 from kbtui.text import clean_line
-from kbtui.tui.actions.registry import Command, bindings, parse_command
-from kbtui.tui.chat.completion import Completions
+from kbtui.tui.actions.registry import Command, bindings, parse_command, slash_commands
 from kbtui.tui.chat.conversation.transcript import Transcript
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.prompt import Prompt
-from kbtui.tui.messages import OpenEntry, OpenInbox, go_to
+from kbtui.tui.messages import go_to
 from kbtui.tui.notes.notes_pane import NotesPane
 from kbtui.tui.terminal.background import call_after, run_latest
 from kbtui.tui.terminal.later import later
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     )
     from kbtui.tui.chat.conversation import items
     from kbtui.tui.chat.host import CommandFunction
-    from kbtui.tui.chat.prompt import PaneKey
     from kbtui.tui.chat.start import StartPanel
     from kbtui.tui.terminal import process
 else:
@@ -85,7 +82,6 @@ class ChatPane(ChatHost):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.popup = self.prompt.popup
-        self.completions = Completions(self.prompt, self.popup)
         self._drafts: Drafts | None = None
         self._draft_timer: asyncio.TimerHandle | None = None
         self.start: StartPanel | None = None
@@ -115,7 +111,7 @@ class ChatPane(ChatHost):
     def knowledge_ready(self, kb: KnowledgeBase) -> None:
         """The knowledge base is open: restore the draft, send what waits."""
         self.kb = kb
-        self.completions.knowledge_ready(kb)
+        self.prompt.kb = kb
         self.prompt.history_of_input.attach(kb.workspace.root)
         self._restore_draft(kb.workspace.root)
         self.conversation.knowledge_ready(kb)
@@ -144,8 +140,7 @@ class ChatPane(ChatHost):
         self.run_worker(partial(start.remember_start, self.kb), thread=True, group="start")
 
     def knowledge_changed(self) -> None:
-        """Entries changed: complete from the new ones."""
-        self.completions.forget()
+        """Entries changed: one of the ways in may be done now."""
         if self.start is not None:
             self.start.look()
 
@@ -195,6 +190,7 @@ class ChatPane(ChatHost):
         waiting = self._conversation.waiting if self._conversation is not None else []
         return "\n\n".join([*waiting, self.prompt.full_text]).rstrip()
 
+    @on(Prompt.Changed)
     def _keep_soon(self) -> None:
         """Keep what is written once nobody types: a process that is killed is told nothing."""
         if self._draft_timer is not None:
@@ -226,7 +222,6 @@ class ChatPane(ChatHost):
     @on(Prompt.Pasted)
     def _pasted(self, event: Prompt.Pasted) -> None:
         """A file that is dropped on the terminal may be meant to be imported: offer that."""
-        event.stop()
         path = importing.dropped_path(event.text)
         if path is not None:
             self.run(self._offer_import(path, event.text), "offer")
@@ -238,7 +233,6 @@ class ChatPane(ChatHost):
 
     @on(Prompt.Sent)
     def _sent(self, event: Prompt.Sent) -> None:
-        event.stop()
         self.send(event.text)
 
     def send(self, text: str) -> None:
@@ -306,7 +300,7 @@ class ChatPane(ChatHost):
 
     def step_back(self) -> None:
         """Esc: close the popup, else stop the answer, else go to the prompt."""
-        if not self.completions.give_up() and not self.stop():
+        if not self.prompt.give_up_popup() and not self.stop():
             go_to(self.prompt)
 
     def stop(self) -> bool:
@@ -321,23 +315,10 @@ class ChatPane(ChatHost):
 
     # What prompt and popup ask for
 
-    @on(Prompt.Typed)
-    def _typed(self, event: Prompt.Typed) -> None:
-        event.stop()
-        self._keep_soon()
-        if self.completions.typed(event.token):
-            entries = self.completions.entries(event.token)
-            self.run_worker(entries, group="entries", exclusive=True)
-
     @on(Popup.Picked)
     def _picked(self) -> None:
-        self.completions.accept()
+        self.prompt.accept()
         go_to(self.prompt)
-
-    @on(Prompt.Key)
-    def _key(self, event: Prompt.Key) -> None:
-        event.stop()
-        PROMPT_KEYS[event.what](self)
 
     @on(Prompt.EditorWanted)
     def edit_outside(self) -> None:
@@ -352,7 +333,8 @@ class ChatPane(ChatHost):
         page = self.transcript.action_page_up if pages < 0 else self.transcript.action_page_down
         page()
 
-    def take_back(self) -> None:
+    @on(Prompt.TakeBack)
+    def _take_back(self) -> None:
         """Take the message queued last back into the prompt, else show earlier input."""
         text = self.conversation.take_back()
         if text is not None:
@@ -364,38 +346,12 @@ class ChatPane(ChatHost):
 
     @on(Transcript.Act)
     def _act(self, event: Transcript.Act) -> None:
-        event.stop()
         item_actions.ACTIONS[event.verb](self, event.item)
-
-    @on(Transcript.Open)
-    def _open(self, event: Transcript.Open) -> None:
-        event.stop()
-        target = event.target
-        proposed = OpenInbox(target.proposal) if target.proposal else None
-        self.post_message(proposed or OpenEntry(target.path, target.line))
 
     @on(Transcript.Resume)
     def _resume(self, event: Transcript.Resume) -> None:
-        event.stop()
-        command = parse_command(f"/resume {event.session}")
-        if command is not None:
-            self.run_command(command)
+        self.run_command(Command(slash_commands()["/resume"], event.session))
 
     @on(Transcript.AnswerLinkClicked)
     def _follow_link(self, event: Transcript.AnswerLinkClicked) -> None:
-        event.stop()
         self.run(item_actions.follow_link(self, event.link), "link")
-
-    @on(Transcript.Follow)
-    def _follow(self, event: Transcript.Follow) -> None:
-        event.stop()
-        self.transcript.border_subtitle = f"{event.unseen} new below ↓" if event.unseen else ""
-
-
-PROMPT_KEYS: Mapping[PaneKey, Callable[[ChatPane], object]] = {
-    "accept": lambda pane: pane.completions.catch_up_and_accept(),
-    "accept_or_send": lambda pane: pane.completions.accept_or_send(),
-    "take_back": ChatPane.take_back,
-    "find": lambda pane: pane.completions.find_earlier(),
-}
-"""The outcome of each key that the prompt passes on."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -13,19 +15,18 @@ from textual.widgets import TextArea
 
 from kbtui.text import clean
 from kbtui.tui.actions.registry import actions, bindings
+from kbtui.tui.chat.completion import commands, entries_named, entries_with
+from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, worth_searching
+from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import InputHistory
-from kbtui.tui.widgets.popup import Popup
+from kbtui.tui.widgets.popup import Completion, Popup
+
+if TYPE_CHECKING:
+    from kbtui.knowledge_base import KnowledgeBase
 
 _LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
 _CHORD_END = "ctrl+e"
-PaneKey = Literal[
-    "accept",
-    "accept_or_send",
-    "take_back",
-    "find",
-]
-"""The name of a key that is no matter of text: the pane knows what becomes of it."""
 
 _SHELL_KEYS = [
     Binding("ctrl+b", "cursor_left", show=False),
@@ -62,7 +63,7 @@ def _text_keys() -> list[Binding]:
 class Prompt(TextArea, inherit_bindings=False):
     """Where messages and commands are written.
 
-    In here the keys of a shell win. What isn't a matter of text is told to the pane by messages.
+    In here the keys of a shell win. What the pane has to do with is told to it by messages.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,12 +79,6 @@ class Prompt(TextArea, inherit_bindings=False):
         text: str
 
     @dataclass
-    class Typed(Message):
-        """The word before the cursor changed: it may want completion."""
-
-        token: str
-
-    @dataclass
     class Pasted(Message):
         """Something was pasted, or dropped, and is all that stands in the prompt."""
 
@@ -92,11 +87,8 @@ class Prompt(TextArea, inherit_bindings=False):
     class EditorWanted(Message):
         """The text is to be edited outside."""
 
-    @dataclass
-    class Key(Message):
-        """A key that the pane decides on: accept, look for what was sent."""
-
-        what: PaneKey
+    class TakeBack(Message):
+        """What is queued is to come back, else what was sent before."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(
@@ -104,6 +96,9 @@ class Prompt(TextArea, inherit_bindings=False):
         )
         self.history_of_input = InputHistory()
         self.popup = Popup(id="popup")
+        self.kb: KnowledgeBase | None = None
+        self._before_search = ""
+        self._offered = ""
         self._pastes: dict[str, str] = {}
         self._killed = ""
         self._chord = False
@@ -147,11 +142,6 @@ class Prompt(TextArea, inherit_bindings=False):
         if match is None or (match[1][0] == "/" and (row or match.start(1))):
             return ""
         return match[1]
-
-    def complete(self, text: str) -> None:
-        """Put `text` in place of the word before the cursor."""
-        row, column = self.cursor_location
-        self.replace(text, (row, column - len(self.token)), (row, column))
 
     def _folded(self, text: str) -> str:
         """A large text as a mark that stands for it until it is sent."""
@@ -200,14 +190,88 @@ class Prompt(TextArea, inherit_bindings=False):
             self.post_message(self.Pasted(self.full_text))
 
     def on_text_area_changed(self) -> None:
-        """Tell what may be completed."""
-        self.post_message(self.Typed(self.token))
+        """Offer what completes the word before the cursor."""
+        self._complete_word()
+
+    # Completion: commands at once, entries from an index that is made in a thread
+
+    def _complete_word(self) -> None:
+        token = self.token
+        if self.popup.kind == "find":
+            self._show_earlier_input()
+        elif token.startswith("@") and self.kb is not None:
+            run_latest(self, "entries", self._complete_entry, self.kb, token)
+        else:
+            self._offer("command", commands(token))
+
+    def _offer(self, kind: str, choices: Sequence[Completion], title: str = "") -> None:
+        # What is typed in full already wants Enter, not a popup in its way.
+        complete = len(choices) == 1 and choices[0].value.strip() == self.text.strip()
+        self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
+
+    async def _complete_entry(self, kb: KnowledgeBase, token: str) -> None:
+        """Offer entries of that name, below them entries that say it in their text.
+
+        Unless something else is typed by now, or the popup was closed.
+        """
+        query = token.removeprefix("@")
+        named = await asyncio.to_thread(entries_named, kb, query)
+        if self.token != token:
+            return
+        self._offered = token
+        self._offer("entry", named)
+        shown = self.popup.display
+        if (named and not shown) or not worth_searching(query):
+            return  # it is typed in full, or too short
+        await asyncio.sleep(TEXTS_AFTER_SECONDS)
+        names = {choice.value for choice in named}
+        found = await asyncio.to_thread(entries_with, kb, query)
+        saying = [choice for choice in found if choice.value not in names]
+        if saying and self.token == token and self.popup.display == shown:
+            self._offer("entry", [*named, *saying])
+
+    def _show_earlier_input(self) -> None:
+        found = self.history_of_input.search(self.text)
+        choices = [Completion(text, text.replace("\n", " ⏎ ")) for text in found]
+        self._offer("find", choices, "earlier input · type to search · Esc leaves")
+
+    def give_up_popup(self) -> bool:
+        """Close the popup, with the text as it was before a search; False if it isn't open."""
+        if not self.popup.display:
+            return False
+        if self.popup.kind == "find":
+            self.replace_text(self._before_search)
+        self.popup.hide()
+        return True
+
+    def accept(self) -> None:
+        """Write the marked choice in place of the word before the cursor, or of all."""
+        choice, kind = self.popup.chosen, self.popup.kind
+        self.popup.hide()
+        if choice is not None and kind == "find":
+            self.replace_text(choice.value)
+        elif choice is not None:
+            row, column = self.cursor_location
+            self.replace(choice.value, (row, column - len(self.token)), (row, column))
+
+    def _catch_up(self) -> None:
+        """Let the popup offer what fits what is typed by now: keys can be ahead of it."""
+        token = self.token
+        if self.popup.kind == "command":
+            self._offer("command", commands(token))
+        elif self.popup.kind == "entry" and token != self._offered:
+            self.popup.hide()
 
     # Actions of the registry
 
     def action_send(self) -> None:
         if self.popup.display:
-            self.post_message(self.Key("accept_or_send"))
+            self._catch_up()
+            choice, kind = self.popup.chosen, self.popup.kind
+            self.accept()
+            # A command is carried out at once where it needs nothing more.
+            if choice is None or (kind == "command" and "<" not in choice.label):
+                self.send()
             return
         row, column = self.cursor_location
         if self.document[row][:column].endswith("\\"):
@@ -231,7 +295,7 @@ class Prompt(TextArea, inherit_bindings=False):
         elif not self._at_first_line:
             self.action_cursor_up()
         elif not self.text and not self.history_of_input.walking:
-            self.post_message(self.Key("take_back"))
+            self.post_message(self.TakeBack())
         else:
             self.show_earlier()
 
@@ -252,13 +316,18 @@ class Prompt(TextArea, inherit_bindings=False):
                 self.replace_text(later)
 
     def action_find(self) -> None:
-        self.post_message(self.Key("find"))
+        if self.popup.kind == "find":
+            self.popup.move(1)
+        else:
+            self._before_search = self.full_text
+            self._show_earlier_input()
 
     def action_complete(self) -> None:
         if self.popup.display:
-            self.post_message(self.Key("accept"))
+            self._catch_up()
+            self.accept()
         elif self.token:
-            self.post_message(self.Typed(self.token))
+            self._complete_word()
         else:
             self.app.action_focus_next()
 

@@ -113,19 +113,16 @@ class HistoryScreen(ListAndDiff):
     # The list
 
     @on(KnowledgeChanged)
-    def _knowledge_changed(self, event: KnowledgeChanged) -> None:
+    def _knowledge_changed(self) -> None:
         """Show what was committed meanwhile."""
-        event.stop()
         self.rows.read_again()
 
     @on(CommitList.Empty)
-    def _empty(self, event: CommitList.Empty) -> None:
-        event.stop()
+    def _empty(self) -> None:
         self.detail.show_nothing()
 
     @on(RowList.Highlighted)
-    def _highlighted(self, event: RowList.Highlighted) -> None:
-        event.stop()
+    def _highlighted(self) -> None:
         if self.rows.commit is not None:
             self.detail.show(self.rows.commit)
 
@@ -181,12 +178,10 @@ class HistoryScreen(ListAndDiff):
 
     def on_year_view_day_highlighted(self, event: YearView.DayHighlighted) -> None:
         """Show what was done on the day under the cursor."""
-        event.stop()
         self._show_day(event.day)
 
-    def on_year_view_day_selected(self, event: YearView.DaySelected) -> None:
+    def on_year_view_day_selected(self) -> None:
         """Go to what was done on that day."""
-        event.stop()
         self.rows.focus()
 
     def filter_by(self, text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar, NamedTuple, cast
@@ -14,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -94,13 +92,6 @@ class PastPane(NotesPane):
 
     BINDINGS: ClassVar[list[BindingType]] = [*_REFUSED, *bindings("past")]
 
-    @dataclass
-    class Wanted(Message):
-        """Something is to be done with the past: ``now``, ``restore``, ``compare``, or a step."""
-
-        what: str
-        path: str | None
-
     def offer_to_make(self, target: str) -> None:
         """A link led nowhere then."""
         del target
@@ -116,7 +107,8 @@ class PastPane(NotesPane):
         )
 
     def action_want(self, what: str) -> None:
-        self.post_message(self.Wanted(what, self.target()))
+        if isinstance(self.screen, TimeTravelScreen):
+            self.screen.want(what, self.target())
 
     def action_search(self) -> None:
         self.post_message(OpenSearch())
@@ -198,7 +190,6 @@ class TimeTravelScreen(FullScreen[None]):
 
     def on_time_slider_stepped(self, event: TimeSlider.Stepped) -> None:
         """Show everything as it was after another change."""
-        event.stop()
         self._commit = event.commit
         self.query_one("#past-banner", Static).update(self._banner())
         self._open()
@@ -232,7 +223,6 @@ class TimeTravelScreen(FullScreen[None]):
     @on(OpenSearch)
     def _search(self, event: OpenSearch) -> None:
         """Search in what was there then."""
-        event.stop()
         if self._past is None:
             return
         from kbtui.tui.search.search import SearchScreen
@@ -241,22 +231,18 @@ class TimeTravelScreen(FullScreen[None]):
 
     @on(OpenEntry)
     def _open_entry(self, event: OpenEntry) -> None:
-        event.stop()
         self.notes.open_entry(event.path, event.line)
 
     @on(AskAbout)
-    def _refuse(self, event: AskAbout) -> None:
-        event.stop()
+    def _refuse(self) -> None:
         self.notes.action_refuse()
 
     @on(OpenHistory)
     def _history(self, event: OpenHistory) -> None:
-        event.stop()
         self.app.screen_stack[0].post_message(OpenHistory(event.path, event.commit, self.kb))
 
-    @on(PastPane.Wanted)
-    def _wanted(self, event: PastPane.Wanted) -> None:
-        event.stop()
+    def want(self, what: str, path: str | None) -> None:
+        """Do something with the past: ``now``, ``restore``, ``compare``, or a step."""
         steps: Mapping[str, Callable[[], object]] = {
             "earlier": lambda: self.slider.action_step(-1),
             "later": lambda: self.slider.action_step(1),
@@ -264,13 +250,12 @@ class TimeTravelScreen(FullScreen[None]):
             "day after": lambda: self.slider.step_days(1),
             "now": lambda: self.dismiss(None),
         }
-        if event.what in steps:
-            steps[event.what]()
-        elif event.path is None:
+        if what in steps:
+            steps[what]()
+        elif path is None:
             tell(self, "Choose an entry first.")
         else:
-            work = self._restore if event.what == "restore" else self._compare
-            self._turns.run(work, event.path)
+            self._turns.run(self._restore if what == "restore" else self._compare, path)
 
     async def _compare(self, path: str) -> None:
         """Show what became of an entry since."""

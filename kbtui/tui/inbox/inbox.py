@@ -139,9 +139,8 @@ class InboxScreen(ListAndDiff):
 
     @on(KnowledgeChanged)
     @on(InboxChanged)
-    def _something_changed(self, event: KnowledgeChanged | InboxChanged) -> None:
+    def _something_changed(self) -> None:
         """Merge what waits into what the files say now."""
-        event.stop()
         run_latest(self, "inbox", self._read)
 
     async def _read(self, *, settle: bool = False) -> None:
@@ -189,8 +188,7 @@ class InboxScreen(ListAndDiff):
             frame.border_subtitle = Content(clean_line(text))
 
     @on(RowList.Highlighted)
-    def _highlighted(self, event: RowList.Highlighted) -> None:
-        event.stop()
+    def _highlighted(self) -> None:
         self._show_plan()
 
     def _show_plan(self) -> None:

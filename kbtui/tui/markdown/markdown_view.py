@@ -46,16 +46,7 @@ class MarkdownView(MarkdownLines):
     class LinkClicked(Message):
         """A link in the text was clicked."""
 
-        view: MarkdownView
         link: LinkRef
-
-        @property
-        def control(self) -> MarkdownView:
-            """The view, for ``@on(..., selector)``."""
-            return self.view
-
-    class Shown(Message):
-        """The whole text is laid out and on the screen."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -149,7 +140,6 @@ class MarkdownView(MarkdownLines):
             self._point_at(pointed)
             if lit:
                 self._flashed = self.lines_of_source(min(lit), max(lit))
-        self.post_message(self.Shown())
 
     def _unfold(self, rendered: Rendered, line: int | None) -> None:
         """Keep open what a line that was looked for is in."""
@@ -271,7 +261,7 @@ class MarkdownView(MarkdownLines):
         number = event.style.meta.get("link")
         if isinstance(number, int) and number < len(self._links):
             event.stop()
-            self.post_message(self.LinkClicked(self, self._links[number]))
+            self.post_message(self.LinkClicked(self._links[number]))
         elif (at := round(self.scroll_y) + event.y) < len(self.lines):
             self._cursor = at
             self._redraw()

@@ -132,11 +132,7 @@ class Vocabulary:
             infos = self._kb.library.infos()
             self._slugs = Counter(fold(info.slug) for info in infos)
             self._names = FuzzyIndex(infos)
-        found: Iterable[EntryInfo] = (
-            (match.entry for match in self._names.search(query, _MOST_OFFERED))
-            if query.strip()
-            else self._names.recent(_MOST_OFFERED)
-        )
+        found = (match.entry for match in self._names.search(query, _MOST_OFFERED))
         offered = ((info, _alias_meant(query, info)) for info in found)
         return [
             Completion(

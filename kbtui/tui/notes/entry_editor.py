@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
@@ -77,11 +76,8 @@ class EntryEditor(Pane):
     """
     BINDINGS = bindings("editor")
 
-    @dataclass
     class Closed(Message):
         """The editor may go away; nothing in it is unsaved."""
-
-        path: str
 
     def __init__(
         self,
@@ -155,8 +151,7 @@ class EntryEditor(Pane):
     # State
 
     @on(NoteArea.Changed)
-    def _typed(self, event: NoteArea.Changed) -> None:
-        event.stop()
+    def _typed(self) -> None:
         self._show_state()
         if self.text_area.has_focus:
             self._completer.typed()
@@ -168,13 +163,11 @@ class EntryEditor(Pane):
         )
 
     @on(NoteArea.SelectionChanged)
-    def _moved(self, event: NoteArea.SelectionChanged) -> None:
-        event.stop()
+    def _moved(self) -> None:
         self._completer.moved()
 
     @on(Popup.Picked)
-    def _picked(self, event: Popup.Picked) -> None:
-        event.stop()
+    def _picked(self) -> None:
         self._completer.accept()
 
     def _show_state(self) -> None:
@@ -330,7 +323,7 @@ class EntryEditor(Pane):
     @latest("close")
     async def _close(self) -> None:
         if await self.leave():
-            self.post_message(self.Closed(self.path))
+            self.post_message(self.Closed())
 
     async def leave(self) -> bool:
         """Ask what to do with unsaved text; True when the editor may close."""

@@ -372,7 +372,6 @@ class EntryView(Pane):
 
     @on(MarkdownView.LinkClicked)
     def _follow_clicked(self, event: MarkdownView.LinkClicked) -> None:
-        event.stop()
         self._follow(event.link)
 
     def _follow(self, link: LinkRef) -> None:

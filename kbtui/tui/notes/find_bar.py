@@ -123,18 +123,15 @@ class FindBar(Vertical):
 
     @on(Input.Changed, "#find-what")
     def _typed(self, event: Input.Changed) -> None:
-        event.stop()
         self._area.show_found(pattern_of(event.value))
         self._go_to(min(self._area.selection))
 
     @on(Input.Submitted, "#find-what")
-    def _next(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _next(self) -> None:
         self.go_on()
 
     @on(Input.Submitted, "#find-by")
-    def _replace(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _replace(self) -> None:
         first, last = sorted(self._area.selection)
         if (first[0], first[1], last[1]) in self._places and first[0] == last[0]:
             self._area.replace(self._by, first, last, maintain_selection_offset=False)

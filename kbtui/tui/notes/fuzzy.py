@@ -64,10 +64,6 @@ class FuzzyIndex:
             _candidate(entry, 20 * (1 - rank / count)) for rank, entry in enumerate(newest_first)
         ]
 
-    def recent(self, limit: int) -> list[EntryInfo]:
-        """The entries that were changed last, newest first."""
-        return [candidate.entry for candidate in self._candidates[:limit]]
-
     def search(
         self,
         query: str,
@@ -75,7 +71,10 @@ class FuzzyIndex:
         *,
         stale: Callable[[], bool] = _never,
     ) -> list[Match]:
-        """The entries that fit, best first; ends early with nothing once `stale` says so."""
+        """The entries that fit, best first, or for no query the newest first.
+
+        Ends early with nothing once `stale` says so.
+        """
         folded = fold(query).strip()
         if not folded:
             return [Match(0, candidate.entry) for candidate in self._candidates[:limit]]

@@ -290,8 +290,7 @@ class MapScreen(FullScreen[OpenEntry]):
         self.set_class(high or self.has_class("-beside"), "-look")
 
     @on(KnowledgeChanged)
-    def _knowledge_changed(self, event: KnowledgeChanged) -> None:
-        event.stop()
+    def _knowledge_changed(self) -> None:
         self._go(self._way[-1])
 
     @latest("map")
@@ -306,8 +305,7 @@ class MapScreen(FullScreen[OpenEntry]):
     # The note under the cursor
 
     @on(MapView.SpotHighlighted)
-    def _look(self, event: MapView.SpotHighlighted) -> None:
-        event.stop()
+    def _look(self) -> None:
         if self.map.item is not None and self.has_class("-look"):
             self._look_at(self.map.item)
 

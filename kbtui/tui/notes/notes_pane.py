@@ -199,8 +199,7 @@ class NotesPane(Vertical):
         return self.view.path
 
     @on(RowList.Highlighted, "#notes-tree")
-    def _cursor_moved(self, event: RowList.Highlighted) -> None:
-        event.stop()
+    def _cursor_moved(self) -> None:
         self._follow()
 
     def on_descendant_focus(self) -> None:
@@ -282,17 +281,11 @@ class NotesPane(Vertical):
 
     def on_entry_view_opened(self, event: EntryView.Opened) -> None:
         """Say what is shown."""
-        event.stop()
         path = event.document.path
         if self.view is not None:
             place = "" if path.startswith(NAME_PREFIX) else short_name(path)
             self.view.label_with(signed(event.document.named), place=clean_line(place))
         self.panel.looked_at(path)
-
-    @on(TreePanel.EntrySelected)
-    def _open_chosen(self, event: TreePanel.EntrySelected) -> None:
-        event.stop()
-        self.open_entry(event.path)
 
     @on(OpenEntry)
     def _open_inside(self, event: OpenEntry) -> None:
@@ -301,7 +294,6 @@ class NotesPane(Vertical):
 
     def on_entry_view_missing_link(self, event: EntryView.MissingLink) -> None:
         """Offer to write what isn't there."""
-        event.stop()
         self.offer_to_make(event.target)
 
     def offer_to_make(self, target: str) -> None:
@@ -347,9 +339,8 @@ class NotesPane(Vertical):
             await editor.remove()
         self.remove_class("-editing")
 
-    async def on_entry_editor_closed(self, event: EntryEditor.Closed) -> None:
+    async def on_entry_editor_closed(self) -> None:
         """Read on where the editor was."""
-        event.stop()
         await self._close_editor()
         if self.view is not None:
             self.view.reload()

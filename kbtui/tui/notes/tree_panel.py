@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input
 
 from kbtui.errors import KbtuiError
 from kbtui.presentation.actors import actor_name
 from kbtui.text import clean_line
-from kbtui.tui.messages import OpenSearch, go_to
+from kbtui.tui.messages import OpenEntry, OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, build_tree
 from kbtui.tui.notes.pages import pages_of
@@ -47,12 +45,6 @@ class TreePanel(Pane):
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
     ]
-
-    @dataclass
-    class EntrySelected(Message):
-        """An entry was chosen."""
-
-        path: str
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -167,14 +159,13 @@ class TreePanel(Pane):
 
     @on(RowList.Selected)
     def _choose_row(self, event: RowList.Selected) -> None:
-        event.stop()
         row = self.knowledge_tree.row_at(event.index)
         if row is not None and row.folder is not None:
             self.knowledge_tree.toggle(row.folder)
         elif row is not None and row.entry is not None:
-            self.post_message(self.EntrySelected(row.entry.path))
+            self.post_message(OpenEntry(row.entry.path))
         elif row is not None and row.left_out is not None and row.left_out.is_text:
-            self.post_message(self.EntrySelected(row.left_out.path))
+            self.post_message(OpenEntry(row.left_out.path))
         elif row is not None and row.left_out is not None:
             name, why = clean_line(row.left_out.name), row.left_out.why
             self.notify(f"{name} is left out of the history: {why}. {LEFT_OUT}", markup=False)
@@ -252,7 +243,7 @@ class TreePanel(Pane):
         entry = self.knowledge_tree.entry
         if entry is not None:
             self.action_end_filter()
-            self.post_message(self.EntrySelected(entry.path))
+            self.post_message(OpenEntry(entry.path))
         elif self.knowledge_tree.row is None and text.strip():
             self.action_end_filter()
             self.post_message(OpenSearch(text.strip()))

@@ -145,8 +145,7 @@ class Finder(FullScreen[None]):
         self.field.cursor_position = len(query)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _typed(self) -> None:
         self.search()
 
     @on(RowList.Highlighted)

@@ -168,8 +168,7 @@ class SearchScreen(Finder):
         self._offer()
 
     @on(QueryInput.AtStart)
-    def _drop_last_chip(self, event: QueryInput.AtStart) -> None:
-        event.stop()
+    def _drop_last_chip(self) -> None:
         if self._chips:
             self.action_drop_chip(len(self._chips) - 1)
 

@@ -177,11 +177,8 @@ class SwitcherScreen(Finder, ModalScreen[None]):
         number = self._searches
 
         def found() -> list[EntryInfo]:
-            index = names_of(self.kb)
-            if not query:
-                return index.recent(LIMIT)
-            matches = index.search(query, LIMIT, stale=lambda: number != self._searches)
-            return [match.entry for match in matches]
+            index, stale = names_of(self.kb), lambda: number != self._searches
+            return [match.entry for match in index.search(query, LIMIT, stale=stale)]
 
         entries = await asyncio.to_thread(found)
         if number == self._searches:

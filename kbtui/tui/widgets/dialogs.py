@@ -13,7 +13,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
@@ -103,7 +102,6 @@ class TextDialog(Dialog[str]):
 
     @on(Input.Submitted)
     def _take(self, event: Input.Submitted) -> None:
-        event.stop()
         value = clean_line(event.value)
         self.dismiss(value or None)
 
@@ -131,8 +129,7 @@ class ListDialog(Dialog[Answer], Generic[Answer]):
 
     @on(Input.Submitted)
     @on(RowList.Selected)
-    def _chosen(self, event: Message) -> None:
-        event.stop()
+    def _chosen(self) -> None:
         self.action_take()
 
 

@@ -70,8 +70,7 @@ class ListScreen(FullScreen[None]):
         """Do what Enter or a click on a row means."""
 
     @on(RowList.Selected)
-    def _selected(self, event: RowList.Selected) -> None:
-        event.stop()
+    def _selected(self) -> None:
         self.row_chosen()
 
     async def action_filter(self) -> None:
@@ -94,10 +93,8 @@ class ListScreen(FullScreen[None]):
 
     @on(Input.Changed)
     def _filter_by(self, event: Input.Changed) -> None:
-        event.stop()
         self.filter_by(event.value)
 
     @on(Input.Submitted)
-    def _filtered(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _filtered(self) -> None:
         self.rows.focus()

@@ -28,11 +28,11 @@ from kbtui.tui.app import app
 from kbtui.tui.app.app import KbtuiApp
 from kbtui.tui.app.help import help_table
 from kbtui.tui.app.settings_screen import SettingsScreen
-from kbtui.tui.chat.chat_pane import PROMPT_KEYS, ChatPane
+from kbtui.tui.chat.chat_pane import ChatPane
 from kbtui.tui.chat.commands import chat_commands as commands, item_actions, memory_commands
 from kbtui.tui.chat.commands.memory_screen import MemoryScreen
 from kbtui.tui.chat.conversation.transcript import Transcript, Verb
-from kbtui.tui.chat.prompt import PaneKey, Prompt
+from kbtui.tui.chat.prompt import Prompt
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.history.time_travel import PastPane
 from kbtui.tui.inbox.inbox import InboxScreen
@@ -161,10 +161,6 @@ def test_every_slash_command_is_carried_out_by_a_function(context: str) -> None:
     }
     wanted = {action.slash for action in actions(context) if action.slash}
     assert set(tables.get(context, ())) == wanted
-
-
-def test_every_key_that_the_prompt_passes_on_has_an_outcome() -> None:
-    assert set(PROMPT_KEYS) == set(get_args(PaneKey))
 
 
 def test_every_action_on_an_item_is_one_of_the_transcript() -> None:

@@ -19,7 +19,7 @@ from kbtui.tui.app.theme_screen import ThemeScreen
 from kbtui.tui.chat.commands.pickers import ModelForm, ModelScreen
 from kbtui.tui.chat.conversation.items import UserItem
 from kbtui.tui.history.history import HistoryScreen
-from kbtui.tui.messages import OpenHistory, OpenSearch
+from kbtui.tui.messages import OpenEntry, OpenHistory, OpenSearch
 from kbtui.tui.terminal.process import let_go_of_widgets
 from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
@@ -143,15 +143,9 @@ async def test_opening_an_entry_brings_the_notes_to_the_front(shell) -> None:
     await shell.pilot.resize_terminal(80, 24)
     await shell.press("f2")
     path = shell.app.kb.library.infos()[0].path
-    shell.transcript.post_message(shell.transcript.Open(_target(path)))
+    shell.transcript.post_message(OpenEntry(path))
     await shell.until(lambda: shell.app.main.notes.current_path == path)
     assert _displayed(shell) == (False, True)
-
-
-def _target(path: str):
-    from kbtui.tui.chat.conversation.items import Target
-
-    return Target(path)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 2), (5, 3), (20, 5), (40, 10), (300, 100)])

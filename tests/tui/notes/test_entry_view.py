@@ -206,7 +206,7 @@ async def test_other_schemes_are_no_links(tmp_path):
         notes = await opened(pilot, "knowledge/topics/x.md")
         assert "javascript:alert(1)" in text_of(notes.view.body)
         notes.view.body.post_message(
-            MarkdownView.LinkClicked(notes.view.body, LinkRef("markdown", "file:///etc/passwd"))
+            MarkdownView.LinkClicked(LinkRef("markdown", "file:///etc/passwd"))
         )
         await until(pilot, lambda: len(app.screen_stack) == 2)
         assert type(app.screen).__name__ == "NewEntryDialog"

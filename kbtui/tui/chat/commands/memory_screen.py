@@ -27,7 +27,7 @@ from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.commands.forgetting import forget_asked
-from kbtui.tui.messages import KnowledgeChanged, OpenEntry, leave_for, tell
+from kbtui.tui.messages import OpenEntry, leave_for, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import ask_text
@@ -227,9 +227,8 @@ class MemoryScreen(ListScreen):
         super().on_resize(event)
         self.call_after_refresh(self._draw)
 
-    def on_knowledge_changed(self, event: KnowledgeChanged) -> None:
+    def on_knowledge_changed(self) -> None:
         """Show what was written meanwhile."""
-        event.stop()
         self._read()
 
     @latest("memory")

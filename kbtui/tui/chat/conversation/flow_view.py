@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.widget import Widget
 
 from kbtui.tui.terminal.background import call_after
@@ -94,12 +92,6 @@ class FlowView(LineView):
 
     widest = READABLE
 
-    @dataclass
-    class Follow(Message):
-        """How many items came below while the person was reading above."""
-
-        unseen: int
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._flow = Flow()
@@ -138,8 +130,7 @@ class FlowView(LineView):
         at = len(self.items) if before is None else self.items.index(before)
         self.items[at:at] = items
         if not self._following:
-            self._unseen += sum(1 for item in items if not item.dense)
-            self.post_message(self.Follow(self._unseen))
+            self._count_unseen(self._unseen + sum(1 for item in items if not item.dense))
         self._lay_out_from(at)
 
     def add_after(self, item: Item, items: Sequence[Item]) -> None:
@@ -161,9 +152,8 @@ class FlowView(LineView):
     def show_items(self, items: Sequence[Item]) -> None:
         """Show other items, at their end."""
         self._flow.items = list(items)
-        self._following, self._unseen = True, 0
+        self._follow(follow=True)
         self.items_gone()
-        self.post_message(self.Follow(0))
         self._lay_out_from(0)
 
     def prepend(self, items: Sequence[Item]) -> None:
@@ -302,8 +292,12 @@ class FlowView(LineView):
     def _follow(self, follow: bool) -> None:
         self._following = follow
         if follow and self._unseen:
-            self._unseen = 0
-            self.post_message(self.Follow(0))
+            self._count_unseen(0)
+
+    def _count_unseen(self, count: int) -> None:
+        """Say how many items came below while the person was reading above."""
+        self._unseen = count
+        self.border_subtitle = f"{count} new below ↓" if count else ""
 
     def to_end(self) -> None:
         """Go to the end and follow what comes."""

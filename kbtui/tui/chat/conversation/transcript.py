@@ -15,6 +15,7 @@ from textual.style import Style
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.chat.conversation.flow_view import GUTTER, FlowView
 from kbtui.tui.markdown.styles import MARKDOWN
+from kbtui.tui.messages import OpenEntry, OpenInbox
 from kbtui.tui.widgets.line_view import LineView, style_parser, to_strip
 
 if TYPE_CHECKING:
@@ -72,12 +73,6 @@ class Transcript(FlowView, can_focus=True):
 
         verb: Verb
         item: Item
-
-    @dataclass
-    class Open(Message):
-        """Lines of a file are to be shown."""
-
-        target: Target
 
     @dataclass
     class Resume(Message):
@@ -170,9 +165,13 @@ class Transcript(FlowView, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
-        target = None if self._cursor is None else self._target_of(self._cursor)
-        if target is not None:
-            self.post_message(self.Open(target))
+        self._go(None if self._cursor is None else self._target_of(self._cursor))
+
+    def _go(self, target: Target | None) -> None:
+        if target is not None and target.proposal:
+            self.post_message(OpenInbox(target.proposal))
+        elif target is not None:
+            self.post_message(OpenEntry(target.path, target.line))
 
     def _target_of(self, item: Item) -> Target | None:
         """Where an item leads; an answer leads where its first citation does."""
@@ -202,7 +201,7 @@ class Transcript(FlowView, can_focus=True):
         if link is not None:
             self.post_message(self.AnswerLinkClicked(link))
         elif target is not None:
-            self.post_message(self.Open(target))
+            self._go(target)
         elif item.click == "open":
             self.action_open()
         elif item.click == "expand":

@@ -392,6 +392,8 @@ async def test_editing_a_message_goes_on_from_before_it(shell) -> None:
         shell.agent.script = said(f"answer to {text}")
         await shell.say(text)
     await shell.press("shift+tab", "k", "k", "e")
+    assert "1 later message and the answers leave" in shell.app.screen.text.plain
+    await shell.press("y")
     assert shell.prompt.text == "two"
     assert shell.prompt.has_focus
     assert [item.text for item in _items(shell, UserItem)] == ["one"]
@@ -411,6 +413,24 @@ async def test_retry_asks_the_same_again(shell) -> None:
     assert shell.agent.asked == ["well?", "well?"]
     assert "first try" not in shell.text
     assert [m.content for m in shell.chat.conversation.session.messages] == ["well?", "second try"]
+
+
+async def test_what_was_said_since_leaves_only_if_that_is_wanted(shell) -> None:
+    for text in ("one", "two"):
+        await shell.say(text)
+    await shell.press("shift+tab", "g", "r")
+    assert shell.app.screen.TITLE_TEXT == "Go on from here?"
+    await shell.press("escape")
+    assert [item.text for item in _items(shell, UserItem)] == ["one", "two"]
+    assert shell.agent.asked == ["one", "two"]
+
+
+async def test_keys_mean_what_came_last_also_after_something_above_was_selected(shell) -> None:
+    await shell.say("one")
+    await shell.press("shift+tab", "g", "escape")
+    await shell.say("two")
+    await shell.press("shift+tab")
+    assert shell.transcript.cursor is shell.transcript.items[-1]
 
 
 async def test_a_message_can_be_kept_as_an_entry(shell) -> None:

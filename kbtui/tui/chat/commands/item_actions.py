@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.sessions.store import Session
-from kbtui.text import clean_line, headline
+from kbtui.text import clean_line, counted, headline
 from kbtui.tui.chat.conversation.cards import ReasoningItem, ToolItem, change_items
 from kbtui.tui.chat.conversation.items import (
     AnswerItem,
@@ -26,7 +27,7 @@ from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.entry_actions import open_web_link
-from kbtui.tui.widgets.dialogs import ask_text
+from kbtui.tui.widgets.dialogs import ask, ask_text
 
 _CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -80,19 +81,34 @@ def _copy_code(host: ChatHost, item: Item) -> None:
 
 
 def _edit(host: ChatHost, item: Item) -> None:
-    said = _said_before(host, item)
-    if said is not None:
-        host.clear_prompt()
-        host.prompt.replace_text(said.text)
-        host.conversation.rewind_before(said)
-        host.focus_prompt()
+    host.run(_go_on_from(host, item, partial(_put_in_prompt, host)))
 
 
 def _retry(host: ChatHost, item: Item) -> None:
+    host.run(_go_on_from(host, item, host.conversation.send))
+
+
+async def _go_on_from(host: ChatHost, item: Item, say: Callable[[str], object]) -> None:
+    """Say the message of an item again; asks first where more was said since."""
     said = _said_before(host, item)
-    if said is not None:
-        host.conversation.rewind_before(said)
-        host.conversation.send(said.text)
+    if said is None:
+        return
+    items = host.transcript.items
+    later = sum(isinstance(each, UserItem) for each in items[items.index(said) + 1 :])
+    text = (
+        f"{counted(later, 'later message')} and the answers leave this conversation.\n"
+        "What they changed in your notes stays."
+    )
+    if later and await ask(host.app, "Go on from here?", text, {"y": "go on from here"}) != "y":
+        return
+    host.conversation.rewind_before(said)
+    say(said.text)
+
+
+def _put_in_prompt(host: ChatHost, text: str) -> None:
+    host.clear_prompt()
+    host.prompt.replace_text(text)
+    host.focus_prompt()
 
 
 def _said_before(host: ChatHost, item: Item) -> UserItem | None:

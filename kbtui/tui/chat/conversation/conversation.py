@@ -198,6 +198,7 @@ class Conversation:
         """Send a message now, or as soon as the answer before is there."""
         item = UserItem(text=text, queued=self.busy or self._kb is None)
         self._transcript.add(item)
+        self._transcript.select(None)  # keys are meant for what comes now, as its card says
         self._transcript.to_end()
         self._queue.append(item)
         self._next()

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
-from kbtui.memory.records.journal import day_of
+from kbtui.memory.records.journal import day_of, without_dates
 from kbtui.offline.answer import MOST_SHOWN, Candidate, QuotedAnswer, choose, nearest
 from kbtui.offline.language import begins, of_all, telling_terms
 from kbtui.offline.lines import TextLine, lines_of
@@ -130,12 +130,9 @@ class Quoting:
             for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
                 found.setdefault((each.path, each.number, each.text), each)
         # What was kept stands in the conversation as well, perhaps behind an order to keep it.
-        kept = {fold(each.text) for each in found.values() if not each.told}
-        return [
-            each
-            for each in found.values()
-            if not each.told or not any(fold(each.text).endswith(line) for line in kept)
-        ]
+        said = {each: fold(without_dates(each.text)) for each in found.values()}
+        kept = tuple({text for each, text in said.items() if not each.told and text})
+        return [each for each, text in said.items() if not each.told or not text.endswith(kept)]
 
     def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
         """The lines of a note or a document."""

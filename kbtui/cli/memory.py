@@ -175,7 +175,7 @@ def _print_outcome(outcome: CondensingOutcome) -> None:
 
 
 @click.command()
-@click.option("--dropped", "with_texts", is_flag=True, help="List the text of what was left out.")
+@click.option("--dropped", "with_texts", is_flag=True, help="List what no memory says.")
 @json_option
 @pass_place
 def audit(place: WorkspaceOption, with_texts: bool, as_json: bool) -> int:
@@ -198,11 +198,8 @@ def audit(place: WorkspaceOption, with_texts: bool, as_json: bool) -> int:
 
 
 def _print_audit(found: Audit) -> None:
-    say(f"{found.sessions:>8,} sessions")
-    for name in ("messages", "archived", "dropped", "pending", "unaccounted"):
-        say(f"{getattr(found, name):>8,} {name}")
-    say(f"{found.in_entries:>8,} in entries")
-    say(f"{found.not_grounded:>8,} not grounded")
+    for name, count, what in found.sums:
+        say(f"{count:>8,} {name.ljust(13)} {what}".rstrip())
     for account in found.accounts:
         for first, last in account.unaccounted:
             note(f"kbtui: {account.session}: messages {first} to {last} are unaccounted for.")

@@ -311,6 +311,24 @@ async def test_what_an_imported_assistant_told_is_quoted_as_told_and_its_source_
     assert cited.first == 2
 
 
+async def test_what_was_kept_with_its_date_is_quoted_once(
+    kb: KnowledgeBase, session: Session
+) -> None:
+    for said in (
+        "New job title as of today: Lead, not Head",
+        "blood pressure 128/84 this morning, 131/86 in the evening",
+        "who was there?",
+        "my blood pressure is fine",
+    ):
+        await ask(kb, session, said)
+    session.close()
+    kb.search.sync()
+    later = kb.sessions.create("test")
+    told = await ask(kb, later, "what was my blood pressure?")
+    assert told.finished.text.count("128/84") == 1, told.finished.text
+    assert "you said" not in told.finished.text
+
+
 async def test_a_sentence_is_quoted_with_the_short_paragraph_that_says_why(
     kb: KnowledgeBase, session: Session
 ) -> None:

@@ -206,6 +206,7 @@ def test_audit_has_its_shape_and_fails_where_a_message_is_lost(kbtui: Command) -
     assert set(audit) >= AUDIT
     assert audit["pending"] > 0
     assert "messages" in kbtui.ok("audit").out
+    assert "steps of tools" in kbtui.ok("audit").out, "what is dropped was nothing that was said"
     (log,) = kbtui.file("sessions").glob("*.jsonl")
     lines = log.read_text().splitlines()
     lines[1] = "not json"

@@ -57,6 +57,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], 
 )
 _IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
 _SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
+_IN_BRACKETS = re.compile(r" \(\d{4}-\d\d-\d\d\)")
 _STAMP = re.compile(
     r"^\s*\[?(?P<stamp>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)\]?[\s:,-]*"
 )
@@ -83,6 +84,11 @@ def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
     return "".join(
         part if quoted else _dated(part, day, write) for part, quoted in _parts(text, left) if part
     )
+
+
+def without_dates(text: str) -> str:
+    """A text without the dates that `absolute_dates` puts in brackets behind words."""
+    return _IN_BRACKETS.sub("", text)
 
 
 def _dated(text: str, day: date, write: Callable[[re.Match[str], date], str]) -> str:

@@ -18,7 +18,11 @@ from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import absolute_dates as absolute_dates, local as local
+from kbtui.memory.records.dates import (
+    absolute_dates as absolute_dates,
+    local as local,
+    without_dates as without_dates,
+)
 from kbtui.memory.records.tombstones import Tombstones
 from kbtui.offline.lines import TIMED_ITEM, TextLine, lines_of
 from kbtui.text import clean, clean_line, fold

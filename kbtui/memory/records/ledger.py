@@ -123,6 +123,20 @@ class Audit:
             *({"problem": problem} for problem in self.problems),
         ]
 
+    @property
+    def sums(self) -> list[tuple[str, int, str]]:
+        """Each sum with its name, and what it counts in words for people."""
+        return [
+            ("sessions", self.sessions, ""),
+            ("messages", self.messages, ""),
+            ("archived", self.archived, "condensed into the archive, or kept there whole"),
+            ("dropped", self.dropped, "steps of tools, empty, commands, said before, taken back"),
+            ("pending", self.pending, "not condensed yet"),
+            ("unaccounted", self.unaccounted, "should be 0"),
+            ("in entries", self.in_entries, "of all these, entries were written from so many"),
+            ("not grounded", self.not_grounded, "lines of a model's that nobody had said"),
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """The shape of ``kbtui audit --json``."""
         sums = (

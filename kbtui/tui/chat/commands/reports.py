@@ -35,23 +35,13 @@ def _not_grounded(who: str, line: str) -> Content:
 def audit_report(kb: KnowledgeBase) -> Content:
     """The sums of `kbtui audit`, and each session with something to tell."""
     found = kb.memory.audit()
-    rows = [
-        ("sessions", found.sessions, ""),
-        ("messages", found.messages, ""),
-        ("archived", found.archived, "condensed into the archive, or kept there whole"),
-        ("dropped", found.dropped, "empty, commands, tool noise, exact duplicates, forgotten"),
-        ("pending", found.pending, "not condensed yet"),
-        ("unaccounted", found.unaccounted, "should be 0"),
-        ("in entries", found.in_entries, "entries were written from them"),
-        ("not grounded", found.not_grounded, "lines of a model's that nobody had said, left out"),
-    ]
     lines = [
         Content.assemble(
             (name.ljust(13), "$primary"),
             (f"{count:>9,}", "bold $error" if name == "unaccounted" and count else "bold"),
             (f"  {what}", "$text-muted"),
         )
-        for name, count, what in rows
+        for name, count, what in found.sums
     ]
     for account in found.accounts:
         lost = ", ".join(f"{first} to {last}" for first, last in account.unaccounted)

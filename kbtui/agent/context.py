@@ -40,6 +40,7 @@ from kbtui.settings import ContextSettings, Settings
 from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
 from kbtui.views.view import Audience, View
+from kbtui.workspace.files import listed
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
 
 IDENTITY = """\
@@ -380,7 +381,8 @@ def _known_parts(services: ContextServices, shown: _Shown, frame: _PromptWindow)
     room = frame.free(limits) - identity.tokens
     skills = _part("skills", _skills(services, shown, _share(limits.skills_tokens, room, 2), frame))
     room -= skills.tokens
-    bootstrap = _part("bootstrap", _bootstrap(shown.read, _share(limits.bootstrap_tokens, room, 3)))
+    most = _share(limits.bootstrap_tokens, room, 3)
+    bootstrap = _part("bootstrap", _bootstrap(services, shown.read, most))
     yield bootstrap
     yield skills
     memory = _file(shown.read, _MEMORY, _share(limits.memory_tokens, room - bootstrap.tokens, 2))
@@ -409,10 +411,10 @@ def _file(read: Callable[[str], str], path: str, budget: int) -> str:
     return shown if shown == whole else f"{shown}\n{cut_note(path)}"
 
 
-def _bootstrap(read: Callable[[str], str], budget: int) -> str:
+def _bootstrap(services: ContextServices, read: Callable[[str], str], budget: int) -> str:
     """The user's own files about the agent and himself; each may use what the others leave."""
     shown: list[str] = []
-    for name in BOOTSTRAP_FILES:
+    for name in listed(services.workspace, BOOTSTRAP_FILES):
         text = _file(read, name, budget)
         if text:
             budget -= estimate_tokens(text)
@@ -449,7 +451,11 @@ def _skills(services: ContextServices, shown: _Shown, budget: int, frame: _Promp
 def _as_text(messages: Sequence[Message]) -> str:
     """A conversation as a person reads it in ``/context``."""
     return "\n\n".join(
-        f"{message.role}: {message.content}"
-        + "".join(f"\n  → {call.name} {call.arguments}" for call in message.tool_calls)
+        "\n  → ".join(
+            [
+                f"{message.role}: {message.content}",
+                *[f"{call.name} {call.arguments}" for call in message.tool_calls],
+            ]
+        )
         for message in messages
     )

@@ -364,7 +364,7 @@ def fitting(messages: Sequence[Message], window: int) -> list[Message]:
             break
         if message.role == "tool" and len(message.content) > len(_ELIDED):
             shorter = replace(message, content=_ELIDED)
-            excess -= prompt_tokens([message]) - prompt_tokens([shorter])
+            excess -= message.tokens - shorter.tokens
             shown[number] = shorter
     return shown
 

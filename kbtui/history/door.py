@@ -430,13 +430,13 @@ class Door:
 
     def _in_the_way(self, path: str, gone: Container[str]) -> str:
         """Say which recorded file that stays makes one of this name impossible."""
-        recorded = self._scanner.recorded()
-        for folder in folders_of(path):
-            if folder in recorded and folder not in gone:
+        above = self._repository.blobs_at(self._repository.head(), folders_of(path))
+        for folder, blob in above.items():
+            if blob is not None and folder not in gone:
                 return f"{short_name(folder)} is a file, and no folder"
         below = f"{path}/"
         if files.is_folder(self._workspace, path) and any(
-            other.startswith(below) and other not in gone for other in recorded
+            other.startswith(below) and other not in gone for other in self._scanner.recorded()
         ):
             return "it is a folder"
         return ""
@@ -542,8 +542,13 @@ class Door:
         Deletions come first, for a name may change only its case.
         """
 
-        def check(path: str) -> None:
-            self._check_untouched(path, intent.paths[path][0])
+        def check(path: str, data: bytes | None) -> None:
+            """Look once more, just before it is replaced: editors outside know no lock."""
+            if blob_of(data) != intent.paths[path][0]:
+                raise ConflictError(f"{path} was changed just now.", paths=(path,))
+
+        def check_in(path: str, folder: int, name: str) -> None:
+            check(path, files.read_in(folder, name, path))
 
         gone = [path for path in written if intent.paths[path][1] is None]
         kept = [path for path in written if intent.paths[path][1] is not None]
@@ -552,7 +557,7 @@ class Door:
         known = self._removed() if gone or new else {}
         with FileBatch(self._workspace, known=known) as batch:
             for path in gone:
-                check(path)
+                check(path, files.read_if_there(self._workspace, path))
                 _, mode = self._remember(path, batch, known)
                 if len(gone) == len(new) == 1:  # a note that gets another name stays as it is
                     known.setdefault(new[0], (new[0].rpartition("/")[2], mode))
@@ -560,7 +565,7 @@ class Door:
             for start in range(0, len(kept), TOGETHER):
                 watch(len(gone) + start, len(written))
                 some = OnDemand(kept[start : start + TOGETHER], lambda p: written[p] or b"")
-                batch.write_together(some, just_before=check)
+                batch.write_together(some, just_before=check_in)
             watch(len(written), len(written))
             batch.sync()
             return batch.written
@@ -604,11 +609,6 @@ class Door:
             self._intents.clear()
         except OSError:
             log.exception("could not take change %s back; the next start will", intent.commit)
-
-    def _check_untouched(self, path: str, expected: str | None) -> None:
-        """Look once more, just before a file is replaced: editors outside know no lock."""
-        if blob_of(files.read_if_there(self._workspace, path)) != expected:
-            raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
 
 def redact_change(change: Change, current: Edits, done: Redacted | None = None) -> Redacted:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol
 
 from kbtui.errors import ModelAccessError
@@ -34,7 +35,7 @@ class Picture:
     data: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Message:
     """One message of a prompt; only role ``tool`` uses `tool_call_id` and `name`.
 
@@ -47,6 +48,13 @@ class Message:
     tool_call_id: str | None = None
     name: str | None = None
     pictures: tuple[Picture, ...] = ()
+
+    @cached_property  # whatever is put into a prompt is counted in each round of its turn
+    def tokens(self) -> int:
+        """Estimated tokens, including tool calls and message overhead."""
+        calls = [estimate_tokens(call.name + call.arguments) + 8 for call in self.tool_calls]
+        pictures = _PER_PICTURE * len(self.pictures)
+        return _PER_MESSAGE + estimate_tokens(self.content) + sum(calls) + pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +258,9 @@ def estimate_tokens(text: str) -> int:
     )
 
 
-def message_tokens(message: Message) -> int:
-    """Estimate the tokens of one message, including tool calls and message overhead."""
-    calls = sum(estimate_tokens(call.name + call.arguments) + 8 for call in message.tool_calls)
-    pictures = _PER_PICTURE * len(message.pictures)
-    return _PER_MESSAGE + estimate_tokens(message.content) + calls + pictures
-
-
 def prompt_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of a prompt, excluding tool definitions."""
-    return sum(map(message_tokens, messages))
+    return sum([message.tokens for message in messages])
 
 
 def cut_to_tokens(text: str, budget: int) -> str:

@@ -210,11 +210,11 @@ def nearest(statement: str, candidates: Sequence[Candidate]) -> Candidate | None
 def _values(text: str) -> set[str]:
     """The numbers of a text, and the days and months that it names."""
     language = language_of(text)
-    lists = ("numbers", "weekdays", "months")
+    lists = [language.places[name] for name in ("numbers", "weekdays", "months")]
     return {
         word
         for word, _, _ in tokens(text)
-        if any(map(str.isdigit, word)) or any(language.place(n, word) is not None for n in lists)
+        if any(map(str.isdigit, word)) or any(word in places for places in lists)
     }
 
 

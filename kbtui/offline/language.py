@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """The words of a text; in scripts without blanks a run of letters is one."""
-    return list(_tokens(text) if len(text) < _LONG else _found(text))
+    return list(_tokens(text)) if len(text) < _LONG else _found(text)
 
 
 @lru_cache(maxsize=512)  # a line is asked for its figures, names, stems and language in turn
@@ -65,11 +65,11 @@ def _tokens(text: str) -> tuple[Token, ...]:
     return tuple(_found(text))
 
 
-def _found(text: str) -> Iterator[Token]:
-    for match in _WORD.finditer(text):
-        yield Token(folded(match[0]), match.start(), match.end())
+def _found(text: str) -> list[Token]:
+    return [Token(folded(match[0]), *match.span()) for match in _WORD.finditer(text)]
 
 
+@lru_cache(maxsize=1 << 14)  # the same words stand in line after line
 def folded(word: str) -> str:
     """A word as the lists are compared: without case, accents and apostrophes."""
     return fold(_APOSTROPHES.sub("", word))
@@ -81,6 +81,7 @@ class Phrases:
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = {(*(each.word for each in tokens(text)), text[-1:] == ":") for text in texts}
         self._longest = max(map(len, self._known), default=1) - 1
+        self._begins = frozenset(each[0] for each in self._known)
 
     @property
     def words(self) -> frozenset[str]:
@@ -89,6 +90,8 @@ class Phrases:
 
     def match(self, text: str, found: list[Token], at: int = 0) -> int:
         """How many words from the one `at` on are the longest phrase; 0: none is."""
+        if at >= len(found) or found[at].word not in self._begins:
+            return 0
         words = tuple(token.word for token in found[at : at + self._longest])
         for count in range(len(words), 0, -1):
             if (*words[:count], False) in self._known:
@@ -124,10 +127,6 @@ class Language:
     def list(self, name: str) -> Phrases:
         """One of its lists."""
         return _phrases(name, self.code)
-
-    def place(self, name: str, word: str) -> int | None:
-        """Where a folded word, or its short form, stands in a list that has an order, from 0."""
-        return self.places[name].get(word)
 
 
 @cache

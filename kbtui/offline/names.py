@@ -54,7 +54,7 @@ class NameReader:
     def read(self, text: str) -> None:
         """Take in one more line."""
         runs = list(_runs(text))
-        self._small.update(folded(word) for word in _WORD.findall(text) if word.islower())
+        self._small.update(map(folded, filter(str.islower, _WORD.findall(text))))
         for run in runs:
             self._inside.update(run.words if run.before else run.words[1:])
             self._begun.update(() if run.before or run.words[1:] else run.words)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import attrgetter
 
 from kbtui.redaction import table
 from kbtui.redaction.heads import Heads, TextMatcher, heads_of
@@ -30,11 +31,15 @@ class Form:
     """A row: a kind of secret, the name of the test that it must pass, and the pattern.
 
     Attributes:
+        section: The section of the table.
+        place: Its number in it, from 0: of two that overlap the first is more certain.
         kind: What it is, for people.
         test: A name of `TESTS`.
         source: A pattern, whose group `secret`, or else the last that takes part, is the secret.
     """
 
+    section: str
+    place: int
     kind: str
     test: str
     source: str
@@ -62,22 +67,30 @@ class Form:
 
 
 class Text:
-    """A text, and where in it forms may stand."""
+    """A text, and where in it forms may stand.
+
+    Attributes:
+        forms: Those that may stand in it, by their sections.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         # As long as the text: of one letter `lower` makes two. `re` takes others for small ones.
         even = text.replace("İ", "i").replace("ı", "i").replace("ſ", "s")
         self.lowered = even.lower()
-        finder, of_head = _finder()
+        finder, of_head, anywhere = _finder()
         self._places: dict[Form, list[int]] = {}
         for head, places in finder.places(self.lowered).items():
             for form in of_head[head]:
                 self._places.setdefault(form, []).extend(places)
+        self.forms: dict[str, list[Form]] = {section: [] for section in SECTIONS}
+        for form in sorted({*anywhere, *self._places}, key=attrgetter("place")):
+            self.forms[form.section].append(form)
 
-    def forms(self, section: str) -> Iterator[Form]:
-        """The forms of a section that may stand in it."""
-        return (form for form in forms(section) if form in self._places or not form.heads.texts)
+    def spans(self, section: str) -> Iterator[Span]:
+        """Where secrets of the forms of a section stand."""
+        for form in self.forms[section]:
+            yield from form.spans(self)
 
     def matches(self, form: Form, *, small: bool = False) -> Iterator[re.Match[str]]:
         """All that a form's pattern finds, in `small` letters or as they are."""
@@ -110,16 +123,21 @@ class Text:
 @cache
 def forms(section: str) -> list[Form]:
     """The forms of a section; what the rows give as examples is for tests."""
-    return [Form(kind, test, table.whole(source)) for kind, test, source, *_ in table.rows(section)]
+    return [
+        Form(section, place, kind, test, table.whole(source))
+        for place, (kind, test, source, *_) in enumerate(table.rows(section))
+    ]
 
 
 @cache
-def _finder() -> tuple[TextMatcher, dict[str, list[Form]]]:
+def _finder() -> tuple[TextMatcher, dict[str, list[Form]], list[Form]]:
+    """Finds heads; the forms that each is one of, and those that have none."""
     of_head: dict[str, list[Form]] = {}
-    for form in (form for name in SECTIONS for form in forms(name)):
+    every = [form for name in SECTIONS for form in forms(name)]
+    for form in every:
         for head in form.heads.texts:
             of_head.setdefault(head, []).append(form)
-    return TextMatcher(of_head), of_head
+    return TextMatcher(of_head), of_head, [form for form in every if not form.heads.texts]
 
 
 SECTIONS = ("forms", "guesses", "told", "told before", "columns")
@@ -160,7 +178,7 @@ def issued_forms() -> list[Issued]:
 
 def issued(text: str) -> Iterator[Span]:
     """Keys that are known by how they begin."""
-    words = " ".join(word for word in text.split() if len(word) >= _LEAST_ISSUED)
+    words = " ".join([word for word in text.split() if len(word) >= _LEAST_ISSUED])
     for form in issued_forms() if words else ():
         if form.prefix in words:
             yield from form.spans(text)

@@ -142,16 +142,16 @@ def _secrets(text: str) -> list[Span]:
 def _spans(text: str) -> Iterator[Span]:
     """Where secrets stand, the certain kinds first."""
     read = Text(text)
-    yield from (span for form in read.forms("forms") for span in form.spans(read))
+    yield from read.spans("forms")
     yield from issued(text)
     yield from _outside_of_links(text, _guessed(read))
 
 
 def _guessed(read: Text) -> Iterator[Span]:
     """Secrets that are known by what stands around them, or by a check digit alone."""
-    yield from (span for form in read.forms("guesses") for span in form.spans(read))
+    yield from read.spans("guesses")
     yield from told(read)
-    for span in (span for form in read.forms("told before") for span in form.spans(read)):
+    for span in read.spans("told before"):
         if not is_in_code(read.text, *span[:2]):
             yield span
     yield from _in_tables(read)
@@ -160,7 +160,7 @@ def _guessed(read: Text) -> Iterator[Span]:
 def _in_tables(read: Text) -> Iterator[Span]:
     """Secrets in the columns of a table, or of separated values, whose heads promise some."""
     text, end = read.text, 0
-    for form in read.forms("columns"):
+    for form in read.forms["columns"]:
         for first, last in read.lines(match.start() for match in read.matches(form, small=True)):
             line = text[first:last].rstrip("\n")
             sign = max("|,;\t", key=line.count)

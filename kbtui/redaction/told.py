@@ -71,7 +71,7 @@ class _ValuePlace(NamedTuple):
 
 def told(read: Text) -> Iterator[Span]:
     """Secrets behind a word that tells of them."""
-    for form in read.forms("told"):
+    for form in read.forms["told"]:
         for match in read.matches(form, small=True):
             if not _is_spoken_of(read, match):
                 yield from _values(read.text, match, form)

@@ -69,7 +69,7 @@ class _Turn:
     @classmethod
     def of(cls, stored: Sequence[SessionMessage]) -> _Turn:
         whole = tuple(_sound(stored))
-        short = tuple(_in_short(each) if each.role == "tool" else each for each in whole)
+        short = tuple([_in_short(each) if each.role == "tool" else each for each in whole])
         return cls(tuple(stored), whole, short, prompt_tokens(whole), prompt_tokens(short))
 
 

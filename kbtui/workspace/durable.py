@@ -232,7 +232,7 @@ class FileBatch:
         path: str,
         data: bytes,
         mode: int = USUAL_MODE,
-        just_before: Callable[[str], None] = lambda _path: None,
+        just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
         """Replace one file; raises and does as `write_together`."""
         self.write_together({path: data}, mode, just_before)
@@ -241,12 +241,13 @@ class FileBatch:
         self,
         files: Mapping[str, bytes],
         mode: int = USUAL_MODE,
-        just_before: Callable[[str], None] = lambda _path: None,
+        just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
         """Replace files one after the other, having synced all of them at once, which is faster.
 
         Existing files keep their mode and, where allowed, their owner. `just_before` is called with
-        the path when only the rename is left; what it raises stops the writing.
+        the path, its open folder and its name there when only the rename is left; what it raises
+        stops the writing.
         """
         self._close_some()
         ready: list[tuple[str, int, str, str]] = []
@@ -265,7 +266,7 @@ class FileBatch:
             self._sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
             while ready:
                 path, folder, name, temporary = ready[0]
-                just_before(path)
+                just_before(path, folder, name)
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
                 self._touched.add(folder)
                 del ready[0]

@@ -7,13 +7,14 @@ leaves the workspace.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import hashlib
 import os
 import re
 import stat
 import unicodedata
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -189,11 +190,18 @@ def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes |
             file = located(root, path)[1]
             with storage_errors(f"Can't read {file}"):
                 try:
-                    folder, name = folders.place(checked_path(path))
-                    data: bytes | None = _read(folder, name, file, READ_LIMIT)
-                except (FileNotFoundError, _FolderError):
+                    data = read_in(*folders.place(checked_path(path)), file)
+                except FileNotFoundError:  # nor is its folder
                     data = None
             yield path, data
+
+
+def read_in(folder: int, name: str, file: str) -> bytes | None:
+    """Read a file of an open folder; None: it isn't there. Raises `OSError`, or as `read_bytes`."""
+    try:
+        return _read(folder, name, file, READ_LIMIT)
+    except (FileNotFoundError, _FolderError):
+        return None
 
 
 def _read(folder: int, name: str, path: str, limit: int) -> bytes:
@@ -340,8 +348,9 @@ def twins(root: Layout, paths: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder, asked in together.items():
         alike: dict[str, list[str]] = {}
-        for other in _names_beside(root, next(iter(asked))):
-            alike.setdefault(other.casefold(), []).append(other)
+        with contextlib.suppress(OSError):
+            for other in _names_beside(root, next(iter(asked))):
+                alike.setdefault(other.casefold(), []).append(other)
         for path, name in asked.items():
             others = (each for each in alike.get(name.casefold(), ()) if each != name)
             for first in islice(others, 1):
@@ -349,13 +358,24 @@ def twins(root: Layout, paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _names_beside(root: Layout, path: str) -> list[str]:
-    """The names of the files in the folder of a path, composed; none where it can't be read."""
-    top, file = located(root, checked_path(path))
+def listed(root: Layout, paths: Sequence[str]) -> list[str]:
+    """Those of some paths in one folder that it lists, in any case; all where it can't be read.
+
+    What has such a name may be no file, and in another case another one: reading it tells.
+    """
     try:
-        folder = open_folder(top, file.split("/")[:-1])
-    except OSError:
+        here = {name.casefold() for name in _names_beside(root, paths[0])}
+    except FileNotFoundError:
         return []
+    except OSError:
+        return list(paths)
+    return [path for path in paths if path.rpartition("/")[2].casefold() in here]
+
+
+def _names_beside(root: Layout, path: str) -> list[str]:
+    """The names of the files in the folder of a path, composed; raises `OSError`."""
+    top, file = located(root, checked_path(path))
+    folder = open_folder(top, file.split("/")[:-1])
     try:
         names = os.listdir(folder)  # a descriptor, not a path
     finally:

@@ -27,6 +27,7 @@ NAME_PREFIX = "names/"
 RECORDED_FOLDERS = ("knowledge", "memory", "skills")
 BOOTSTRAP_FILES = ("SOUL.md", "USER.md", "AGENTS.md", "TOOLS.md", "IDENTITY.md")
 RECORDED_AREAS = (*RECORDED_FOLDERS, *BOOTSTRAP_FILES)
+_RECORDED = tuple(f"{folder}/" for folder in RECORDED_FOLDERS)
 CATEGORIES = ("topics", "people", "decisions", "facts", "preferences", "projects", "references")
 _CONFLICT = ".conflict-"
 _MAX_NAME = 255
@@ -187,7 +188,7 @@ def _passing(name: str) -> Path:
 
 def is_recorded(path: str) -> bool:
     """True if the history keeps this workspace path."""
-    return path in BOOTSTRAP_FILES or path.startswith(tuple(f"{f}/" for f in RECORDED_FOLDERS))
+    return path.startswith(_RECORDED) or path in BOOTSTRAP_FILES
 
 
 def folders_of(path: str) -> list[str]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,7 +201,10 @@ class Scanner:
             new: dict[str, os.stat_result] = {}
             for path, status in self._walk(wanted, attachments=bool(attachments)):
                 entry = known.get(path)
-                if self._is_too_large(path, status.st_size, attachments=bool(attachments)):
+                may_be_large = attachments or status.st_size > files.READ_LIMIT
+                if may_be_large and self._is_too_large(
+                    path, status.st_size, attachments=bool(attachments)
+                ):
                     continue
                 if entry is not None and entry.holds(status):
                     found[path] = entry.state
@@ -239,7 +243,7 @@ class Scanner:
             status = files.file_status(self._workspace, path)
             if status is None or status.st_size > files.READ_LIMIT:
                 return None
-            if _is_ignored(self._workspace.file(path), self._ignore_rules(), is_file=True):
+            if self.ignores(path):
                 return None
             entry = self._hash(path, status)
             return None if entry is None else entry.state
@@ -252,7 +256,10 @@ class Scanner:
 
     def ignores(self, path: str) -> bool:
         """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
-        return _is_ignored(self._workspace.file(path), self._ignore_rules(), is_file=True)
+        ignored = self._ignore_rules()
+        return ignored is not None and _is_ignored(
+            self._workspace.file(path), ignored, is_file=True
+        )
 
     def passes_over(self, path: str) -> bool:
         """True if scans would find no note at a path, whoever put it there."""
@@ -322,7 +329,8 @@ class Scanner:
         ignored = self._ignore_rules()
         for area in areas:
             status = files.file_status(self._workspace, area)
-            if _is_ignored(self._workspace.file(area), ignored, is_file=status is not None):
+            file = self._workspace.file(area)
+            if ignored is not None and _is_ignored(file, ignored, is_file=status is not None):
                 continue
             if area in (RECORDED_FOLDERS if status is not None else BOOTSTRAP_FILES):
                 if self._workspace.place(area).exists():
@@ -371,9 +379,11 @@ class Scanner:
             if trouble and not self._keeps(path):
                 tell(name, f"its name can't be used on every machine: {trouble}")
                 continue
-            file = layout.file(path)
-            if ignored is None or not ignored.match_file(f"{file}/" if _is(entry.is_dir) else file):
-                yield path, entry
+            if ignored is not None:
+                file = layout.file(path)
+                if ignored.match_file(f"{file}/" if _is(entry.is_dir) else file):
+                    continue
+            yield path, entry
 
     def _keeps(self, path: str) -> bool:
         """True if the history has a file, or something in a folder, already."""
@@ -403,7 +413,7 @@ class Scanner:
         self, areas: tuple[str, ...], found: dict[str, FileState], *, attachments: bool
     ) -> None:
         known = self._load()
-        for path in [path for path in _below(areas, known) if path not in found]:
+        for path in _below(areas, known.keys() - found.keys()):
             if attachments or not is_attachment(path):  # they weren't looked for
                 del known[path]
                 self._unsaved.add(path)
@@ -543,17 +553,19 @@ def _entries(
     """
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            found = sorted(entries, key=attrgetter("name"))
     except FileNotFoundError:
         return
     except OSError as error:
         tell("", f"it can't be opened ({(error.strerror or '').lower()})")
         return
-    if any(entry.name.startswith(TEMPORARY) for entry in found):
-        stray()
     seen: set[str] = set()
-    for entry in found if wanted is None else _those(found, wanted):
+    for entry in found:
         if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
+            if entry.name.startswith(TEMPORARY):
+                stray()
+            continue
+        if wanted is not None and not _is_wanted(entry, wanted):
             continue
         name = entry.name
         if not name.isascii():
@@ -565,13 +577,9 @@ def _entries(
         yield name, entry
 
 
-def _those(
-    entries: Iterable[os.DirEntry[str]], wanted: Callable[[str], bool]
-) -> Iterator[os.DirEntry[str]]:
-    """In somebody's own folder: the files that are wanted, and the folders that may hold such."""
-    for entry in entries:
-        if _may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name):
-            yield entry
+def _is_wanted(entry: os.DirEntry[str], wanted: Callable[[str], bool]) -> bool:
+    """In somebody's own folder: of the files that are wanted, and the folders that may hold such."""
+    return _may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name)
 
 
 def _is_note(name: str) -> bool:
@@ -604,10 +612,8 @@ def _may_hold_notes(folder: os.DirEntry[str]) -> bool:
     )
 
 
-def _is_ignored(path: str, ignored: GitIgnoreSpec | None, *, is_file: bool) -> bool:
+def _is_ignored(path: str, ignored: GitIgnoreSpec, *, is_file: bool) -> bool:
     """True if a walk from the top would leave it out: for its own name, or for a folder above."""
-    if ignored is None:
-        return False
     *folders, name = path.split("/")
     above = list(accumulate(folders if is_file else (*folders, name), "{}/{}".format))
     return any(ignored.match_file(f"{folder}/") for folder in above[1:]) or (

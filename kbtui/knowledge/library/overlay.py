@@ -199,15 +199,17 @@ class Overlay:
 
     def taken(self, path: str) -> bool:
         """True if a file has this path, or one that differs only in case."""
-        return (
-            self.index().at_path(path) is not None
-            or self.exists(path)
-            or files.twin(self.layout, path) is not None
-            or any(
-                other.casefold() == path.casefold() and data is not None
-                for other, data in self.edits.items()
-            )
-        )
+        if self.index().at_path(path) is not None:
+            return True
+        if path in self.edits:
+            if self.edits[path] is not None or files.twin(self.layout, path) is not None:
+                return True
+        elif files.listed(self.layout, [path]):
+            return True
+        else:
+            self.before.setdefault(path, None)
+        made = [other.casefold() for other, data in self.edits.items() if data is not None]
+        return path.casefold() in made
 
     def habits(self) -> Habits:
         """How notes are named here, and where they go."""

@@ -17,7 +17,6 @@ from kbtui.memory.records.transcript import (
     said_by_user,
     tokens_of,
 )
-from kbtui.models.port import message_tokens
 from kbtui.sessions.slices import Unit, pages, split_units
 from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
@@ -158,7 +157,7 @@ class Pending:
         """Estimate the tokens of what isn't archived; `by_model` as `parts`."""
         parts = self.parts(self.conversation(session), by_model=by_model)
         units = (unit for part in parts for unit in part)
-        return sum(message_tokens(each.as_prompt()) for unit in units for each in unit.messages)
+        return sum(each.as_prompt().tokens for unit in units for each in unit.messages)
 
 
 def pages_for(

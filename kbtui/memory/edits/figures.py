@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.offline.language import Language, Token, language_of, tokens
+from kbtui.offline.language import Token, language_of, tokens
 
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
@@ -77,10 +78,12 @@ def figures_and_dates(text: str) -> tuple[list[Figure], list[Dated]]:
     language = language_of(text)
     for match in _FIGURE.finditer(rest):
         figures += _read(match[0], _unit(rest, match.start(), match.end()))
-    for token in tokens(rest):
-        place = language.place("numbers", token.word)
-        if place is not None:
-            figures.append(Figure(rest[token.start : token.end], frozenset({str(place + 2)})))
+    places = language.places["numbers"]
+    figures += [
+        Figure(rest[token.start : token.end], frozenset({str(places[token.word] + 2)}))
+        for token in tokens(rest)
+        if token.word in places
+    ]
     return figures, list(dates)
 
 
@@ -89,14 +92,12 @@ def days_meant(text: str, said: date) -> set[date]:
     found: set[date] = set()
     dates = [*_dates(text)[0], *_dates(absolute_dates(text, said))[0]]
     short = [_numeric(match) for match in _NUMERIC.finditer(text)]
-    for day in (
-        day for readings in [*(each.readings for each in dates), *short] for day in readings
-    ):
+    for day in chain.from_iterable([*(each.readings for each in dates), *short]):
         found.update(_days(day, said))
     for match in _ORDINAL.finditer(text):
         if 1 <= int(match[1]) <= _LONGEST_MONTH:
-            around = (said + timedelta(days=n) for n in range(-_LONGEST_MONTH, _LONGEST_MONTH + 1))
-            found.update(day for day in around if day.day == int(match[1]))
+            around = [said + timedelta(days=n) for n in range(-_LONGEST_MONTH, _LONGEST_MONTH + 1)]
+            found |= {day for day in around if day.day == int(match[1])}
     return found
 
 
@@ -107,8 +108,8 @@ def _days(meant: Day, said: date) -> Iterator[date]:
             with suppress(ValueError):
                 yield date(year, meant.month, meant.day)
     elif meant.weekday is not None:
-        around = (said + timedelta(days=n) for n in range(-_WEEK, _WEEK + 1))
-        yield from (day for day in around if day.weekday() == meant.weekday)
+        around = [said + timedelta(days=n) for n in range(-_WEEK, _WEEK + 1)]
+        yield from [day for day in around if day.weekday() == meant.weekday]
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:
@@ -157,14 +158,19 @@ def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
             found.append(Dated(match[0], readings))
             text = _without(text, match.start(), match.end())
     language, words = language_of(text), tokens(text)
+    weekdays, months = language.places["weekdays"], language.places["months"]
     for number, token in enumerate(words):
-        named = _named(text, language, token)
-        if named is None:
+        if token.word not in weekdays and token.word not in months:
             continue
+        shown = text[token.start : token.end]
+        if not (shown[0].isupper() or len(shown) >= _LEAST_LETTERS):
+            continue
+        named = Day(month=months.get(token.word), weekday=weekdays.get(token.word))
         if named.month is not None:
             near = _day_beside(words, number)
             year = _year_behind(words, number)
             named = named._replace(
+                month=named.month + 1,
                 day=_number(near.word) if near else None, year=int(year.word) if year else None
             )
             for each in filter(None, (near, year)):
@@ -184,18 +190,6 @@ def _numeric(match: re.Match[str]) -> tuple[Day, ...]:
         for day, month in {(first, second), (second, first)}
         if 1 <= month <= _NOON and 1 <= day <= _LONGEST_MONTH
     )
-
-
-def _named(text: str, language: Language, token: Token) -> Day | None:
-    """A day of the week, or a month, by its name."""
-    shown = text[token.start : token.end]
-    if not (shown[0].isupper() or len(shown) >= _LEAST_LETTERS):
-        return None
-    weekday = language.place("weekdays", token.word)
-    month = language.place("months", token.word)
-    if weekday is None and month is None:
-        return None
-    return Day(month=None if month is None else month + 1, weekday=weekday)
 
 
 def _day_beside(words: list[Token], month: int) -> Token | None:

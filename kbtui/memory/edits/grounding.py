@@ -91,6 +91,10 @@ class Ground:
         names = NameReader(_SHORTEST_NAME)
         sentences: list[Sentence] = []
         for day, text in said:
+            if day is not None:
+                said_on.add(day)
+            if not text:  # of a call, or of who isn't listened to
+                continue
             sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_in(text))
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
@@ -100,7 +104,6 @@ class Ground:
                 for reading in figure.readings:
                     units.setdefault(reading, set()).add(figure.unit)
             if day is not None:
-                said_on.add(day)
                 days |= days_meant(text, day)
         about: set[str] = set()
         for text in asked:
@@ -337,12 +340,12 @@ def _agrees(text: str) -> bool:
 def _marked(line: str) -> list[str]:
     """What its form marks as a name wherever it stands: IBM, GitHub, an address."""
     words = (line[token.start : token.end] for token in tokens(line))
-    mixed = [word for word in words if any(char.isupper() for char in word[1:])]
+    mixed = [word for word in words if any(map(str.isupper, word[1:]))]
     return [*_ADDRESS.findall(line), *mixed]
 
 
 def _has_digit(term: str) -> bool:
-    return any(char.isdigit() for char in term)
+    return any(map(str.isdigit, term))
 
 
 def _stands(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language

@@ -222,4 +222,4 @@ def _likeness(words: frozenset[str], names: Iterable[str], type_: str) -> float:
 
 
 def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if any(char.isdigit() for char in word)}
+    return {word for word in words if any(map(str.isdigit, word))}

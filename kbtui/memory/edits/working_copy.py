@@ -267,11 +267,15 @@ class WorkingCopy:
 
     def user_names(self) -> tuple[str, ...]:
         """What USER.md and MEMORY.md say that the user is called."""
-        return names_of_user(shown_text(self._there(path)) for path in (USER, MEMORY))
+        return names_of_user(map(self._standing, (USER, MEMORY)))
 
     def leave_out(self, line: str) -> None:
         """Note a line that isn't written, as nobody has said it."""
         self.ungrounded[plain_fact(line)] = None
+
+    def _standing(self, path: str) -> str:
+        """The text of a file that no turn can do without; it isn't looked for if a scan had none."""
+        return shown_text(self._there(path) if self.files.entry(path) is not None else None)
 
     def _there(self, path: str) -> bytes | None:
         return self.files.data(path) if self.files.exists(path) else None
@@ -310,7 +314,7 @@ class WorkingCopy:
         """
         there = (*self.files.before.values(), *self.files.edits.values())
         known = {fact for data in there for fact in statements(shown_text(data))}
-        memory = shown_text(self._there(MEMORY))
+        memory = self._standing(MEMORY)
         for path, data in edits.items():
             before, after = statements(shown_text(self._there(path))), statements(shown_text(data))
             entry = self.files.entry(path) or (parse_entry(path, data) if data else None)

@@ -15,6 +15,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -207,10 +208,9 @@ class Segment:
 
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold a term, ascending, and how often each does."""
-        first, last = self._of_field[field]
-        wanted = term.encode("utf-8", "surrogatepass")
-        place = self._place(wanted, first, last)
-        if place == last or self._term(place) != wanted:
+        wanted, head = _sought(term)
+        place, is_there = self._place(wanted, head, *self._of_field[field])
+        if not is_there:
             return NO_POSTINGS
         part = slice(self._ends[place - 1] if place else 0, self._ends[place])
         return self._ids[part], self._counts[part].astype(np.float32)
@@ -218,25 +218,37 @@ class Segment:
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """The terms that start with `prefix`, in their order."""
         first, last = self._of_field[field]
-        wanted = prefix.encode("utf-8", "surrogatepass")
+        wanted, head = _sought(prefix)
         found = []
-        for place in range(self._place(wanted, first, last), last):
+        for place in range(self._place(wanted, head, first, last)[0], last):
             term = self._term(place)
             if not term.startswith(wanted):
                 break
             found.append(term.decode("utf-8", "replace"))
         return found
 
-    def _place(self, wanted: bytes, first: int, last: int) -> int:
-        """Where a term stands, or would, among these of one field: by its head, then as a whole."""
-        head = _head(wanted)
+    def _place(self, wanted: bytes, head: int, first: int, last: int) -> tuple[int, bool]:
+        """Where a term stands, or would, among these of one field, and whether it does.
+
+        It is looked for by its head, and as a whole among those that have the same.
+        """
         start = bisect_left(self._heads, head, first, last)
+        if start == last or self._heads[start] != head:
+            return start, False
         end = bisect_right(self._heads, head, start, last)
-        return bisect_left(range(end), wanted, start, key=self._term)
+        place = bisect_left(range(end), wanted, start, key=self._term)
+        return place, place < end and self._term(place) == wanted
 
     def _term(self, place: int) -> bytes:
         start = self._text_ends[place - 1] if place else 0
         return self._data[self._text + start : self._text + self._text_ends[place]]
+
+
+@lru_cache(maxsize=1_024)  # a term is looked for in each field of each segment
+def _sought(term: str) -> tuple[bytes, int]:
+    """A term as segments hold it, and its head."""
+    encoded = term.encode("utf-8", "surrogatepass")
+    return encoded, _head(encoded)
 
 
 def _head(term: bytes) -> int:

@@ -375,7 +375,7 @@ def _is_unknown(corpus: Corpus, folded: str) -> bool:
     if analyser.is_stop_word(folded):
         return False  # no text is asked for it
     term = analyser.terms(folded)[0]
-    return not corpus.knows(term) and not corpus.expand(term, _WRITTEN, most=1)
+    return not corpus.knows(term) and not corpus.expand(term, _WRITTEN)
 
 
 def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:

@@ -542,13 +542,8 @@ class Door:
         Deletions come first, for a name may change only its case.
         """
 
-        def check(path: str, data: bytes | None) -> None:
-            """Look once more, just before it is replaced: editors outside know no lock."""
-            if blob_of(data) != intent.paths[path][0]:
-                raise ConflictError(f"{path} was changed just now.", paths=(path,))
-
-        def check_in(path: str, folder: int, name: str) -> None:
-            check(path, files.read_in(folder, name, path))
+        def check(path: str, folder: int, name: str) -> None:
+            self._check_untouched(path, intent.paths[path][0], (folder, name))
 
         gone = [path for path in written if intent.paths[path][1] is None]
         kept = [path for path in written if intent.paths[path][1] is not None]
@@ -557,7 +552,7 @@ class Door:
         known = self._removed() if gone or new else {}
         with FileBatch(self._workspace, known=known) as batch:
             for path in gone:
-                check(path, files.read_if_there(self._workspace, path))
+                self._check_untouched(path, intent.paths[path][0])
                 _, mode = self._remember(path, batch, known)
                 if len(gone) == len(new) == 1:  # a note that gets another name stays as it is
                     known.setdefault(new[0], (new[0].rpartition("/")[2], mode))
@@ -565,7 +560,7 @@ class Door:
             for start in range(0, len(kept), TOGETHER):
                 watch(len(gone) + start, len(written))
                 some = OnDemand(kept[start : start + TOGETHER], lambda p: written[p] or b"")
-                batch.write_together(some, just_before=check_in)
+                batch.write_together(some, just_before=check)
             watch(len(written), len(written))
             batch.sync()
             return batch.written
@@ -581,6 +576,20 @@ class Door:
             }
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
+
+    def _check_untouched(
+        self, path: str, expected: str | None, place: tuple[int, str] | None = None
+    ) -> None:
+        """Look once more, just before a file is replaced: editors outside know no lock.
+
+        `place` is its folder, where that is open, and its name there.
+        """
+        if place is None:
+            data = files.read_if_there(self._workspace, path)
+        else:
+            data = files.read_in(*place, path)
+        if blob_of(data) != expected:
+            raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
     def _remember(
         self, path: str, batch: FileBatch, known: dict[str, tuple[str, int]]

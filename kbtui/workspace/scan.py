@@ -578,7 +578,7 @@ def _entries(
 
 
 def _is_wanted(entry: os.DirEntry[str], wanted: Callable[[str], bool]) -> bool:
-    """In somebody's own folder: of the files that are wanted, and the folders that may hold such."""
+    """Of somebody's own folder the files that are wanted, and the folders that may hold some."""
     return _may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name)
 
 

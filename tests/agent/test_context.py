@@ -67,6 +67,12 @@ def furnish(kb: KnowledgeBase) -> None:
     kb.library.create("topic", "Docker", body="Containers for everything.")
 
 
+def test_a_file_about_the_agent_counts_from_the_next_prompt_on(kb: KnowledgeBase) -> None:
+    assert not parts_of(prompt_of(kb))["bootstrap"]
+    (kb.workspace.root / "SOUL.md").write_text("Be brief.")
+    assert "Be brief." in parts_of(prompt_of(kb))["bootstrap"]
+
+
 def test_the_parts_stand_in_a_stable_order_with_what_varies_last(
     kb: KnowledgeBase, session: Session
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import threading
+from collections import Counter
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,11 +25,15 @@ from kbtui.history.change import Actor
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.models.port import ToolCall
 from kbtui.sessions.store import SessionStore
+from kbtui.workspace import files
+from kbtui.workspace.layout import BOOTSTRAP_FILES
 from tests.agent.conftest import ask, assert_sound, model_at
 from tests.patience import PATIENCE
 from tests.scripted_server import Reply, ScriptedServer, call
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kbtui.history.change import Changed
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.sessions.store import Session
@@ -37,6 +42,28 @@ pytestmark = pytest.mark.usefixtures("warm")
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
 WRITE = call("write_entry", kind="person", title="Alice", sections={"Role": "Frontend lead"})
+
+
+async def test_files_that_are_not_there_are_not_opened_again_and_again(
+    kb: KnowledgeBase, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_for: Counter[str] = Counter()
+    real = files._pieces
+
+    def counted(folder: int, name: str, path: str, limit: int | None) -> Iterator[bytes]:
+        try:
+            yield from real(folder, name, path, limit)
+        except FileNotFoundError:
+            looked_for[path] += 1
+            raise
+
+    monkeypatch.setattr(files, "_pieces", counted)
+    with ScriptedServer([Reply(tool_calls=[WRITE]), Reply("It is kept.")]) as server:
+        told = await ask(kb, session, "Alice is our frontend lead.", model_at(server))
+    assert told.used == [("write_entry", True)]
+    assert not looked_for.keys() & {*BOOTSTRAP_FILES} - {"USER.md"}, "one listing tells of all"
+    assert looked_for["knowledge/people/alice.md"] == 2, "under the lock, and in the last moment"
+    assert max(looked_for.values()) == 2
 
 
 async def test_a_plain_answer_is_told_piece_by_piece_and_stored(

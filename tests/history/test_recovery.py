@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -83,10 +83,10 @@ def test_a_crash_at_any_step_leaves_all_or_nothing(
 def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
     real = Door._check_untouched
 
-    def once(self: Door, path: str, expected: str | None) -> None:
+    def once(self: Door, path: str, *rest: Any) -> None:
         if path == B:
             raise Crash
-        real(self, path, expected)
+        real(self, path, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Door, "_check_untouched", once)
@@ -190,10 +190,10 @@ def test_a_branch_moved_by_somebody_else_is_not_overwritten(two_files: Notes) ->
 def test_a_failed_change_is_taken_back_at_once(two_files: Notes) -> None:
     real = Door._check_untouched
 
-    def full(self: Door, path: str, expected: str | None) -> None:
+    def full(self: Door, path: str, *rest: Any) -> None:
         if path == B:
             raise OSError(28, "No space left on device")
-        real(self, path, expected)
+        real(self, path, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Door, "_check_untouched", full)

@@ -370,3 +370,14 @@ def test_broken_entries_are_listed_with_their_problem_and_never_rewritten(room: 
     (info,) = room.library.infos()
     assert info.problem is not None
     assert parse(broken).problem is not None
+
+
+def test_what_takes_the_path_of_a_new_entry_meanwhile_is_not_overwritten(room: Room) -> None:
+    overlay, day = room.library.overlay(), date(2026, 11, 21)
+    path = overlay.free_path("person", "Alice", day)
+    room.put(path, "# Alice, as somebody else wrote of her\n")
+    overlay.apply({path: b"# Alice\n"})
+    with pytest.raises(ConflictError), room.history.change(Actor.YOU, "write") as change:
+        overlay.stage(change)
+    assert room.text(path) == "# Alice, as somebody else wrote of her\n"
+    assert room.library.overlay().free_path("person", "Alice", day) != path

@@ -12,6 +12,7 @@ import pytest
 
 from kbtui.errors import NotFoundError, StorageError, UnreadableError, UnsafePathError
 from kbtui.workspace import files
+from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,6 +188,15 @@ def test_a_name_that_differs_only_in_case_is_noticed(tmp_path: Path) -> None:
     files.write_atomic(tmp_path, "people/Alice.md", b"x")
     assert files.twin(tmp_path, "people/alice.md") == "people/Alice.md"
     assert files.twin(tmp_path, "people/Alice.md") is None
+
+
+def test_what_a_folder_lists_may_be_there_and_all_where_it_cannot_be_listed(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    (tmp_path / "soul.md").write_text("Be brief.\n")
+    assert files.listed(layout, ["SOUL.md", "USER.md"]) == ["SOUL.md"], "some disks know no case"
+    assert files.listed(layout, ["gone/a.md", "gone/b.md"]) == []
+    (tmp_path / "linked").symlink_to(tmp_path)
+    assert files.listed(layout, ["linked/a.md", "linked/b.md"]) == ["linked/a.md", "linked/b.md"]
 
 
 def test_a_folder_is_listed_once_however_many_new_files_are_asked_about(tmp_path, monkeypatch):

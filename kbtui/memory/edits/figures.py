@@ -171,7 +171,8 @@ def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
             year = _year_behind(words, number)
             named = named._replace(
                 month=named.month + 1,
-                day=_number(near.word) if near else None, year=int(year.word) if year else None
+                day=_number(near.word) if near else None,
+                year=int(year.word) if year else None,
             )
             for each in filter(None, (near, year)):
                 text = _without(text, each.start, each.end)

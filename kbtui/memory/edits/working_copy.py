@@ -274,7 +274,7 @@ class WorkingCopy:
         self.ungrounded[plain_fact(line)] = None
 
     def _standing(self, path: str) -> str:
-        """The text of a file that no turn can do without; it isn't looked for if a scan had none."""
+        """The text of a file that each edit asks for; not looked for where a scan found none."""
         return shown_text(self._there(path) if self.files.entry(path) is not None else None)
 
     def _there(self, path: str) -> bytes | None:

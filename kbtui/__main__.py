@@ -1,4 +1,4 @@
-"""``python -m kbtui`` and the console script: picks the app or a command, importing only that."""
+"""The entry point: starts the app or a command, importing only what that needs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ INTERRUPTED = 130
 
 
 def main() -> int:
-    """Start the app when no command is named, else run the command line; gives the exit code."""
+    """Run the app, or a command if one is given, and return the exit code."""
     try:
         return _main()
-    except KeyboardInterrupt:  # while something is imported, say
+    except KeyboardInterrupt:  # during an import, for example
         return INTERRUPTED
 
 
 def _main() -> int:
-    _see_to_utf8()
+    _ensure_utf8()
     argv = sys.argv[1:]
-    if COMPLETION_VARIABLE not in os.environ and _names_no_command(argv):
-        return _app(_named_workspace(argv))
+    if COMPLETION_VARIABLE not in os.environ and _is_for_app(argv):
+        return _app(_workspace_argument(argv))
     from kbtui.cli.root import run
 
     return run(argv)
 
 
-def _see_to_utf8() -> None:
-    """Start again in Python's UTF-8 mode where a locale can't name every note's file.
+def _ensure_utf8() -> None:
+    """Restart in Python's UTF-8 mode if the locale can't encode every file name.
 
-    What is written stays in the locale's encoding, which is the terminal's.
+    Output stays in the locale's encoding, which is the terminal's.
     """
     if sys.getfilesystemencoding() == "utf-8" or sys.flags.utf8_mode:
         return
@@ -42,8 +42,8 @@ def _see_to_utf8() -> None:
     os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
 
 
-def _names_no_command(argv: Sequence[str]) -> bool:
-    """True if there is nothing but, perhaps, a workspace: its path, or the option with it."""
+def _is_for_app(argv: Sequence[str]) -> bool:
+    """Return whether the arguments are empty or only name a workspace, by path or option."""
     if not argv:
         return True
     first = argv[0]
@@ -56,11 +56,11 @@ def _names_no_command(argv: Sequence[str]) -> bool:
 
 
 def _is_path(argument: str) -> bool:
-    """True of what can only be a path: no command has such a name."""
+    """Return whether an argument is certainly a path, not the name of a command."""
     return argument in {".", "..", "~"} or (os.sep in argument and not argument.startswith("-"))
 
 
-def _named_workspace(argv: Sequence[str]) -> str | None:
+def _workspace_argument(argv: Sequence[str]) -> str | None:
     if not argv:
         return None
     first = argv[0]
@@ -70,8 +70,8 @@ def _named_workspace(argv: Sequence[str]) -> str | None:
 
 
 def _app(workspace: str | None) -> int:
-    """Show the app; whatever stops it is said in a sentence, on the restored terminal."""
-    # A stream is None where a parent process closed it.
+    """Run the app; an error is reported in a sentence after the terminal is restored."""
+    # A stream is None if the parent process closed it.
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         sys.stderr.write(
             "kbtui: The app needs a terminal, and standard input or output is none.\n"
@@ -83,14 +83,14 @@ def _app(workspace: str | None) -> int:
     try:
         with first_keys.kept():
             return _run_app(workspace)
-    except Exception as error:  # noqa: BLE001  # the last line of defence; it is logged whole
+    except Exception as error:  # noqa: BLE001 - the last resort; `report` logs the traceback
         from kbtui.cli.output import report
 
         return report(error)
 
 
 def _run_app(workspace: str | None) -> int:
-    gc.disable()  # what is imported stays; `collect_rarely` begins again
+    gc.disable()  # imports create no garbage; `collect_rarely` enables it again
     if workspace is None:
         from kbtui.tui.app.app import run_app
 
@@ -100,7 +100,7 @@ def _run_app(workspace: str | None) -> int:
     from kbtui.workspace.opening import NotAnsweringError, find_workspace
 
     named = Path(workspace).expanduser()
-    with contextlib.suppress(NotAnsweringError):  # the app says so, and waits
+    with contextlib.suppress(NotAnsweringError):  # the app shows a message and waits
         find_workspace(named, patience=1.0)
     from kbtui.tui.app.app import run_app
 

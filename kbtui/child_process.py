@@ -1,4 +1,4 @@
-"""A child process that answers each line with a line, in turn."""
+"""A child process that answers each input line with an output line, in order."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 
 _POLL_SECONDS = 0.1
 _CHUNK = 1 << 16
-_MOST_OWED = 4
+_MAX_PENDING = 4
 
 
 class StuckError(Exception):
-    """The child has been silent for too long."""
+    """The child hasn't written anything for too long."""
 
 
 class BusyError(Exception):
-    """There is no answer yet, and no time to wait for it."""
+    """There was no answer before the deadline."""
 
 
 class ClosedError(Exception):
-    """Nobody waits for an answer any more."""
+    """The caller gave up waiting."""
 
 
 class ChildProcess:
-    """One child; for one thread at a time.
+    """A child process; not thread-safe.
 
     Args:
         command: Its command line.
-        environment: All its variables.
-        patience: Seconds without a byte after which a child that owes an answer is stuck.
+        environment: Its complete environment.
+        patience: Seconds without output after which a child with a pending request is stuck.
 
     Raises:
-        OSError: it can't be started.
+        OSError: The child can't be started.
     """
 
     def __init__(
@@ -49,23 +49,23 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            start_new_session=True,  # Ctrl-C in the terminal is not for it
+            start_new_session=True,  # shields it from Ctrl-C in the terminal
             bufsize=0,
         )
-        assert self._process.stdin is not None  # noqa: S101 — told to mypy
+        assert self._process.stdin is not None  # noqa: S101 - for mypy
         assert self._process.stdout is not None  # noqa: S101
-        self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._to, False)
-        os.set_blocking(self._from, False)
+        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        os.set_blocking(self._stdout, False)
         self._unsent = b""
-        self._unread: list[bytes] = []  # what came since the last line break
+        self._unread: list[bytes] = []  # output since the last line break
         self._answers: deque[bytes] = deque()
-        self._owed = 0
-        self._heard = time.monotonic()
+        self._pending = 0
+        self._last_activity = time.monotonic()
 
     @property
     def is_alive(self) -> bool:
-        """True while it runs."""
+        """Whether the child is running."""
         return self._process.poll() is None
 
     def ask(
@@ -73,41 +73,41 @@ class ChildProcess:
         line: bytes,
         seconds: float | None,
         closing: Callable[[], bool],
-        most: float = math.inf,
+        limit: float = math.inf,
     ) -> bytes:
-        """Send a line, and get the one that answers it.
+        """Send a line and return its answer.
 
         Args:
-            line: What to send, without a line break.
-            seconds: How long there is time for it; None: as long as it isn't stuck.
-            closing: Whether to give up now.
-            most: Bytes of an answer, after which it isn't read on.
+            line: The request, without a line break.
+            seconds: The timeout; None waits until the child is stuck.
+            closing: Polled; returns whether to give up.
+            limit: The maximum length of an answer in bytes.
 
         Raises:
-            StuckError: it has been silent for too long.
-            BusyError: the time is over; the answer is passed over when it comes.
-            ClosedError: `closing` said so.
-            OSError: it has ended, or its answer is too long.
+            StuckError: The child hasn't written anything for too long.
+            BusyError: The timeout has passed; the answer is discarded when it arrives.
+            ClosedError: `closing` returned True.
+            OSError: The child has exited, or its answer is too long.
         """
-        until = None if seconds is None else time.monotonic() + seconds
-        asked = False
+        deadline = None if seconds is None else time.monotonic() + seconds
+        sent = False
         with selectors.DefaultSelector() as selector:
-            selector.register(self._from, selectors.EVENT_READ)
+            selector.register(self._stdout, selectors.EVENT_READ)
             while True:
-                if not asked and self._owed < _MOST_OWED:
+                if not sent and self._pending < _MAX_PENDING:
                     self._send(line)
-                    asked = True
+                    sent = True
                 answer = self._next_answer()
                 if answer is None:
-                    if sum(map(len, self._unread)) > most:
+                    if sum(map(len, self._unread)) > limit:
                         raise BrokenPipeError("the answer is too long")
-                    self._check(until, closing)
-                    self._move(selector)
-                elif asked and not self._owed:
+                    self._check(deadline, closing)
+                    self._transfer(selector)
+                elif sent and not self._pending:
                     return answer
 
     def end(self) -> int:
-        """End it, as it has nothing to put away; tells how it ended, as `subprocess` does."""
+        """Kill the child, which has no state to save, and return its exit status."""
         self._process.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -115,45 +115,45 @@ class ChildProcess:
         return self._process.wait()
 
     def _send(self, line: bytes) -> None:
-        if not self._owed:
-            self._heard = time.monotonic()
+        if not self._pending:
+            self._last_activity = time.monotonic()
         self._unsent += line + b"\n"
-        self._owed += 1
+        self._pending += 1
 
     def _next_answer(self) -> bytes | None:
         if not self._answers:
             return None
-        self._owed -= 1
+        self._pending -= 1
         return self._answers.popleft()
 
-    def _take(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._answers.append(b"".join([*self._unread, line]))
             self._unread.clear()
         self._unread.append(rest)
 
-    def _check(self, until: float | None, closing: Callable[[], bool]) -> None:
+    def _check(self, deadline: float | None, closing: Callable[[], bool]) -> None:
         now = time.monotonic()
         if closing():
             raise ClosedError
-        if now - self._heard > self._patience:
+        if now - self._last_activity > self._patience:
             raise StuckError
-        if until is not None and now > until:
+        if deadline is not None and now > deadline:
             raise BusyError
 
-    def _move(self, selector: selectors.BaseSelector) -> None:
-        """Wait a moment until something can be sent or read, and do that."""
-        sending = self._to in selector.get_map()
+    def _transfer(self, selector: selectors.BaseSelector) -> None:
+        """Wait briefly until the pipes are ready, then write and read."""
+        sending = self._stdin in selector.get_map()
         if self._unsent and not sending:
-            selector.register(self._to, selectors.EVENT_WRITE)
+            selector.register(self._stdin, selectors.EVENT_WRITE)
         elif sending and not self._unsent:
-            selector.unregister(self._to)
+            selector.unregister(self._stdin)
         for key, _ in selector.select(_POLL_SECONDS):
-            self._heard = time.monotonic()
-            if key.fd == self._to:
-                self._unsent = self._unsent[os.write(self._to, self._unsent[:_CHUNK]) :]
-            elif data := os.read(self._from, _CHUNK):
-                self._take(data)
+            self._last_activity = time.monotonic()
+            if key.fd == self._stdin:
+                self._unsent = self._unsent[os.write(self._stdin, self._unsent[:_CHUNK]) :]
+            elif data := os.read(self._stdout, _CHUNK):
+                self._receive(data)
             else:
                 raise BrokenPipeError("the child has ended")

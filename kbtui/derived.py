@@ -1,4 +1,4 @@
-"""A SQLite file of derived data: deleted at any time, rebuilt after any damage."""
+"""A SQLite cache of derived data, which may be deleted at any time and is rebuilt when damaged."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from typing import TypeVar
 
 _Result = TypeVar("_Result")
 _BUSY_SECONDS = 2.0
-_AGAIN_SECONDS = 0.002
+_POLL_SECONDS = 0.002
 _MEMORY = ":memory:"
 
 
-_HINDERED = {
+_TRANSIENT_CODES = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC),
     *(sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN),
 }
 
 
-def is_hindered(error: Exception) -> bool:
-    """True if a full disk or another process stands in the way, rather than damage."""
+def is_transient(error: Exception) -> bool:
+    """Return whether an error is due to a full disk or another process rather than to damage."""
     if not isinstance(error, sqlite3.OperationalError):
         return False
-    said, code = str(error), getattr(error, "sqlite_errorcode", None)
-    return code in _HINDERED or "full" in said or "locked" in said
+    text, code = str(error), getattr(error, "sqlite_errorcode", None)
+    return code in _TRANSIENT_CODES or "full" in text or "locked" in text
 
 
-def log_ahead(connection: sqlite3.Connection, seconds: float) -> None:
-    """Have a database keep a write-ahead log, once others let go of it for a moment.
+def enable_wal(connection: sqlite3.Connection, seconds: float) -> None:
+    """Switch a database to a write-ahead log, retrying while it is locked.
 
-    SQLite itself doesn't wait for them here: of two that read and want to be alone neither could.
+    SQLite's busy timeout doesn't apply here: two readers that both want exclusive access would
+    deadlock.
 
     Raises:
-        sqlite3.OperationalError: somebody holds it for longer than so many seconds.
+        sqlite3.OperationalError: The database stays locked for longer than `seconds`.
     """
     end = time.monotonic() + seconds
     while True:
@@ -45,17 +46,16 @@ def log_ahead(connection: sqlite3.Connection, seconds: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            time.sleep(_AGAIN_SECONDS)
+            time.sleep(_POLL_SECONDS)
         else:
             return
 
 
 class DerivedDatabase:
-    """Runs work on a database that holds nothing which can't be worked out again.
+    """A database whose whole content can be recomputed.
 
-    What can't be read, or is of another identity, is deleted and started over; where no file can be
-    kept (a full disk, a folder without permission, another process that won't let go) the data
-    lives in memory.
+    A file that is damaged or has another identity is deleted and recreated. If there can be no file
+    (disk full, permission denied, locked by another process), the data is kept in memory.
     """
 
     def __init__(self, file: Path, schema: Sequence[str], identity: str) -> None:
@@ -67,38 +67,38 @@ class DerivedDatabase:
         self._connection: sqlite3.Connection | None = None
 
     def run(self, work: Callable[[sqlite3.Connection], _Result], *, write: bool = False) -> _Result:
-        """Run `work` in a transaction, with the write lock taken before where it is to write.
+        """Run `work` in a transaction; with `write`, the write lock is taken first.
 
-        It raises `sqlite3.Error` where it finds data that can't be right. After damage it runs
-        again on an empty database; `generation` tells that this happened.
+        `work` may raise `sqlite3.Error` for inconsistent data. After any such error it is run again
+        on an empty database, and `generation` is increased.
         """
         begin = "BEGIN IMMEDIATE" if write else "BEGIN"
         with self._lock:
             try:
-                return self._once(work, begin)
+                return self._attempt(work, begin)
             except sqlite3.Error as error:
                 self.close()
                 self.generation += 1
-                if is_hindered(error):
+                if is_transient(error):
                     self._connection = self._open(_MEMORY)
                 else:
                     self._delete()
             try:
-                return self._once(work, begin)
+                return self._attempt(work, begin)
             except sqlite3.Error:
                 self.close()
                 self._connection = self._open(_MEMORY)
-                return self._once(work, begin)
+                return self._attempt(work, begin)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all data."""
         with self._lock:
             self.close()
             self._delete()
             self.generation += 1
 
     def close(self) -> None:
-        """Close the file; the next `run` opens it again."""
+        """Close the file; the next `run` reopens it."""
         with self._lock:
             if self._connection is not None:
                 with contextlib.suppress(sqlite3.Error):
@@ -108,7 +108,7 @@ class DerivedDatabase:
     def __del__(self) -> None:
         self.close()
 
-    def _once(self, work: Callable[[sqlite3.Connection], _Result], begin: str) -> _Result:
+    def _attempt(self, work: Callable[[sqlite3.Connection], _Result], begin: str) -> _Result:
         if self._connection is None:
             self._connection = self._open(str(self._file))
         with _transaction(self._connection, begin):
@@ -121,10 +121,10 @@ class DerivedDatabase:
             place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            log_ahead(connection, _BUSY_SECONDS)
+            enable_wal(connection, _BUSY_SECONDS)
             connection.execute("PRAGMA synchronous = OFF")  # a crash may cost a rebuild
             if not self._is_ours(connection):
-                self._start_over(connection)
+                self._recreate(connection)
         except BaseException:
             connection.close()
             raise
@@ -137,7 +137,7 @@ class DerivedDatabase:
         rows = connection.execute("SELECT text FROM identity").fetchall()
         return bool(rows == [(self._identity,)])
 
-    def _start_over(self, connection: sqlite3.Connection) -> None:
+    def _recreate(self, connection: sqlite3.Connection) -> None:
         with _transaction(connection, "BEGIN IMMEDIATE"):
             if self._is_ours(connection):  # another process was faster
                 return
@@ -151,11 +151,11 @@ class DerivedDatabase:
             connection.execute("INSERT INTO identity VALUES (?)", (self._identity,))
 
     def _delete(self) -> None:
-        for name in self._names():
+        for name in self._files():
             with contextlib.suppress(OSError):
                 name.unlink()
 
-    def _names(self) -> Iterator[Path]:
+    def _files(self) -> Iterator[Path]:
         yield self._file
         for suffix in ("-wal", "-shm", "-journal"):
             yield self._file.with_name(self._file.name + suffix)

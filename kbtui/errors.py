@@ -1,25 +1,25 @@
-"""Every error that a person may read.
+"""The hierarchy of errors that are shown to users.
 
-Each carries what happened and why (`message`), what to do about it (`hint`), and the exit code
-that the command line ends with::
+Each has a `message` (what happened and why), a `hint` (what to do about it), and an exit code for
+the command line::
 
     KbtuiError                    1
     ├── NotFoundError             1   an entry, revision or session that isn't there
-    ├── UnreadableError           1   a file that can't be read as what it should be
+    ├── UnreadableError           1   a file that isn't in the expected format
     ├── UsageError                2   the request itself is wrong
     │   └── UnsafePathError       2   a path that would leave the workspace
     ├── WorkspaceError            3   no workspace, or one that can't be used
     │   └── StorageError          3   disk full, read-only, permission denied
-    ├── ConfigurationError        3   a setting that can't be understood
+    ├── ConfigurationError        3   an invalid setting
     ├── ModelError                4   a provider or the network
     │   ├── ModelAccessError      4   a missing or refused key, an unknown model
-    │   ├── ModelUnreachableError 4   no connection, or none in time
+    │   ├── ModelUnreachableError 4   no connection, or a timeout
     │   ├── ModelOverloadedError  4   429 and 5xx after the retries
-    │   ├── ModelWindowError      4   a prompt that is longer than the model's window
-    │   ├── ModelToolsError       4   a model, or its server, that takes no tools
-    │   └── ModelAnswerError      4   an answer that breaks the protocol
+    │   ├── ModelWindowError      4   a prompt longer than the model's context window
+    │   ├── ModelToolsError       4   a model or server that doesn't support tools
+    │   └── ModelAnswerError      4   an answer that violates the protocol
     ├── RemoteError               4   the other end of a sync, or the way there
-    ├── RefusedHistoryError       5   what a remote holds can't be brought together with ours
+    ├── RefusedHistoryError       5   a remote history that can't be merged with ours
     ├── ConflictError             5   somebody else changed the same thing
     │   ├── WorkspaceBusyError    5   another process holds the lock
     │   └── UndoConflictError     5   the lines to undo were changed again
@@ -38,12 +38,12 @@ _FOR_PEOPLE = re.compile(r"`(?:kbtui\b|/)|\bF\d")
 
 
 def without_commands(text: str) -> str:
-    """A text for models: without the sentences that name a command or a key of people's."""
+    """Remove the sentences that mention a command or key, which a model can't use."""
     return " ".join(each for each in _SENTENCE.split(text) if not _FOR_PEOPLE.search(each))
 
 
 class KbtuiError(Exception):
-    """The base of all errors that are shown: what happened, and what to do."""
+    """The base of all errors that are shown to users."""
 
     exit_code: ClassVar[int] = 1
 
@@ -58,7 +58,7 @@ class KbtuiError(Exception):
 
     @property
     def for_models(self) -> str:
-        """It as a model is told it, with what a model can do about it."""
+        """The error worded for a model, without hints that only a person can follow."""
         return f"{self.message} {without_commands(self.hint)}".rstrip()
 
 
@@ -73,11 +73,11 @@ class NotFoundError(KbtuiError):
 
 
 class UnreadableError(KbtuiError):
-    """A file that cannot be read as what it should be."""
+    """A file that isn't in the expected format."""
 
 
 class UsageError(KbtuiError):
-    """A request that can't be carried out as it was said."""
+    """An invalid request."""
 
     exit_code = 2
 
@@ -93,11 +93,11 @@ class WorkspaceError(KbtuiError):
 
 
 class StorageError(WorkspaceError):
-    """The file system refused: full, read-only, or not permitted."""
+    """The file system is full or read-only, or denied permission."""
 
 
 class ConfigurationError(KbtuiError):
-    """A setting that can't be understood."""
+    """A setting is invalid."""
 
     exit_code = 3
 
@@ -117,7 +117,7 @@ class ModelUnreachableError(ModelError):
 
 
 class ModelSlowError(ModelUnreachableError):
-    """No whole answer in time; a shorter one may come."""
+    """There was no complete answer in time; a shorter one may succeed."""
 
 
 class ModelOverloadedError(ModelError):
@@ -125,10 +125,10 @@ class ModelOverloadedError(ModelError):
 
 
 class ModelWindowError(ModelError):
-    """A prompt is longer than the model holds; the model's `context_window` is right from now on.
+    """A prompt is longer than the model's window; its `context_window` has been corrected.
 
-    `window` is what it holds and `prompt` how long the prompt was, in the model's own tokens; None
-    where it didn't say. So it can be asked once more with what fits.
+    `window` and `prompt` are the limit and the prompt's length in the model's own tokens, or None
+    if the server didn't report them. A shorter prompt can be retried.
     """
 
     def __init__(
@@ -140,24 +140,24 @@ class ModelWindowError(ModelError):
 
 
 class ModelToolsError(ModelError):
-    """A model takes no tools; its `takes_tools` says so from now on.
+    """A model doesn't support tools; its `takes_tools` is False from now on.
 
-    It can be asked once more without them.
+    The request can be retried without tools.
     """
 
 
 class ModelAnswerError(ModelError):
-    """The provider answered with something that isn't an answer."""
+    """The provider's response isn't a valid answer."""
 
 
 class RemoteError(KbtuiError):
-    """The other end of a sync, or the way there, doesn't work."""
+    """The remote of a sync failed or can't be reached."""
 
     exit_code = 4
 
 
 class RefusedHistoryError(KbtuiError):
-    """A remote can't be brought together with ours; nothing of it was applied."""
+    """A remote history can't be merged with ours; nothing of it was applied."""
 
     exit_code = 5
 
@@ -177,7 +177,7 @@ class WorkspaceBusyError(ConflictError):
 
 
 class UndoConflictError(ConflictError):
-    """Places to be undone were changed again since; `conflicts` holds both sides of each."""
+    """Lines to undo have been changed since; `conflicts` has both sides of each place."""
 
     def __init__(
         self,
@@ -197,6 +197,6 @@ class BudgetError(KbtuiError):
 
 
 class StoppedError(KbtuiError):
-    """A person stopped it; nothing half-done is left."""
+    """The user stopped the operation; nothing is left half-done."""
 
     exit_code = 130

@@ -1,8 +1,8 @@
-"""The composition root: opens a workspace, wires the packages together, returns one object.
+"""The composition root: opens a workspace and wires the packages together.
 
 The app, the command line and every other front end hold a `KnowledgeBase` and nothing else. Opening
-one starts no thread; `start` adds the background services that a long-running front end wants. What
-not every command needs is imported and made when it is first asked for.
+one starts no thread; `start` adds the background services of a long-running front end. Services
+that not every command needs are imported and created on first access.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def _now() -> datetime:
 
 
 class KnowledgeBase:
-    """One open workspace with everything that works on it.
+    """An open workspace and its services.
 
-    `notices` are what a person should know about the state found, one sentence each; `on_notice` is
-    told each further one, in whichever thread found it.
+    `notices` are sentences for the user about problems found so far; `on_notice` is called with
+    each new one, in the thread that found it.
     """
 
     def __init__(
@@ -83,21 +83,21 @@ class KnowledgeBase:
             now=clock,
         )
         self._outside = OutsideEdits(
-            lambda: self._adopt(timeout=5.0, whole=True), self.history.tidy, self._problem
+            lambda: self._adopt(timeout=5.0, whole=True), self.history.tidy, self._log_problem
         )
-        self._opened = ExitStack()  # closes what was opened, the last first
+        self._opened = ExitStack()  # closes services in reverse order of their creation
         self._opened.callback(self.library.close)
         self._opened.callback(self._outside.close)
 
     def seen_by(self, audience: Audience) -> View:
-        """The workspace as somebody may see it: a library, a history, a search and sessions."""
+        """Return the workspace restricted to what an audience may see."""
         from kbtui.views.view import View
 
         return View(self, audience)
 
     @cached_property
     def search(self) -> SearchIndex:
-        """Search over entries, memory, documents and sessions."""
+        """The search index of entries, memory, documents and sessions."""
         from kbtui.search.search_index import SearchIndex, Withheld
 
         search = SearchIndex(
@@ -119,14 +119,14 @@ class KnowledgeBase:
 
     @cached_property
     def apart(self) -> Apart:
-        """The process that prepares the search by meaning, and goes on after a command."""
+        """The background process that prepares semantic search and outlives a command."""
         from kbtui.search.apart import Apart
 
         return Apart(self.workspace, self.settings.search, self.settings.models.embed)
 
     @cached_property
     def sessions(self) -> SessionStore:
-        """The conversations."""
+        """The store of conversations."""
         from kbtui.sessions.store import SessionStore
 
         sessions = SessionStore(self.workspace, self._utc)
@@ -135,21 +135,21 @@ class KnowledgeBase:
 
     @cached_property
     def models(self) -> ModelRegistry:
-        """Which chat model does what."""
+        """The chat models by role."""
         from kbtui.models.roles import ModelRegistry
 
         return ModelRegistry(self.settings)
 
     @cached_property
     def archive(self) -> Archive:
-        """The archive: the conversations, condensed."""
+        """The archive of condensed conversations."""
         from kbtui.memory.records.archive import Archive
 
         return Archive(self.workspace, self.history)
 
     @cached_property
     def services(self) -> Services:
-        """The services, for code that works on several of them."""
+        """The services as one object, for code that needs several of them."""
         from kbtui.memory.services import Services
 
         return Services(
@@ -165,22 +165,22 @@ class KnowledgeBase:
 
     @cached_property
     def agent(self) -> Agent:
-        """Turns of conversation."""
+        """The agent, which runs turns of conversation."""
         from kbtui.agent.agent import Agent, Keeping
 
         agent = Agent(self.services)
         agent.find_editor = lambda: self.memory.editor
         agent.find_names = lambda: self.names
-        agent.paid = self._paid
+        agent.paid = self._count_cost
         agent.find_keeping = lambda: Keeping(self.library, self.journal, self.memory.remembering)
         return agent
 
-    def _paid(self, usd: float) -> None:
+    def _count_cost(self, usd: float) -> None:
         self.memory.budget.talked(usd)
 
     @cached_property
     def journal(self) -> Journal:
-        """What a person stated, day by day."""
+        """The journal of the user's statements by day."""
         from kbtui.memory.records.archive import Tombstones
         from kbtui.memory.records.journal import Journal
 
@@ -194,14 +194,14 @@ class KnowledgeBase:
 
     @cached_property
     def names(self) -> NameIndex:
-        """The names in what a person stated, with their lines."""
+        """The index of names in the user's statements."""
         from kbtui.memory.recall.names import NameIndex
 
         return NameIndex(self.workspace, self.library, self.journal)
 
     @cached_property
     def memory(self) -> Memory:
-        """The memory of conversations: its background work, and the answers to a person."""
+        """The memory service: background work, remembering, forgetting, the inbox."""
         from kbtui.importers.sources.nanobot import count_consolidated
         from kbtui.memory.background.service import Memory
 
@@ -221,7 +221,7 @@ class KnowledgeBase:
 
     @cached_property
     def syncing(self) -> Syncing:
-        """Bringing several machines together."""
+        """Synchronization with other machines."""
         from kbtui.maintenance.sync import Syncing
 
         return Syncing(
@@ -236,7 +236,7 @@ class KnowledgeBase:
 
     @cached_property
     def checking(self) -> Checking:
-        """True if everything is whole."""
+        """The integrity check."""
         from kbtui.maintenance.check import Checking
 
         memory = self.memory
@@ -252,7 +252,7 @@ class KnowledgeBase:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """Where a line comes from; asking that needs nothing else of the memory."""
+        """The provenance of lines; it doesn't need the memory service."""
         from kbtui.memory.recall.provenance import Provenance
 
         return Provenance(self.workspace, self.history, self.archive, self.sessions)
@@ -267,19 +267,20 @@ class KnowledgeBase:
         starts: bool = False,
         clock: Callable[[], datetime] = _now,
     ) -> Self:
-        """Open a workspace: recover what a crash left, then adopt what was edited outside.
+        """Open a workspace: recover from a crash, then record outside edits.
 
         Args:
-            root: The folder; None looks around as the command line does.
-            create: Make the workspace when it isn't there.
-            overrides: Settings over all sources.
-            starts: `start` follows, so that thousands of new notes in place need not be adopted
-                before anybody sees them; until then the door does so with each that it changes.
-            clock: The time of what is written, aware; an example tells of weeks that were.
+            root: The folder; None finds it as the command line does.
+            create: Create the workspace if it doesn't exist.
+            overrides: Settings that override all sources.
+            starts: Whether `start` will be called. If so, outside edits of a workspace in place are
+                recorded there, and thousands of new notes don't delay the opening; until then the
+                door records each file before changing it.
+            clock: Returns the current time, timezone-aware; the demo sets it to write a past.
 
         Raises:
-            WorkspaceError: there is none, or it can't be used.
-            ConfigurationError: a setting can't be understood.
+            WorkspaceError: There is no workspace, or it can't be used.
+            ConfigurationError: A setting is invalid.
         """
         place = root if root is not None and create else find_workspace(root)
         workspace = create_workspace(place) if create or is_to_be(place) else open_workspace(place)
@@ -291,22 +292,22 @@ class KnowledgeBase:
         return kb
 
     def load(self) -> None:
-        """Make all parts now, in this thread, so that none is made in a thread that can't wait."""
+        """Create all services in this thread, so that the event loop never has to."""
         _ = self.agent, self.memory
 
     def start(self) -> None:
-        """Start what runs beside a person: indexing, watching, adopting, making memory."""
+        """Start the background services: indexing, watching files, outside edits, memory."""
         self._outside.start()
         self.search.on_outside_edit = self._outside.hint
         self.search.start()
         self.memory.start()
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit, in the writing thread; returns what unsubscribes."""
+        """Call `listener` after each commit, in the writing thread; return an unsubscriber."""
         return self.history.subscribe(listener)
 
     def doctor(self) -> list[DoctorFinding]:
-        """A report of all that is installed, reachable, indexed, and out of order."""
+        """Return a report of what is installed, reachable, indexed, and broken."""
         from kbtui.maintenance.doctor import examine
 
         return examine(
@@ -321,7 +322,7 @@ class KnowledgeBase:
         )
 
     def close(self) -> None:
-        """Stop the background services and write what is pending."""
+        """Stop the background services and flush pending writes."""
         self._opened.close()
 
     def __enter__(self) -> Self:
@@ -331,7 +332,7 @@ class KnowledgeBase:
         self.close()
 
     def _adopt(self, timeout: float = 0.2, *, whole: bool = False) -> None:
-        """Record what was edited outside, and note what can't be; raises as `History.adopt`."""
+        """Record outside edits and note files that can't be; raises as `History.adopt`."""
         self.history.adopt(timeout=timeout, whole=whole)
         if left_out := self.library.left_out():
             path, why = next(iter(left_out.items()))
@@ -342,7 +343,7 @@ class KnowledgeBase:
             )
 
     def _prepare(self, *, adopts_later: bool) -> None:
-        """Bring history and files together before anybody reads or writes."""
+        """Reconcile history and files before anything is read or written."""
         if why := why_closed(self.workspace.sessions):
             self._note(f"The conversations in {self.workspace.sessions} can't be read: {why}.")
         if not self.workspace.writable:
@@ -351,41 +352,41 @@ class KnowledgeBase:
         from kbtui.maintenance.migrate import bring_up_to_date, keep_old_index
 
         is_new = self.history.head() is None
-        self._guarded(self.history.open)
-        self._guarded(lambda: keep_old_index(self.workspace))
+        self._try(self.history.open)
+        self._try(lambda: keep_old_index(self.workspace))
         if not adopts_later:
-            self._guarded(self._adopt)
-        self.history.add_companion(self._bury)
-        self.history.subscribe(self._brought_back)
+            self._try(self._adopt)
+        self.history.add_companion(self._add_tombstones)
+        self.history.subscribe(self._restore_forgotten)
 
         def bring() -> None:
             for notice in bring_up_to_date(self.workspace, self.history, is_new=is_new):
                 self._note(notice)
 
-        self._guarded(bring)
+        self._try(bring)
 
-    def _guarded(self, work: Callable[[], object]) -> None:
-        """Do what a start begins with; nothing that goes wrong keeps anybody from reading.
+    def _try(self, work: Callable[[], object]) -> None:
+        """Run a step of opening, turning errors into notices so that reading always works.
 
-        A history may be damaged, a disk full. Who writes afterwards is told by the door.
+        If the history is damaged or the disk is full, later writes fail at the door.
         """
         try:
             work()
         except (ConflictError, NotFoundError) as problem:
-            self._problem(problem)
+            self._log_problem(problem)
         except StorageError as problem:
             log.warning("%s", problem)
             self._note(f"Only reading works now. {problem}")
 
-    def _bury(self, change: Change) -> None:
-        """See to it that what an undo takes out of memory isn't written again."""
+    def _add_tombstones(self, change: Change) -> None:
+        """Add tombstones for facts that an undo removes, so that they aren't written again."""
         if change.origin.undoes is not None:
             from kbtui.memory.records.archive import Tombstones
 
             self._undoes = Tombstones(self.workspace, self.history).companion(change)
 
-    def _brought_back(self, changed: Changed) -> None:
-        """See to it that conversations are read again where an undo takes back a forgetting."""
+    def _restore_forgotten(self, changed: Changed) -> None:
+        """Restore session logs if an undo reverted a `forget`."""
         if not self._undoes:
             return
         self._undoes = False
@@ -396,7 +397,7 @@ class KnowledgeBase:
         for session in tombstones.restore_sessions(commit, self.sessions):
             self.search.refresh([f"sessions/{session}.jsonl"])
 
-    def _problem(self, problem: KbtuiError) -> None:
+    def _log_problem(self, problem: KbtuiError) -> None:
         log.warning("%s", problem)
         self._note(str(problem))
 

@@ -1,4 +1,4 @@
-"""Those who want to be told of something; what goes wrong with one of them is its own trouble."""
+"""Event listeners; an exception in one doesn't affect the others."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ log = logging.getLogger(__name__)
 
 
 class Listeners(Generic[_P]):
-    """Functions that are called with the same values; they may come and go in any thread."""
+    """A thread-safe list of callbacks that are called with the same arguments."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._all: list[Callable[_P, object]] = []
+        self._listeners: list[Callable[_P, object]] = []
 
     def __bool__(self) -> bool:
-        """True if anybody wants to be told."""
-        return bool(self._all)
+        """Whether there are any listeners."""
+        return bool(self._listeners)
 
     def add(self, listener: Callable[_P, object]) -> Callable[[], None]:
-        """Tell one more; gives what unsubscribes it, which may be called more than once."""
+        """Add a listener and return a function that removes it; calling that twice is harmless."""
         with self._lock:
-            self._all.append(listener)
-        inside = True
+            self._listeners.append(listener)
+        subscribed = True
 
         def unsubscribe() -> None:
-            nonlocal inside
+            nonlocal subscribed
             with self._lock:
-                if inside:
-                    inside = False
-                    self._all.remove(listener)
+                if subscribed:
+                    subscribed = False
+                    self._listeners.remove(listener)
 
         return unsubscribe
 
     def tell(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        """Call all who are there now, in the order in which they came.
+        """Call the current listeners in the order in which they were added.
 
-        What has happened has happened: an error that one of them raises is logged, and the others
-        are told all the same.
+        A `KbtuiError` in a listener is logged, since the event has happened already, and the
+        remaining listeners are still called.
         """
         with self._lock:
-            told = tuple(self._all)
-        for listener in told:
+            listeners = tuple(self._listeners)
+        for listener in listeners:
             try:
                 listener(*args, **kwargs)
             except KbtuiError:

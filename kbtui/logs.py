@@ -1,7 +1,7 @@
-"""One rotating log file in the platform's state directory.
+"""The rotating log file in the platform's log directory.
 
 Modules log through ``logging.getLogger(__name__)``; nothing reaches the terminal, which belongs
-to the app or to a command's output. Secrets are redacted from every line, whoever wrote it.
+to the app or to a command's output. Secrets are redacted from every line.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _ROOT = logging.getLogger("kbtui")
 
 
 def log_file() -> Path:
-    """Where the log is, whether or not it has been written yet."""
+    """Return the path of the log, whether or not it exists yet."""
     return platformdirs.user_log_path("kbtui", appauthor=False) / "kbtui.log"
 
 
 def start_logging(level: str = "info") -> None:
-    """Send the log of this process to `log_file`; a second call only changes the level.
+    """Log to `log_file`; a second call only changes the level.
 
-    A log that can't be written (no space, no permission) is given up silently: it must never be
-    the reason why notes can't be read.
+    If the log can't be written (no space, no permission), logging is disabled silently: it must
+    never keep anybody from reading their notes.
     """
     _ROOT.setLevel(level.upper())
     _ROOT.propagate = False
@@ -52,18 +52,18 @@ def _file_handler(file: Path) -> logging.Handler:
 
 
 class _RedactingFormatter(logging.Formatter):
-    """Takes secrets out of the finished text, tracebacks included."""
+    """Redacts secrets from the formatted text, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record)).text
 
 
 class _OwnersFileHandler(RotatingFileHandler):
-    """Creates its file readable by its owner only, and never raises into the program."""
+    """Creates its file readable by its owner only, and never raises."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is logging's
-        """Drop what can't be written; printing would break the terminal."""
+        """Ignore the error; printing it would corrupt the screen."""

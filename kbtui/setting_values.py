@@ -1,4 +1,4 @@
-"""One setting at a time: its value, where that comes from, and changing it in the user's file."""
+"""Reads, explains and changes individual settings."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from kbtui.settings import (
 
 HIDDEN = "(hidden)"
 _TABLES = ("ui.keys", "search.decay_days")
-"""Settings that are tables: what follows their name is one name, whatever dots it has."""
+"""Settings that are tables: the rest of a name is one key, dots included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting as a person sees it.
+    """A setting as shown to the user.
 
     Attributes:
-        name: As in ``section.name``.
-        about: What it means.
-        value: What is in force; a key is `HIDDEN`.
-        default: What is in force where nobody says anything.
-        source: Where the value comes from: a file, a variable; empty for the default.
-        choices: What it may be, where that is a list.
-        title: What it is called, in a few words.
+        name: Its full name, ``section.name``.
+        about: A description.
+        value: The current value; an API key is `HIDDEN`.
+        default: The default value.
+        source: The file or variable that sets the value; empty for the default.
+        choices: The allowed values, if they are enumerable.
+        title: A short label.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Setting:
 
 
 def all_settings(workspace: Path | None, settings: Settings | None = None) -> list[Setting]:
-    """Every setting with its value and its source, in the order of the code.
+    """Return all settings with their values and sources, in the order of their definition.
 
     Args:
-        workspace: Whose own file counts as well.
-        settings: Values in place of those of the files, where these are wrong.
+        workspace: The workspace whose ``kbtui.toml`` is read as well.
+        settings: The values to show if the files are invalid.
 
     Raises:
-        ConfigurationError: A file is wrong, and no `settings` are given.
+        ConfigurationError: A file is invalid, and no `settings` are given.
     """
     in_force = settings or load_settings(workspace)
     sources = {} if settings is not None else _sources(workspace)
@@ -83,14 +83,14 @@ def _choices(annotation: Any) -> tuple[Any, ...]:
 
 
 def _sources(workspace: Path | None) -> dict[str, str]:
-    """Which source gives each setting that isn't the default; later ones win."""
+    """Return the source of each setting that isn't the default."""
     found: dict[str, str] = {}
     for source, values in given_values(workspace, os.environ):
-        found |= {name: source for name in setting_names() if _is_given(values, name)}
+        found |= {name: source for name in setting_names() if _contains(values, name)}
     return found
 
 
-def _is_given(values: Mapping[str, Any], name: str) -> bool:
+def _contains(values: Mapping[str, Any], name: str) -> bool:
     inner: Any = values
     for part in name.split("."):
         if not isinstance(inner, dict) or part not in inner:
@@ -100,13 +100,13 @@ def _is_given(values: Mapping[str, Any], name: str) -> bool:
 
 
 def value_of(settings: Settings, name: str) -> Any:
-    """The value of ``section.name``; keys are never shown.
+    """Return the value of ``section.name``, with API keys hidden.
 
     Raises:
         NotFoundError: There is no such setting.
     """
     value: Any = settings
-    for part in parts_of(name):
+    for part in split_name(name):
         if isinstance(value, dict):
             value = value.get(part)
         else:
@@ -124,8 +124,8 @@ def value_of(settings: Settings, name: str) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def parts_of(name: str) -> list[str]:
-    """The tables that lead to a setting, and its own name."""
+def split_name(name: str) -> list[str]:
+    """Split a setting's name into the tables that contain it and its key."""
     for table in _TABLES:
         if name.startswith(f"{table}."):
             return [*table.split("."), name.removeprefix(f"{table}.")]
@@ -133,7 +133,7 @@ def parts_of(name: str) -> list[str]:
 
 
 def unknown_setting(name: str) -> NotFoundError:
-    """There is no such setting; names the nearest."""
+    """Return the error for an unknown setting, with the most similar name as a hint."""
     from rapidfuzz import process
 
     near = process.extractOne(name, setting_names(), score_cutoff=60)
@@ -142,24 +142,24 @@ def unknown_setting(name: str) -> NotFoundError:
 
 
 def check_name(name: str) -> None:
-    """Make sure that there is a setting of that name.
+    """Validate a setting's name.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: There is no such setting.
     """
     if name not in setting_names() and not any(name.startswith(f"{each}.") for each in _TABLES):
         raise unknown_setting(name)
 
 
-def checked(name: str, text: str) -> Any:
-    """Read a value as its setting wants it, with all checks of the settings.
+def parse_value(name: str, text: str) -> Any:
+    """Parse and validate the text of a setting's value.
 
     Raises:
-        ConfigurationError: It can't be that, or the user's file is wrong elsewhere.
+        ConfigurationError: The value is invalid, or the user's file is.
     """
     nested: dict[str, Any] = {}
     inner = nested
-    *parents, last = parts_of(name)
+    *parents, last = split_name(name)
     for part in parents:
         inner = inner.setdefault(part, {})
     inner[last] = _typed(name, text)
@@ -180,15 +180,15 @@ def _typed(name: str, text: str) -> Any:
 
 
 def write_setting(name: str, value: Any) -> None:
-    """Put a setting into the user's file, or take it out with None; the rest of it stays.
+    """Set a value in the user's file, or remove it if None, preserving the rest of the file.
 
     Raises:
-        ConfigurationError: The file isn't TOML; it is left as it is.
-        StorageError: It can't be read or written.
+        ConfigurationError: The file isn't TOML; it is left unchanged.
+        StorageError: The file can't be read or written.
     """
     import tomlkit
 
-    *parents, last = parts_of(name)
+    *parents, last = split_name(name)
     with changed_config() as table:
         for part in parents:
             if value is None and part not in table:
@@ -200,8 +200,8 @@ def write_setting(name: str, value: Any) -> None:
             table[last] = value
 
 
-def as_toml(value: Any) -> str:
-    """A value as it is written in a settings file; a text without its quotes."""
+def to_toml(value: Any) -> str:
+    """Format a value as TOML; a string without quotes."""
     import tomlkit
 
     return value if isinstance(value, str) else tomlkit.item(value).as_string()

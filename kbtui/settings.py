@@ -1,14 +1,14 @@
-"""Every setting, where it comes from, and what it means.
+"""The schema of the settings, and loading them from their sources.
 
 Later sources win: defaults, ``config.toml`` in the user's config directory, ``kbtui.toml`` in the
 workspace, ``KBTUI_*`` in the environment. A workspace can be a shared folder, so its file may not
-set endpoints, keys or models (see `WORKSPACE_SECTIONS`), nor loosen what the user set of review,
-privacy and the folders that are searched.
+set endpoints, keys or models (see `WORKSPACE_SECTIONS`), nor loosen the user's settings of review,
+privacy and searched folders.
 
-The sources are read here and not by pydantic-settings, which takes 0.2 s more to import, reads no
-TOML lists out of the environment, and passes over a variable of a section that doesn't exist.
+The sources are read here and not by pydantic-settings, which takes 0.2 s more to import, doesn't
+parse TOML lists in the environment, and ignores variables of unknown sections.
 
-Importing this module imports pydantic, which takes a while: the app does so after first paint.
+Importing this module imports pydantic, which is slow, so the app does it after first paint.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ _NOT_SETTINGS = frozenset({"KBTUI_WORKSPACE", "KBTUI_DATA", "KBTUI_LOG", *_QUICK
 
 
 def _option(default: Any, title: str, description: str, **limits: Any) -> Any:
-    """An option by its default, as the form of the settings calls it, and what it is for."""
+    """Declare a setting with its default, its label in the settings form, and a description."""
     return Field(default, title=title, description=description, **limits)
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     retired: ClassVar[frozenset[str]] = frozenset()
-    """Options of older versions that changed little; files may still hold them."""
+    """Removed options, which are ignored if a file still sets them."""
 
     @model_validator(mode="before")
     @classmethod
     def _without_retired(cls, values: Any) -> Any:
-        """Pass over what is retired."""
+        """Ignore retired options."""
         if not isinstance(values, dict):
             return values
         return {name: value for name, value in values.items() if name not in cls.retired}
 
 
 class RoleSettings(_Section):
-    """The model of one role; what is None is taken from the role ``chat``."""
+    """The model of one role; options that are None default to the role ``chat``."""
 
     model: str | None = _option(
         None,
@@ -98,7 +98,7 @@ class RoleSettings(_Section):
 
 
 class ModelsSettings(_Section):
-    """Which model does what."""
+    """The models of all roles."""
 
     chat: RoleSettings = RoleSettings()
     consolidate: RoleSettings = RoleSettings()
@@ -128,7 +128,7 @@ class ModelsSettings(_Section):
 
 
 class ContextSettings(_Section):
-    """Sizes of a prompt's parts, in tokens unless said otherwise."""
+    """Budgets of the parts of a prompt, in tokens unless stated otherwise."""
 
     memory_window: int | None = _option(
         None,
@@ -168,12 +168,12 @@ class ContextSettings(_Section):
     )
 
     def session_share(self, window: int) -> int:
-        """The tokens that a session may always have in a context window of so many."""
+        """Return the tokens reserved for the conversation in a window of `window` tokens."""
         return max(1, min(self.session_tokens, window // 3))
 
 
 class SearchSettings(_Section):
-    """Chunks, weights and where to look."""
+    """Search: folders, weights and background work."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"diversity", "link_boost", "neighbour_boost"})
     semantic: bool = _option(
@@ -219,10 +219,10 @@ class SearchSettings(_Section):
     @field_validator("roots")
     @classmethod
     def _plain(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
-        """Write ``Notes/`` and ``./Notes`` as paths are written everywhere: ``Notes``.
+        """Normalize ``Notes/`` and ``./Notes`` to ``Notes``, and reject unsafe roots.
 
-        What lies in these folders is read to models and programs elsewhere, so conversations and
-        the files of kbtui itself can't be among them, nor what leads there in a roundabout way.
+        Models and other programs may read these folders, so they can't contain conversations or
+        kbtui's own files, nor be paths that lead there indirectly.
         """
         paths = [PurePosixPath(root) for root in roots]
         for root, path in zip(roots, paths, strict=True):
@@ -236,7 +236,7 @@ class SearchSettings(_Section):
 
 
 class FlushSettings(_Section):
-    """Notes of the day, taken before a conversation is condensed."""
+    """The Flusher, which writes daily notes before a conversation is condensed."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"threshold_tokens"})
     enabled: bool = _option(
@@ -247,7 +247,7 @@ class FlushSettings(_Section):
 
 
 class SessionNotesSettings(_Section):
-    """The file that a session leaves behind when it ends."""
+    """The summary that a session leaves behind when it ends."""
 
     enabled: bool = _option(
         True,
@@ -263,7 +263,7 @@ class SessionNotesSettings(_Section):
 
 
 class MemorySettings(_Section):
-    """How conversation becomes memory."""
+    """Memory: how conversations become notes."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"consolidate_messages", "consolidate_tokens"})
     review: Literal["auto", "ask"] = _option(
@@ -292,7 +292,7 @@ class MemorySettings(_Section):
 
 
 class DreamSettings(_Section):
-    """The slow curation of what is known, while nobody waits."""
+    """Dream, the background curation of memory."""
 
     retired: ClassVar[frozenset[str]] = frozenset({"max_iterations"})
     interval_hours: float = _option(
@@ -307,7 +307,7 @@ class DreamSettings(_Section):
 
 
 class BudgetSettings(_Section):
-    """Limits of what runs without being watched."""
+    """Limits of unattended work."""
 
     daily_usd: float = _option(
         1.0, "Dollars per day", "Most that background work may cost per day.", ge=0
@@ -318,7 +318,7 @@ class BudgetSettings(_Section):
 
 
 class SyncSettings(_Section):
-    """What travels to other machines, beside notes and memory."""
+    """What is synced besides notes and memory."""
 
     documents: bool = _option(False, "Sync documents", "Syncs what is in docs/ as well.")
     conversations: bool = _option(False, "Sync conversations", "Syncs your conversations as well.")
@@ -333,7 +333,7 @@ class SyncSettings(_Section):
 
 
 class PrivacySettings(_Section):
-    """Paths that never leave this machine."""
+    """Files that never leave this machine."""
 
     private_paths: tuple[str, ...] = _option(
         (), "Private files", "Files that only models on this machine see, in .gitignore syntax."
@@ -341,7 +341,7 @@ class PrivacySettings(_Section):
 
 
 class McpSettings(_Section):
-    """Rights of other agents over MCP."""
+    """Permissions of other agents over MCP."""
 
     search_conversations: bool = _option(
         False, "May search conversations", "Lets other agents search your conversations, too."
@@ -349,7 +349,7 @@ class McpSettings(_Section):
 
 
 class UiSettings(_Section):
-    """The app's looks and keys."""
+    """The app's appearance and keys."""
 
     theme: str = _option("kbtui-dark", "Theme", "The colours; `/theme` previews them.")
     plain: bool = _option(
@@ -391,7 +391,7 @@ class Settings(_Section):
     @model_validator(mode="before")
     @classmethod
     def _override(cls, values: Any) -> Any:
-        """Let `dream.model_override` (nanobot's name for it) be the model of the role ``dream``."""
+        """Map `dream.model_override` (nanobot's name) to the model of the role ``dream``."""
         if not isinstance(values, dict) or not isinstance(values.get("dream"), dict):
             return values
         chosen = values["dream"].get("model_override")
@@ -403,24 +403,24 @@ class Settings(_Section):
 
 
 def config_folder() -> Path:
-    """The user's config directory for kbtui; it need not exist."""
+    """Return kbtui's config directory of the user; it need not exist."""
     return platformdirs.user_config_path("kbtui", appauthor=False)
 
 
 def config_file() -> Path:
-    """The user's settings file; it need not exist."""
+    """Return the user's settings file; it need not exist."""
     return config_folder() / "config.toml"
 
 
 @contextmanager
 def changed_config() -> Iterator[dict[str, Any]]:
-    """Change the user's file in the block; its comments and order stay.
+    """Edit the user's settings file in a block, preserving comments and order.
 
-    It is replaced whole, readable by its owner only, as it may hold a key.
+    The file is replaced atomically and readable by its owner only, as it may contain a key.
 
     Raises:
-        ConfigurationError: it isn't TOML, or the change doesn't fit it; it is left as it is.
-        StorageError: it can't be read or written.
+        ConfigurationError: The file isn't TOML, or the change doesn't fit it; it is left unchanged.
+        StorageError: The file can't be read or written.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -457,20 +457,20 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Read all sources, the later over the earlier.
+    """Load and validate the settings from all sources.
 
     Args:
-        workspace: Its ``kbtui.toml`` is read when there is one.
-        environment: Instead of the process's own.
-        overrides: Nested values over all sources, as from command-line options.
+        workspace: The workspace whose ``kbtui.toml`` is read, if it has one.
+        environment: Used instead of the process's environment.
+        overrides: Nested values that override all sources, such as command-line options.
 
     Raises:
-        ConfigurationError: a file that isn't TOML, an unknown key, or a value out of range.
+        ConfigurationError: A file isn't TOML, a key is unknown, or a value is invalid.
     """
     merged: dict[str, Any] = {}
     _merge(merged, _read_toml(config_file()))
     if workspace is not None:
-        _merge(merged, _tightened(_workspace_values(workspace / "kbtui.toml"), merged))
+        _merge(merged, _without_loosening(_workspace_values(workspace / "kbtui.toml"), merged))
     _merge(merged, _from_environment(os.environ if environment is None else environment))
     _merge(merged, overrides or {})
     try:
@@ -480,27 +480,27 @@ def load_settings(
 
 
 def setting_names() -> list[str]:
-    """Every setting as ``section.name``, in the order of the code."""
+    """Return the full names of all settings, in the order of their definition."""
     return [name for name, _ in describe_settings()]
 
 
 def describe_settings() -> list[tuple[str, str]]:
-    """Every setting as ``section.name`` with its description, which may be empty."""
+    """Return the full name and description of all settings; a description may be empty."""
     return [(name, field.description or "") for name, field in described_fields()]
 
 
 def described_fields() -> list[tuple[str, FieldInfo]]:
-    """Every setting as ``section.name`` with what pydantic knows of it."""
+    """Return the full name and pydantic field of all settings."""
     return list(_walk(Settings, ""))
 
 
 def given_values(
     workspace: Path | None, environment: Mapping[str, str]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """What each source says, by its name; the later win.
+    """Return the values of each source with the source's name, in increasing priority.
 
     Raises:
-        ConfigurationError: A file isn't TOML, or a workspace's sets what it may not.
+        ConfigurationError: A file isn't TOML, or a workspace's file sets something it may not.
     """
     sources = [(str(config_file()), _read_toml(config_file()))]
     if workspace is not None:
@@ -544,10 +544,11 @@ def _workspace_values(file: Path) -> dict[str, Any]:
     return values
 
 
-def _tightened(values: dict[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
-    """A workspace's values without what would loosen what the user set.
+def _without_loosening(values: dict[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a workspace's values without those that would loosen the user's.
 
-    Private paths of both count; the user's come last, so that no pattern takes one of them back.
+    Private paths of both are combined; the user's come last, so that no negated pattern of the
+    workspace can override them.
     """
 
     def of(settings: Mapping[str, Any], section: str, name: str) -> Any:
@@ -574,15 +575,19 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, place in _QUICK.items():
         if environment.get(name):
-            _put(values, place, environment[name])
+            _set_nested(values, place, environment[name])
     for name, value in environment.items():
         if name.startswith("KBTUI_") and name not in _NOT_SETTINGS and "__" in name:
-            _put(values, tuple(name.removeprefix("KBTUI_").lower().split("__")), _typed(value))
+            _set_nested(
+                values,
+                tuple(name.removeprefix("KBTUI_").lower().split("__")),
+                _parse_value(value),
+            )
     return values
 
 
-def _typed(value: str) -> Any:
-    """Read lists and tables as TOML; leave plain words to pydantic, which knows the type."""
+def _parse_value(value: str) -> Any:
+    """Parse lists and tables as TOML; pydantic converts everything else."""
     if value[:1] in "[{":
         try:
             return tomllib.loads(f"value = {value}")["value"]
@@ -591,7 +596,7 @@ def _typed(value: str) -> Any:
     return value
 
 
-def _put(values: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
+def _set_nested(values: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
     for part in place[:-1]:
         values = values.setdefault(part, {})
     values[place[-1]] = value
@@ -611,7 +616,7 @@ def _problem(error: ErrorDetails) -> str:
 
 
 def _explain(error: ValidationError) -> tuple[str, str]:
-    """Say in words what the first problem is, and what was probably meant."""
+    """Return the first validation error as message and hint."""
     first = error.errors(include_url=False, include_input=False)[0]
     name = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Text as it comes in from outside: made safe to show and to name files after, read as JSON."""
+"""Sanitizes text from outside for display and file names; formats numbers, lists and times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEADLINE = 60
 
 
 def clean(text: str) -> str:
-    r"""Take out every character that could steer a terminal or hide text.
+    r"""Remove every character that could control a terminal or hide text.
 
     Newlines are normalised to ``\\n``; tabs stay.
     """
@@ -33,8 +33,8 @@ def clean(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """Clean text for a place that has one line: any white space becomes one blank."""
-    # White space first: some of it (U+0085) is unsafe too, and must part two words, not join them.
+    """Clean text for a single line: any run of white space becomes one space."""
+    # White space first: some of it (U+0085) is unsafe as well, but still separates words.
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(clean(line).split())
 
@@ -43,7 +43,7 @@ def fold(text: str) -> str:
     """Casefold and strip accents, for comparing what people type with what is stored."""
     if text.isascii():
         return text.lower()
-    # Decomposed on both sides of the casefold: each of the two brings up work for the other.
+    # Decomposed before and after casefolding, as each step can produce input for the other.
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFC", "".join(filterfalse(unicodedata.combining, decomposed)))
 
@@ -60,13 +60,13 @@ def slugify(title: str, max_length: int = MAX_SLUG) -> str:
 
 
 def natural(text: str) -> list[tuple[int, str]]:
-    """A key that sorts as people do: ``note-9`` before ``note-10``."""
+    """Return a natural sort key: ``note-9`` sorts before ``note-10``."""
     parts = _NUMBER.split(text)
     return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut one line to at most `width` characters, at a word where possible, with an ellipsis."""
+    """Truncate a line to `width` characters with an ellipsis, at a word boundary if possible."""
     line = clean_line(text)
     if len(line) <= width:
         return line
@@ -76,41 +76,41 @@ def shorten(text: str, width: int) -> str:
 
 
 def headline(text: str) -> str:
-    """The first line that says something, without its mark, as a title would have it."""
+    """Return the first line with content, without its Markdown marker, as a title."""
     first = next((line for line in text.splitlines() if line.strip("#>-* \t")), "")
     return shorten(clean_line(first).lstrip("#>-* "), _HEADLINE)
 
 
 def usd(amount: float) -> str:
-    """An amount of US dollars as people say it: ``$0.12``, and ``<$0.01`` for less than a cent."""
+    """Format US dollars: ``$0.12``, or ``<$0.01`` for less than a cent."""
     return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number with what it counts: ``1 file``, ``2,000 files``; `many` where an s won't do."""
+    """Format a count: ``1 file``, ``2,000 files``; `many` is an irregular plural."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def enumerated(parts: Sequence[str]) -> str:
-    """Several things in a sentence: ``a, b and c``."""
+    """Join items for a sentence: ``a, b and c``."""
     *others, last = parts or [""]
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def span(seconds: float) -> str:
-    """A time to wait, roughly."""
+    """Format a duration, rounded to seconds or minutes."""
     if seconds < 90:  # of a minute and a half
         return counted(max(1, round(seconds)), "second")
     return counted(round(seconds / 60), "minute")
 
 
 def moment(time: datetime) -> str:
-    """A time as people are told it, in their own zone: ``2026-03-06 10:00``."""
+    """Format a time in the local zone: ``2026-03-06 10:00``."""
     return f"{time.astimezone():%Y-%m-%d %H:%M}"
 
 
 def json_object(data: bytes | str | None) -> dict[str, Any] | None:
-    """The object that some JSON is; None for anything else, however damaged or deep."""
+    """Parse a JSON object; return None for anything else, malformed or too deeply nested."""
     try:
         value = json.loads(data) if data else None
     except (ValueError, RecursionError):

@@ -33,7 +33,7 @@ def path() -> None:
 @pass_place
 def list_settings(place: WorkspaceOption, as_json: bool) -> None:
     """List all settings with the values in force."""
-    from kbtui.setting_values import as_toml, value_of
+    from kbtui.setting_values import to_toml, value_of
     from kbtui.settings import describe_settings
 
     settings = _settings(place)
@@ -42,7 +42,7 @@ def list_settings(place: WorkspaceOption, as_json: bool) -> None:
         say_json({name: value for name, value, _text in rows})
         return
     for name, value, text in rows:
-        shown = "" if value is None else as_toml(value)
+        shown = "" if value is None else to_toml(value)
         about = f"  # {text}" if text and to_terminal() else ""
         say_line(say_styled(name, fg="cyan"), " = ", say_styled(shown), say_styled(about, dim=True))
 
@@ -53,13 +53,13 @@ def list_settings(place: WorkspaceOption, as_json: bool) -> None:
 @pass_place
 def get(place: WorkspaceOption, name: str, as_json: bool) -> int:
     """Show the value of one setting; exits with 1 if it has none."""
-    from kbtui.setting_values import as_toml, value_of
+    from kbtui.setting_values import to_toml, value_of
 
     value = value_of(_settings(place), name)
     if as_json:
         say_json(value)
     elif value is not None:
-        say(value if isinstance(value, str) else as_toml(value))
+        say(value if isinstance(value, str) else to_toml(value))
     return 1 if value is None else 0
 
 
@@ -72,10 +72,10 @@ def set_value(place: WorkspaceOption, name: str, value: str) -> None:
 
     Lists and tables are written as in TOML: ["a", "b"].
     """
-    from kbtui.setting_values import check_name, checked, write_setting
+    from kbtui.setting_values import check_name, parse_value, write_setting
 
     check_name(name)
-    write_setting(name, checked(name, value))
+    write_setting(name, parse_value(name, value))
     say(f"{name} = {_shown_value(name, value)}")
     _warn_if_hidden(place, name)
 
@@ -96,14 +96,14 @@ def unset(name: str) -> None:
 def import_settings(place: WorkspaceOption, file: Path) -> int:
     """Take over the memory settings of a nanobot config.json."""
     from kbtui.importers.sources.nanobot_workspace import read_nanobot_settings
-    from kbtui.setting_values import checked, write_setting
+    from kbtui.setting_values import parse_value, write_setting
 
     try:
         found = read_nanobot_settings(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} can't be read: {error}.") from error
     texts = {name: _text(value) for name, value in found.values.items()}
-    values = {name: checked(name, text) for name, text in texts.items()}
+    values = {name: parse_value(name, text) for name, text in texts.items()}
     for name, value in values.items():
         write_setting(name, value)
         say(f"{name} = {_shown_value(name, texts[name])}")

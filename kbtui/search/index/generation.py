@@ -23,7 +23,7 @@ from importlib import metadata
 from itertools import accumulate
 from pathlib import Path
 
-from kbtui.derived import is_hindered
+from kbtui.derived import is_transient
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
 from kbtui.search.index.bm25f import Corpus
@@ -342,7 +342,7 @@ def is_no_room(error: Exception) -> bool:
     """True if the machine is at its limits, rather than the index damaged."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
-    return is_hindered(error)
+    return is_transient(error)
 
 
 def _delete(folder: Path) -> None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kbtui.derived import log_ahead
+from kbtui.derived import enable_wal
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import IndexedDocument
 from kbtui.search.index.rows import (
@@ -77,7 +77,7 @@ class StateStore:
         )
         weakref.finalize(self, self._connection.close)
         try:
-            log_ahead(self._connection, _BUSY_SECONDS)
+            enable_wal(self._connection, _BUSY_SECONDS)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             if self._is_new():
                 with self._transaction():

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.setting_values import HIDDEN, Setting, all_settings, as_toml, checked, write_setting
+from kbtui.setting_values import HIDDEN, Setting, all_settings, parse_value, to_toml, write_setting
 from kbtui.settings import OFFLINE, config_file
 from kbtui.text import clean_line, fold
 from kbtui.tui.actions.registry import ACTIONS, CONTEXT_TITLES, Action, bindings, key_names, keys_of
@@ -366,7 +366,7 @@ class SettingsScreen(ListScreen):
         else:
             text = await self._ask(field)
             if text is not None:
-                value = await asyncio.to_thread(checked, field.setting.name, text)
+                value = await asyncio.to_thread(parse_value, field.setting.name, text)
                 await self._write(field, value)
 
     async def _ask(self, field: Field) -> str | None:
@@ -380,7 +380,7 @@ class SettingsScreen(ListScreen):
         if _is_role(field.setting):
             return await self._pick_model(field)
         value = field.setting.value
-        text = "" if value in (None, HIDDEN) else as_toml(value)
+        text = "" if value in (None, HIDDEN) else to_toml(value)
         return await ask_text(self, field.label, text, field.about)
 
     async def _pick(self, field: Field, values: Sequence[Any]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -126,7 +127,7 @@ class ImportPreview:
     grown: int = 0
     known: int = 0
     tokens: int = 0
-    named: dict[str, int] = field(default_factory=dict)
+    named: Counter[str] = field(default_factory=Counter)
     skipped: list[Skipped] = field(default_factory=list)
 
     @property
@@ -164,7 +165,7 @@ class Report:
     entries: list[str] = field(default_factory=list)
     known: int = 0
     read: int = 0
-    named: dict[str, int] = field(default_factory=dict)
+    named: Counter[str] = field(default_factory=Counter)
     skipped: list[Skipped] = field(default_factory=list)
 
     @property
@@ -213,15 +214,10 @@ def _count(
     if not again:
         found.conversations += 1
         found.branches += item.branches
-        _add(item.named, found.named)
+        found.named += item.named
         found.new += plan.kind == "new"
         found.known += plan.kind in ("known", "older")
         found.grown += plan.kind not in ("new", "known", "older")
-
-
-def _add(counts: Sequence[tuple[str, int]], to: dict[str, int]) -> None:
-    for kind, count in counts:
-        to[kind] = to.get(kind, 0) + count
 
 
 def run(
@@ -256,7 +252,7 @@ def run(
             if isinstance(item, ImportedNote):
                 notes.add(item)
             else:
-                _add(item.named, report.named)
+                report.named += item.named
                 incoming.add(item)
         incoming.flush()
         notes.flush()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from kbtui.importers.port import ImportedConversation, Said
+from kbtui.importers.port import ImportedConversation, Role, Said
 from kbtui.importers.reading import conversation
 
 
@@ -37,18 +37,9 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
         named.update(line.named)
         if line.text or line.attached:
             text = line.text if line.mine else f"{line.who}: {line.text}".strip()
-            role = "user" if line.mine else "assistant"
-            said.append(
-                Said(
-                    "user" if role == "user" else "assistant",
-                    text,
-                    line.time,
-                    line.id,
-                    line.attached,
-                )
-            )
+            role: Role = "user" if line.mine else "assistant"
+            said.append(Said(role, text, line.time, line.id, line.attached))
     for month, (said, named) in sorted(months.items()):
         name = ", ".join(filter(None, (title, month)))
-        found = conversation(f"{id_} {month}".strip(), name, said, named=tuple(named.items()))
-        if found:
+        if found := conversation(f"{id_} {month}".strip(), name, said, named=named):
             yield found

@@ -6,12 +6,15 @@ nothing here holds a whole export.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from kbtui.importers.opened import OpenedExport
+
+Role = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Said:
     `time` is in UTC; it and the export's own `id` may be missing. `attached` names files beside it.
     """
 
-    role: Literal["user", "assistant"]
+    role: Role
     text: str
     time: datetime | None = None
     id: str = ""
@@ -34,8 +37,8 @@ class ImportedConversation:
     """One conversation as it stood at the end: one branch; `branches` says how many others it has.
 
     `id` is the export's own, else one made of what doesn't change when the export grows. There is
-    always a message; a title, a time and a url may be missing. `named` says of what else it held
-    that didn't come how much there was: ``(("picture", 2), ("step of a tool", 5))``.
+    always a message; a title, a time and a url may be missing. `named` counts what else it held
+    that didn't come: ``{"picture": 2, "step of a tool": 5}``.
     """
 
     id: str
@@ -45,7 +48,7 @@ class ImportedConversation:
     messages: tuple[Said, ...]
     url: str = ""
     branches: int = 0
-    named: tuple[tuple[str, int], ...] = ()
+    named: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)

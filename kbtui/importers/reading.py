@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,13 +15,21 @@ from typing import IO, Any, TypeVar
 
 from kbtui.errors import UnreadableError
 from kbtui.importers.json_stream import Broken, elements
-from kbtui.importers.markup import digest, line_of
+from kbtui.importers.markup import digest, line_of, words_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
+from kbtui.importers.port import (
+    ImportedConversation,
+    ImportedNote,
+    Item,
+    Role,
+    Said,
+    Skipped,
+    Source,
+)
 from kbtui.text import shorten
 
 T = TypeVar("T")
-Records = list[dict[str, Any]]
+_ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
 _BINARY = (
     *(".png", ".jpg", ".jpeg", ".webp", ".gif", ".heic", ".svg", ".pdf", ".mp3", ".mp4", ".wav"),
     *(".m4a", ".mov", ".webm", ".docx", ".pptx", ".xlsx", ".zip", ".html", ".md", ".csv", ".dat"),
@@ -28,6 +37,7 @@ _BINARY = (
 _LOGS = (".jsonl", ".json", ".ndjson", ".txt")
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
 _FIELD = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
+_WEB_ID = re.compile(r"[\w-]+")
 _DEEPEST = 3  # an object in a list in an object
 _MILLISECONDS = 1e11  # as seconds, the year 5138
 _EARLIEST, _LATEST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -74,19 +84,6 @@ def fields_of(head: bytes, *lists: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def logs(opened: OpenedExport, is_one: Callable[[Records], bool]) -> Iterator[str]:
-    """The members that are logs of a kind, by their first records."""
-    for name in _candidates(opened):
-        if is_one(first_records(opened, name)):
-            yield name
-
-
-def has_log(opened: OpenedExport, is_one: Callable[[Records], bool]) -> bool:
-    """True if one of the first members is such a log."""
-    names = islice(_candidates(opened), _LOOKED_AT)
-    return any(is_one(first_records(opened, name)) for name in names)
-
-
 def read_each(
     opened: OpenedExport, names: Iterable[str], read: Callable[[OpenedExport, str], Iterator[Item]]
 ) -> Iterator[Item]:
@@ -98,21 +95,51 @@ def read_each(
             yield Skipped(line_of(name), str(error))
 
 
+def read_records(
+    records: Iterable[Record | Skipped], read: Callable[[Record], Iterable[Item]]
+) -> Iterator[Item]:
+    """Read records one after the other; what is no record goes on as it is."""
+    for each in records:
+        if isinstance(each, Skipped):
+            yield each
+        else:
+            yield from read(each)
+
+
 def file_source(
     name: str,
     key: str,
     files: Callable[[OpenedExport], Iterable[str]],
     read: Callable[[OpenedExport, str], Iterator[Item]],
-    *,
-    is_alone: bool = False,
 ) -> Source:
     """A program whose exports are files that can each be read by itself; `files` names them."""
     return Source(
-        name,
-        key,
-        lambda opened: any(True for _ in files(opened)),
-        lambda opened: read_each(opened, [*files(opened)], read),
-        is_alone,
+        name, key, has_any(files), lambda opened: read_each(opened, [*files(opened)], read)
+    )
+
+
+def has_any(files: Callable[[OpenedExport], Iterable[object]]) -> Callable[[OpenedExport], bool]:
+    """Recognise an export by there being one of such `files`."""
+    return lambda opened: any(True for _ in files(opened))
+
+
+def log_source(
+    name: str,
+    key: str,
+    is_log: Callable[[Records], bool],
+    read: Callable[[OpenedExport, str], Iterator[Item]],
+) -> Source:
+    """A program that keeps logs of sessions, which can be told by their first records."""
+
+    def recognises(opened: OpenedExport) -> bool:
+        names = islice(_candidates(opened), _LOOKED_AT)
+        return any(is_log(first_records(opened, name)) for name in names)
+
+    def logs(opened: OpenedExport) -> Iterator[str]:
+        return (name for name in _candidates(opened) if is_log(first_records(opened, name)))
+
+    return Source(
+        name, key, recognises, lambda opened: read_each(opened, logs(opened), read), is_alone=True
     )
 
 
@@ -152,11 +179,11 @@ def first_records(opened: OpenedExport, name: str) -> Records:
     found: Records = []
     for line in (lines[:-1] or lines)[:_FIRST]:
         with suppress(ValueError, RecursionError):
-            found += [each for each in mappings([json.loads(line, strict=False)]) if each]
+            found += filter(None, records_of([json.loads(line, strict=False)]))
     if len(found) > 1:
         return found
     key = list_key(head)
-    return found or mappings(list(islice(elements(io.BytesIO(head), key), _FIRST)))
+    return found or records_of(list(islice(elements(io.BytesIO(head), key), _FIRST)))
 
 
 def list_key(head: bytes) -> str:
@@ -165,39 +192,40 @@ def list_key(head: bytes) -> str:
     return key[1].decode() if key else ""
 
 
-def json_lines(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     """The objects of a file of JSON lines; lines that can't be read are told of once, at the end.
 
     Raises:
         UnreadableError: The file is damaged.
     """
-    bad, first, why = 0, 0, ""
+    bad: list[tuple[int, str]] = []
     with opened.open(name) as stream:
         for number, line in enumerate(_lines(stream), 1):
             try:
                 value = json.loads(line.decode("utf-8", "replace"), strict=False)
-                reason = "" if isinstance(value, dict) else "it is no object"
             except RecursionError:
-                reason = "it is nested too deeply"
+                bad.append((number, "it is nested too deeply"))
             except ValueError as error:
-                reason = f"it is not valid JSON: {error}".splitlines()[0]
-            if reason:
-                bad, first, why = bad + 1, first or number, why or reason
-            elif value:
-                yield value
+                bad.append((number, f"it is not valid JSON: {error}".splitlines()[0]))
+            else:
+                if not isinstance(value, dict):
+                    bad.append((number, "it is no object"))
+                elif value:
+                    yield Record(value)
     if bad:
-        more = f" So are {bad - 1:,} more lines." if bad > 1 else ""
-        yield Skipped(f"{line_of(name)}, line {first}", f"The line can't be read: {why}.{more}")
+        number, why = bad[0]
+        more = f" So are {len(bad) - 1:,} more lines." if len(bad) > 1 else ""
+        yield Skipped(f"{line_of(name)}, line {number}", f"The line can't be read: {why}.{more}")
 
 
 def json_list(
     opened: OpenedExport, name: str, key: str = "conversations"
-) -> Iterator[dict[str, Any] | Skipped]:
+) -> Iterator[Record | Skipped]:
     """The objects of a list, or of the one under `key` in an object, one at a time."""
     with opened.open(name) as stream:
         for each in elements(stream, key):
             if isinstance(each, dict):
-                yield each
+                yield Record(each)
             elif isinstance(each, Broken):
                 rest = " What follows it is not read." if each.ends else ""
                 why = f"{each.why[:1].upper()}{each.why[1:].rstrip('.')}.{rest}"
@@ -224,19 +252,66 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
 # Values -------------------------------------------------------------------------------------------
 
 
-def mapping(value: Any) -> dict[str, Any]:
+class Record(dict[str, Any]):
+    """A JSON object of an export. A value of another kind than is asked for counts as missing."""
+
+    def text(self, *names: str) -> str:
+        """The first of these values that is a text and not empty; else an empty one."""
+        return next(filter(None, (text_of(self.get(name)) for name in names)), "")
+
+    def words(self, *names: str) -> str:
+        """The same by `words_of`: stripped, and without control characters."""
+        return next(filter(None, (words_of(self.get(name)) for name in names)), "")
+
+    def line(self, *names: str) -> str:
+        """The same in one line, for titles and names."""
+        return next(filter(None, (line_of(self.get(name)) for name in names)), "")
+
+    def time(self, *names: str) -> datetime | None:
+        """The first of these values that is a time, as `time_of` reads it."""
+        return next(filter(None, (time_of(self.get(name)) for name in names)), None)
+
+    def record(self, name: str) -> Record:
+        """The object under a name; an empty one where there is none."""
+        return record_of(self.get(name))
+
+    def records(self, name: str) -> list[Record]:
+        """The objects in the list under a name."""
+        return records_of(self.get(name))
+
+    def lines(self, name: str, *inner: str) -> list[str]:
+        """The names or titles of the objects in a list, of those that have one."""
+        return [line for each in self.records(name) if (line := each.line(*inner))]
+
+
+Records = list[Record]
+
+
+def record_of(value: Any) -> Record:
     """A JSON object; anything else is an empty one."""
-    return value if isinstance(value, dict) else {}
+    return Record(value) if isinstance(value, dict) else Record()
 
 
-def mappings(value: Any) -> list[dict[str, Any]]:
+def records_of(value: Any) -> Records:
     """The objects of a JSON array; anything else has none."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [Record(each) for each in value if isinstance(each, dict)]
+
+
+def role_of(value: Any) -> Role | None:
+    """Who is speaking, by the names that most programs have for them; None: nobody of the two."""
+    return _ROLES.get(value) if isinstance(value, str) else None
 
 
 def text_of(value: Any) -> str:
     """A text; anything else is empty."""
     return value if isinstance(value, str) else ""
+
+
+def paragraphs(texts: Iterable[str]) -> str:
+    """Texts as paragraphs of one, without the empty ones."""
+    return "\n\n".join(filter(None, (text.strip() for text in texts)))
 
 
 def time_of(value: Any) -> datetime | None:
@@ -276,28 +351,42 @@ def conversation(
     title: str,
     said: Sequence[Said],
     *,
+    created: datetime | None = None,
+    updated: datetime | None = None,
     url: str = "",
     branches: int = 0,
-    named: tuple[tuple[str, int], ...] = (),
+    named: Counter[str] | None = None,
 ) -> ImportedConversation | None:
-    """One that is dated by its messages, and titled by the first if need be; None of nothing."""
+    """A conversation of what was said; None of nothing.
+
+    Without a name it is named after its first message, and titled by the first of the user's. What
+    it doesn't say of when it was `created` and `updated` its messages do.
+    """
     if not said:
         return None
     first = next((each.text for each in said if each.role == "user"), said[0].text)
-    name = name or digest(f"{said[0].time}", said[0].text)
-    title = line_of(title) or shorten(first, _TITLE_WIDTH)
-    return ImportedConversation(name, title, *dated(said), tuple(said), url, branches, named)
+    return ImportedConversation(
+        name or digest(f"{said[0].time}", said[0].text),
+        line_of(title) or shorten(first, _TITLE_WIDTH),
+        *dated(said, created, updated),
+        tuple(said),
+        url,
+        branches,
+        Counter() if named is None else named,
+    )
 
 
 def dated(
-    said: Sequence[Said], created: object = None, updated: object = None
+    said: Iterable[Said], created: datetime | None = None, updated: datetime | None = None
 ) -> tuple[datetime | None, datetime | None]:
     """When a conversation was begun and changed: as it says itself, else as its messages say."""
     times = [each.time for each in said if each.time]
-    return (
-        time_of(created) or min(times, default=None),
-        time_of(updated) or max(times, default=None),
-    )
+    return created or min(times, default=None), updated or max(times, default=None)
+
+
+def address_of(prefix: str, id_: str) -> str:
+    """Where a conversation is on the web; empty where its id can't stand in an address."""
+    return f"{prefix}{id_}" if _WEB_ID.fullmatch(id_) else ""
 
 
 def place_of(name: str, *titles: object) -> str:

@@ -10,11 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Literal
 
 from kbtui.importers.markup import digest, line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import Item, Said, Skipped
+from kbtui.importers.port import Item, Role, Said, Skipped
 from kbtui.importers.reading import conversation, file_source
 from kbtui.text import clean
 
@@ -43,7 +42,7 @@ class _AiderRun:
         self._said: list[Said] = []
         self._named: Counter[str] = Counter()
         self._lines: list[str] = []
-        self._role: Literal["user", "assistant"] = "assistant"
+        self._role: Role = "assistant"
         self._fence = ""
 
     def take(self, line: str) -> None:
@@ -68,7 +67,7 @@ class _AiderRun:
         elif found and found[1].startswith(self._fence) and line.strip() == found[1]:
             self._fence = ""
 
-    def _add(self, role: Literal["user", "assistant"], line: str) -> None:
+    def _add(self, role: Role, line: str) -> None:
         if role != self._role and (line.strip() or self._role == "user"):
             self._end()
             self._role = role
@@ -80,7 +79,7 @@ class _AiderRun:
         if self._role == "user" and text.startswith("/"):
             command, _, rest = text.partition(" ")
             text = rest.strip() if command in _ASKS else ""
-            self._named["command to the program"] += not text
+            self._named.update([] if text else ["command to the program"])
         if text:
             time = self._time if not self._said else None
             self._said.append(Said(self._role, text, time))
@@ -90,7 +89,7 @@ class _AiderRun:
         self._end()
         first = next((each.text for each in self._said if each.role == "user"), "")
         name = digest(self._start, first or (self._said[0].text if self._said else ""))
-        return conversation(name, "", self._said, named=tuple(self._named.items()))
+        return conversation(name, "", self._said, named=self._named)
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:

@@ -10,25 +10,37 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeAlias
 
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
+from kbtui.importers.port import (
+    ImportedConversation,
+    ImportedNote,
+    Item,
+    Role,
+    Said,
+    Skipped,
+    Source,
+)
 from kbtui.importers.reading import (
+    Record,
+    address_of,
     dated,
     fields_of,
     file_of,
+    has_any,
     json_list,
     json_members,
-    mapping,
-    mappings,
+    paragraphs,
     place_of,
     read_each,
+    read_records,
+    record_of,
+    role_of,
     text_of,
-    time_of,
 )
 from kbtui.importers.trees import branch_of
 from kbtui.text import counted
@@ -37,6 +49,7 @@ _MARK = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
 _CITATION = re.compile(r"[ \t]?【\d+(?::\d+)?†[^】\n]*】")
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
 _SHOWN = {"text", "multimodal_text", "code", "canvas"}
+_TEXTS = ("", "text", "audio_transcription")
 _ASSETS = {
     "image_asset_pointer": "image",
     "audio_asset_pointer": "audio",
@@ -77,11 +90,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     rest = _Rest(opened)
 
     def conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-        for each in json_list(opened, name):
-            if isinstance(each, Skipped):
-                yield each
-            else:
-                yield from _conversation(name, each, rest)
+        return read_records(json_list(opened, name), lambda each: _conversation(name, each, rest))
 
     yield from read_each(opened, [*_exports(opened)], conversations)
     for name in rest.files.values():  # that no conversation shows
@@ -90,7 +99,11 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     opened.taken.update(each for each in opened.names if each.rpartition("/")[2] in _THE_SAME)
 
 
-SOURCE = Source("ChatGPT", "chatgpt", lambda opened: any(True for _ in _exports(opened)), _read)
+SOURCE = Source("ChatGPT", "chatgpt", has_any(_exports), _read)
+
+
+_File: TypeAlias = tuple[str, str, str]
+"""A file of a message: its id, its kind, and the name that it was given."""
 
 
 class _Rest:
@@ -109,31 +122,28 @@ class _Rest:
                 self.files.setdefault(found[0], name)
         self._all = frozenset(self.files)
 
-    def has(self, id_: str) -> bool:
-        """True if the export has a file, whoever took it."""
-        return id_ in self._all
+    def missing(self, files: Iterable[_File]) -> Iterator[str]:
+        """The kinds of files that the export lacks."""
+        return (kind for id_, kind, _ in files if id_ not in self._all)
 
-    def take(self, files: dict[str, str]) -> Iterator[Item]:
-        """The files of these ids, each with the name that it was given."""
-        for id_, title in files.items():
+    def take(self, files: Iterable[_File]) -> Iterator[Item]:
+        """The files, each with the name that it was given last."""
+        for id_, title in {id_: title for id_, _, title in files}.items():
             if name := self.files.pop(id_, ""):
                 yield file_of(self.opened, name, title)
 
-    def context(self, message: dict[str, Any], time: datetime | None) -> None:
+    def context(self, message: Record, time: datetime | None) -> None:
         """Take note of what was given to the model beside the conversation, if it is the newest."""
-        about = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
-        content = mapping(message.get("content"))
-        told = {
-            _ABOUT[key]: text_of(value)
-            for key, value in {**content, **about}.items()
-            if key in _ABOUT
+        content = message.record("content")
+        told = Record({**content, **message.record("metadata").record("user_context_message_data")})
+        about = {
+            _ABOUT[key]: text for key in told if key in _ABOUT and (text := told.text(key).strip())
         }
-        parts = [
-            f"## {title}\n\n{text.strip()}" for title, text in sorted(told.items()) if text.strip()
-        ]
         kinds = {
-            "Custom instructions": "\n\n".join(parts),
-            "What ChatGPT remembered": text_of(content.get("model_set_context")).strip(),
+            "Custom instructions": paragraphs(
+                f"## {title}\n\n{text}" for title, text in sorted(about.items())
+            ),
+            "What ChatGPT remembered": content.text("model_set_context").strip(),
         }
         when = time or datetime.min.replace(tzinfo=UTC)
         for title, text in kinds.items():
@@ -153,48 +163,36 @@ class _Rest:
             yield Skipped(f"Name and instructions of {counted(of, 'project')}", f"{why}: {ids}.")
 
 
-def _conversation(name: str, element: dict[str, Any], rest: _Rest) -> Iterator[Item]:
-    id_ = text_of(element.get("conversation_id")) or text_of(element.get("id"))
-    title = line_of(element.get("title"))
-    tree = mapping(element.get("mapping"))
-    nodes = {key: node for key, node in tree.items() if isinstance(node, dict)}
+def _conversation(name: str, element: Record, rest: _Rest) -> Iterator[Item]:
+    id_, title = element.text("conversation_id", "id"), element.line("title")
+    tree = element.record("mapping")
+    nodes = {key: node for key in tree if (node := tree.record(key))}
     if not nodes:
         yield Skipped(place_of(name, title, id_), "It has no messages: its tree is missing.")
         return
-    line, branches = _branch(nodes, text_of(element.get("current_node")))
-    messages = [mapping(node.get("message")) for node in line]
-    said: list[Said] = []
-    named: Counter[str] = Counter()
-    files: dict[str, str] = {}
+    messages, branches = _branch(nodes, element.text("current_node"))
     for message in messages:
-        rest.context(message, time_of(element.get("update_time")))
-        shown = _said(message)
-        if shown is not None:
-            said.append(shown)
-        elif kind := _hidden(message):
-            named[kind] += 1
-        for id_of_file, kind, title_of_file in _files(message):
-            files[id_of_file] = title_of_file
-            named[kind] += not rest.has(id_of_file)
+        rest.context(message, element.time("update_time"))
+    said = tuple(filter(None, map(_said, messages)))
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
         return
-    project = text_of(element.get("gizmo_id"))
-    if project.startswith("g-p-"):
+    files = [each for message in messages for each in _files(message)]
+    if (project := element.text("gizmo_id")).startswith("g-p-"):
         rest.projects[project] += 1
     yield ImportedConversation(
         id_ or f"{element.get('create_time')} {said[0].id or said[0].text[:200]}",
         title,
-        *dated(said, element.get("create_time"), element.get("update_time")),
-        tuple(said),
-        url=f"https://chatgpt.com/c/{id_}" if re.fullmatch(r"[\w-]+", id_) else "",
-        branches=branches,
-        named=tuple((+named).items()),
+        *dated(said, element.time("create_time"), element.time("update_time")),
+        said,
+        address_of("https://chatgpt.com/c/", id_),
+        branches,
+        Counter((*filter(None, map(_hidden, messages)), *rest.missing(files))),
     )
     yield from rest.take(files)
 
 
-def _parents(nodes: dict[str, dict[str, Any]]) -> dict[str, str]:
+def _parents(nodes: dict[str, Record]) -> dict[str, str]:
     """The parent of each node, as it says itself, or else as that says; empty: it has none."""
     parents = dict.fromkeys(nodes, "")
     for key, node in nodes.items():
@@ -202,52 +200,51 @@ def _parents(nodes: dict[str, dict[str, Any]]) -> dict[str, str]:
         for child in children if isinstance(children, list) else ():
             if isinstance(child, str) and not parents.get(child, key):
                 parents[child] = key
-    told = {key: text_of(node.get("parent")) for key, node in nodes.items()}
+    told = {key: node.text("parent") for key, node in nodes.items()}
     return parents | {key: parent for key, parent in told.items() if parent in nodes}
 
 
-def _branch(nodes: dict[str, dict[str, Any]], current: str) -> tuple[list[dict[str, Any]], int]:
-    """The nodes from the root to the current leaf, else the newest; how many others there are.
+def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
+    """The messages from the root to the current leaf, else the newest; how many others there are.
 
     A leaf that says nothing is none.
     """
     parents = _parents(nodes)
     inner = {*parents.values(), current}
-    told = {key for key in nodes if key in inner or mapping(nodes[key].get("message"))} or nodes
+    told = {key for key in nodes if key in inner or nodes[key].record("message")} or nodes
     line, others = branch_of(
         {key: parent for key, parent in parents.items() if key in told},
-        {key: _time(node) for key, node in nodes.items()},
+        {key: node.record("message").time("create_time") for key, node in nodes.items()},
         current,
     )
-    return [nodes[key] for key in line], others
+    return [nodes[key].record("message") for key in line], others
 
 
-def _time(node: dict[str, Any]) -> Any:
-    return time_of(mapping(node.get("message")).get("create_time"))
+def _role(message: Record) -> str:
+    return message.record("author").text("role")
 
 
-def _hidden(message: dict[str, Any]) -> str:
+def _is_call(message: Record) -> bool:
+    """True of what the model says to a tool."""
+    return _role(message) == "assistant" and message.get("recipient") not in ("all", None)
+
+
+def _hidden(message: Record) -> str:
     """The kind of a message that isn't shown; empty for what the program wrote for itself."""
-    role = text_of(mapping(message.get("author")).get("role"))
-    kind = text_of(mapping(message.get("content")).get("content_type"))
-    if kind in ("thoughts", "reasoning_recap"):
+    if message.record("content").text("content_type") in ("thoughts", "reasoning_recap"):
         return "thought"
-    is_step = role == "tool" or (
-        role == "assistant" and message.get("recipient") not in ("all", None)
-    )
-    return "step of a tool" if is_step else ""
+    is_step = _role(message) == "tool" or _is_call(message)
+    return "step of a tool" if is_step and _said(message) is None else ""
 
 
-def _files(message: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The files of a message: id, kind, and the name that it was given."""
-    named = mappings(mapping(message.get("metadata")).get("attachments"))
-    titles = {text_of(each.get("id")): line_of(each.get("name")) for each in named}
+def _files(message: Record) -> Iterator[_File]:
+    named = message.record("metadata").records("attachments")
+    titles = {each.text("id"): each.line("name") for each in named}
     kinds = dict.fromkeys(filter(None, titles), "file")
-    parts = mapping(message.get("content")).get("parts")
-    for part in mappings(parts):
-        inner = mapping(part.get("audio_asset_pointer"))
-        pointer = text_of(part.get("asset_pointer")) or text_of(inner.get("asset_pointer"))
-        kind = _ASSETS.get(text_of(part.get("content_type")), "")
+    for part in message.record("content").records("parts"):
+        pointer = part.text("asset_pointer")
+        pointer = pointer or part.record("audio_asset_pointer").text("asset_pointer")
+        kind = _ASSETS.get(part.text("content_type"), "")
         found = _FILE.match(pointer.rpartition("//")[2])
         if kind:
             kinds[found[0] if found else pointer or f"{len(kinds)}"] = _KINDS[kind]
@@ -255,79 +252,68 @@ def _files(message: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield id_, kind, titles.get(id_, "")
 
 
-def _canvas(message: dict[str, Any]) -> str:
+def _canvas(message: Record) -> str:
     """A document of the canvas as it was written or changed; empty if this is none."""
-    if not text_of(message.get("recipient")).startswith(_CANVAS):
+    if _role(message) != "assistant" or not message.text("recipient").startswith(_CANVAS):
         return ""
-    content = mapping(message.get("content"))
+    content = message.record("content")
     parts = content.get("parts")
     first = parts[0] if isinstance(parts, list) and parts else ""
     try:
-        told = mapping(json.loads(text_of(content.get("text")) or text_of(first), strict=False))
+        told = record_of(json.loads(content.text("text") or text_of(first), strict=False))
     except (ValueError, RecursionError):
         return ""
-    title = line_of(told.get("name")) or "Canvas"
-    if text := text_of(told.get("content")).strip():
+    title = told.line("name") or "Canvas"
+    if text := told.text("content").strip():
         return f"[{title}]\n{text}"
-    changes = [text_of(each.get("replacement")).strip() for each in mappings(told.get("updates"))]
-    text = "\n\n".join(filter(None, changes))
+    text = paragraphs(each.text("replacement") for each in told.records("updates"))
     return f"[{title}, changed]\n{text}" if text else ""
 
 
-def _said(message: dict[str, Any]) -> Said | None:
-    role = text_of(mapping(message.get("author")).get("role"))
-    about = mapping(message.get("metadata"))
-    if role == "system" and about.get("is_user_system_message") is True:
-        role = "user"
-    canvas = _canvas(message) if role == "assistant" else ""
-    is_picture = role == "tool" and bool(_content(mapping(message.get("content")))[1])
-    if not (canvas or is_picture or _is_shown(message, role)):
+def _said(message: Record) -> Said | None:
+    shown = _shown(message)
+    if shown is None:
         return None
-    text, attached = (canvas, []) if canvas else _content(mapping(message.get("content")))
-    text = "" if is_picture else text  # what a tool says of a picture it made was not shown
-    named = (line_of(each.get("name")) for each in mappings(about.get("attachments")))
-    attached = list(dict.fromkeys(filter(None, named))) or attached
+    text, assets = shown
+    attached = tuple(dict.fromkeys(message.record("metadata").lines("attachments", "name")))
+    attached = attached or tuple(assets)
     if not text and not attached:
         return None
-    return Said(
-        "user" if role == "user" else "assistant",
-        text,
-        time_of(message.get("create_time")),
-        text_of(message.get("id")),
-        tuple(attached),
-    )
+    role: Role = "assistant" if _role(message) in ("assistant", "tool") else "user"
+    return Said(role, text, message.time("create_time"), message.text("id"), attached)
 
 
-def _is_shown(message: dict[str, Any], role: str) -> bool:
-    """True if a person is shown a message, and it is no call of a tool."""
-    if role not in ("user", "assistant") or message.get("weight") == 0:
-        return False
-    if mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"):
-        return False
-    is_call = role == "assistant" and message.get("recipient") not in ("all", None)
-    kind = text_of(mapping(message.get("content")).get("content_type"))
-    return kind in _SHOWN and not is_call
+def _shown(message: Record) -> tuple[str, list[str]] | None:
+    """The text of a message and the kinds of files in it; None: a person isn't shown it."""
+    if canvas := _canvas(message):
+        return canvas, []
+    role, about, content = _role(message), message.record("metadata"), message.record("content")
+    if role == "tool":  # what it says of a picture that it made is not shown
+        assets = _content(content)[1]
+        return ("", assets) if assets else None
+    is_persons = role_of(role) or (role == "system" and about.get("is_user_system_message") is True)
+    is_hidden = message.get("weight") == 0 or about.get("is_visually_hidden_from_conversation")
+    if not is_persons or is_hidden or _is_call(message):
+        return None
+    return _content(content) if content.text("content_type") in _SHOWN else None
 
 
-def _content(content: dict[str, Any]) -> tuple[str, list[str]]:
+def _content(content: Record) -> tuple[str, list[str]]:
     if content.get("content_type") == "code":
-        text = text_of(content.get("text")).strip()
-        language = text_of(content.get("language")).strip()
+        text, language = content.text("text").strip(), content.text("language").strip()
         shown = language if language.isalnum() and language != "unknown" else ""
         return (f"```{shown}\n{text}\n```" if text else ""), []
     parts = content.get("parts")
     texts: list[str] = []
     attached: list[str] = []
     for part in parts if isinstance(parts, list) else [content.get("text")]:
-        kind = text_of(mapping(part).get("content_type"))
-        if isinstance(part, str):
-            texts.append(part)
-        elif kind in _ASSETS:
+        told = record_of(part)
+        kind = told.text("content_type")
+        if kind in _ASSETS:
             attached.append(_ASSETS[kind])
-        elif text_of(mapping(part).get("text")) and kind in ("", "text", "audio_transcription"):
-            texts.append(mapping(part)["text"])
-    text = "\n\n".join(each.strip() for each in texts if each.strip())
-    return without_marks(text), attached
+        elif kind in _TEXTS:
+            texts.append(text_of(part) or told.text("text"))
+    return without_marks(paragraphs(texts)), attached
 
 
 def without_marks(text: str) -> str:

@@ -13,20 +13,16 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import words_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     Records,
     conversation,
-    has_log,
     json_lines,
     json_list,
-    logs,
-    mapping,
-    mappings,
-    read_each,
-    time_of,
+    log_source,
 )
 
 _KINDS = ("user", "assistant")
@@ -53,11 +49,9 @@ _NOTICES = ("[Request interrupted by user", "Caveat: The messages below were gen
 
 def _is_log(records: Records) -> bool:
     """True of lines some of which are messages, and of an object with such lines."""
-    lines = mappings(records[0].get("loglines")) if len(records) == 1 else []
+    lines = records[0].records("loglines") if len(records) == 1 else []
     return any(
-        each.get("type") in _KINDS
-        and isinstance(each.get("message"), dict)
-        and mapping(each.get("message")).get("role") in _KINDS
+        each.get("type") in _KINDS and each.record("message").get("role") in _KINDS
         for each in lines or records
     )
 
@@ -75,31 +69,30 @@ class _Log:
         self._left: set[str] = set()
         self._named: Counter[str] = Counter()
 
-    def take(self, line: dict[str, Any]) -> None:
+    def take(self, line: Record) -> None:
         """Take in the next line."""
         kind, uuid = line.get("type"), str(line.get("uuid") or len(self.said))
         self._parents[uuid] = str(line.get("parentUuid") or "")
         if kind == "summary":
-            self._summaries[str(line.get("leafUuid"))] = line_of(line.get("summary"))
+            self._summaries[str(line.get("leafUuid"))] = line.line("summary")
         elif kind in ("custom-title", "ai-title"):
-            own = line_of(line.get("customTitle"))
-            self.title = own or self.title or line_of(line.get("aiTitle"))
+            self.title = line.line("customTitle") or self.title or line.line("aiTitle")
         elif kind == "attachment":
-            queued = mapping(line.get("attachment"))
+            queued = line.record("attachment")
             if queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt":
                 self._say(uuid, line, "user", _users_words(queued.get("prompt")))
         elif kind in _KINDS and not any(map(line.get, _HIDDEN)):
             self._take_message(uuid, line)
 
-    def _take_message(self, uuid: str, line: dict[str, Any]) -> None:
-        self.id = self.id or line_of(line.get("sessionId"))
-        message = mapping(line.get("message"))
-        kinds = (_NAMED.get(line_of(e.get("type"))) for e in mappings(message.get("content")))
+    def _take_message(self, uuid: str, line: Record) -> None:
+        self.id = self.id or line.line("sessionId")
+        message = line.record("message")
+        kinds = (_NAMED.get(each.line("type")) for each in message.records("content"))
         self._named.update(filter(None, kinds))
         if line.get("type") == "user":
-            self._take_prompt(uuid, line, message.get("content"))
+            self._take_prompt(uuid, line, message)
         elif message.get("model") != "<synthetic>" and not line.get("isApiErrorMessage"):
-            text = "\n\n".join(_texts(message.get("content")))
+            text = "\n\n".join(_texts(message))
             self._say(str(message.get("id") or uuid), line, "assistant", text, uuid)
 
     def conversation(self, name: str) -> ImportedConversation | None:
@@ -109,22 +102,21 @@ class _Log:
             if uuid in self._left or parent in dead:
                 dead.add(uuid)
         said = [each for each in self.said.values() if each.id not in dead]
-        matched = [title for leaf, title in self._summaries.items() if leaf in self._parents]
-        summary = (matched or [*self._summaries.values()] or [""])[-1]
-        return conversation(
-            self.id or name,
-            self.title or summary,
-            said,
-            branches=len(self._left),
-            named=tuple(sorted(self._named.items())),
-        )
+        branches, named = len(self._left), self._named
+        title = self.title or self._summary()
+        return conversation(self.id or name, title, said, branches=branches, named=named)
 
-    def _take_prompt(self, uuid: str, line: dict[str, Any], content: Any) -> None:
-        blocks = mappings(content)
+    def _summary(self) -> str:
+        """The last summary, if there are such of one that leads to a message of this session."""
+        matched = [title for leaf, title in self._summaries.items() if leaf in self._parents]
+        return (matched or [*self._summaries.values()] or [""])[-1]
+
+    def _take_prompt(self, uuid: str, line: Record, message: Record) -> None:
+        blocks = message.records("content")
         if any(block.get("type") == "tool_result" for block in blocks):
             return  # text beside a result is the program's, too
         images = sum(block.get("type") == "image" for block in blocks)
-        text = "\n\n".join(filter(None, map(_users_words, _texts(content))))
+        text = "\n\n".join(filter(None, map(_users_words, _texts(message))))
         parent = self._parents[uuid]
         if (text or images) and parent:
             # Two messages at one place: the first was taken back and said again.
@@ -136,8 +128,8 @@ class _Log:
     def _say(
         self,
         key: str,
-        line: dict[str, Any],
-        role: Any,
+        line: Record,
+        role: Role,
         text: str,
         uuid: str = "",
         attached: tuple[str, ...] = (),
@@ -146,8 +138,7 @@ class _Log:
             return
         before = self.said.get(key)
         if before is None:
-            time = time_of(line.get("timestamp"))
-            self.said[key] = Said(role, text, time, uuid or key, attached)
+            self.said[key] = Said(role, text, line.time("timestamp"), uuid or key, attached)
         elif not before.text.endswith(text):
             whole = text if text.startswith(before.text) else f"{before.text}\n\n{text}"
             self.said[key] = Said(role, whole, before.time, before.id, before.attached)
@@ -171,11 +162,9 @@ def _is_one_object(opened: OpenedExport, name: str) -> bool:
     return re.match(rb'\s*\{\s*"loglines"\s*:', opened.head(name, 4096)) is not None
 
 
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [text] if (text := words_of(content)) else []
-    texts = (words_of(each.get("text")) for each in mappings(content) if each.get("type") == "text")
-    return [text for text in texts if text]
+def _texts(message: Record) -> list[str]:
+    blocks = [each for each in message.records("content") if each.get("type") == "text"]
+    return [*filter(None, (message.words("content"), *(each.words("text") for each in blocks)))]
 
 
 def _users_words(value: Any) -> str:
@@ -188,10 +177,4 @@ def _users_words(value: Any) -> str:
     return "" if text.startswith(_NOTICES) else text
 
 
-SOURCE = Source(
-    "Claude Code",
-    "claude-code",
-    lambda opened: has_log(opened, _is_log),
-    lambda opened: read_each(opened, logs(opened, _is_log), _session),
-    is_alone=True,
-)
+SOURCE = log_source("Claude Code", "claude-code", _is_log, _session)

@@ -15,23 +15,21 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     Records,
     conversation,
-    has_log,
     json_lines,
-    logs,
-    mapping,
-    mappings,
-    read_each,
+    log_source,
+    paragraphs,
+    record_of,
     time_of,
 )
 
 _PAYLOADS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_SHOWN = {"user_message": "user", "agent_message": "assistant"}
+_SHOWN: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
 )
@@ -42,19 +40,16 @@ _REQUEST = "## My request for Codex:"
 
 
 def _is_session(records: Records) -> bool:
-    lines = mappings(records[0].get("items")) if len(records) == 1 else []
-    return any(
-        (each.get("type") in _PAYLOADS and isinstance(each.get("payload"), dict))
-        or (
-            each.get("type") == "message"
-            and each.get("role") in ("user", "assistant")
-            and any(
-                block.get("type") in ("input_text", "output_text")
-                for block in mappings(each.get("content"))
-            )
-        )
-        for each in lines or records
-    )
+    lines = records[0].records("items") if len(records) == 1 else []
+    return any(map(_is_line, lines or records))
+
+
+def _is_line(record: Record) -> bool:
+    if isinstance(record.get("payload"), dict):
+        return record.get("type") in _PAYLOADS
+    is_message = record.get("type") == "message" and record.get("role") in ("user", "assistant")
+    kinds = (block.get("type") for block in record.records("content"))
+    return is_message and any(kind in ("input_text", "output_text") for kind in kinds)
 
 
 class _Session:
@@ -66,27 +61,26 @@ class _Session:
         self._order: list[tuple[bool, Said]] = []
         self._named: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
 
-    def take(self, line: dict[str, Any]) -> None:
+    def take(self, line: Record) -> None:
         """Take in the next line."""
-        payload = line.get("payload")
-        time, kind = line.get("timestamp"), line.get("type")
-        told = line_of(mapping(payload).get("type") or kind)
-        step = "step of a tool" if told.endswith("_call") else ""
-        self._named[kind == "event_msg"].update(filter(None, (_NAMED.get(told, step),)))
-        if not isinstance(payload, dict):
-            if kind == "message":
-                self._take_item(line, time or self._time)
-            elif "type" not in line and line.get("id"):
-                self.id, self._time = self.id or line_of(line.get("id")), time
-        elif kind == "session_meta":
-            if not self.id:  # a fork repeats what it came from
-                self.id = line_of(payload.get("id"))
-                source = payload.get("source")
-                self.is_hidden = isinstance(source, dict) and "subagent" in source
-        elif kind == "response_item" and payload.get("type") == "message":
-            self._take_item(payload, time)
+        kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
+        told = payload.line("type") or line.line("type")
+        named = "step of a tool" if told.endswith("_call") else _NAMED.get(told, "")
+        self._named[kind == "event_msg"].update(filter(None, [named]))
+        item = payload if kind == "response_item" else line
+        if kind == "session_meta":
+            self._begin(payload)
         elif kind == "event_msg":
             self._take_event(payload, time)
+        elif item.get("type") == "message":
+            self._take_item(item, time or self._time)
+        elif "type" not in line and line.get("id"):
+            self.id, self._time = self.id or line.line("id"), time
+
+    def _begin(self, payload: Record) -> None:
+        if not self.id:  # a fork repeats what it came from
+            self.id = payload.line("id")
+            self.is_hidden = "subagent" in payload.record("source")
 
     def conversation(self, name: str) -> ImportedConversation | None:
         """The whole; for each side the events, which are what was shown, if there are any."""
@@ -96,31 +90,30 @@ class _Session:
         said = [one for is_event, one in self._order if is_event == (one.role in by_events)]
         named = self._named[True] | self._named[False]  # of what is told twice the larger number
         named += Counter({"picture": sum(len(each.attached) for each in said)})
-        return conversation(self.id or name, self.title, said, named=tuple(sorted(named.items())))
+        return conversation(self.id or name, self.title, said, named=named)
 
-    def _take_event(self, payload: dict[str, Any], time: Any) -> None:
-        role = _SHOWN.get(str(payload.get("type")))
+    def _take_event(self, payload: Record, time: Any) -> None:
+        role, text = _SHOWN.get(payload.text("type")), payload.words("message")
         if role == "user":
-            images = [*_list(payload.get("images")), *_list(payload.get("local_images"))]
-            text = _users_words(words_of(payload.get("message")))
-            self._say("user", text, time, len(images), is_event=True)
+            lists = (payload.get("images"), payload.get("local_images"))
+            images = sum(len(each) for each in lists if isinstance(each, list))
+            self._say(role, _users_words(text), time, images, is_event=True)
         elif role:
-            self._say(role, words_of(payload.get("message")), time, is_event=True)
+            self._say(role, text, time, is_event=True)
         elif payload.get("type") == "thread_name_updated":
-            self.title = line_of(payload.get("thread_name")) or self.title
+            self.title = payload.line("thread_name") or self.title
 
-    def _take_item(self, item: dict[str, Any], time: Any) -> None:
-        role, blocks = item.get("role"), mappings(item.get("content"))
-        texts = [words_of(block.get("text")) for block in blocks]
-        images = sum(block.get("type") == "input_image" for block in blocks)
+    def _take_item(self, item: Record, time: Any) -> None:
+        role, blocks = item.get("role"), item.records("content")
+        texts = [block.words("text") for block in blocks]
         if role == "user":
-            text = "\n\n".join(filter(None, map(_users_words, texts)))
-            self._say(role, text, time, images)
+            images = sum(block.get("type") == "input_image" for block in blocks)
+            self._say(role, paragraphs(map(_users_words, texts)), time, images)
         elif role == "assistant":
-            self._say(role, "\n\n".join(filter(None, texts)), time)
+            self._say(role, paragraphs(texts), time)
 
     def _say(
-        self, role: Any, text: str, time: Any, images: int = 0, *, is_event: bool = False
+        self, role: Role, text: str, time: Any, images: int = 0, *, is_event: bool = False
     ) -> None:
         if text or images:
             self._order.append((is_event, Said(role, text, time_of(time), "", ("image",) * images)))
@@ -143,8 +136,8 @@ def _old_lines(opened: OpenedExport, name: str) -> Records:
     if b'"items"' not in opened.head(name) or opened.size(name) > _MOST_OLD:
         return []
     with opened.open(name) as stream, suppress(ValueError, RecursionError):
-        whole = mapping(json.loads(stream.read(), strict=False))
-        return [mapping(whole.get("session")), *mappings(whole.get("items"))]
+        whole = record_of(json.loads(stream.read(), strict=False))
+        return [whole.record("session"), *whole.records("items")]
     return []
 
 
@@ -157,14 +150,4 @@ def _users_words(text: str) -> str:
     return text
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-SOURCE = Source(
-    "Codex CLI",
-    "codex",
-    lambda opened: has_log(opened, _is_session),
-    lambda opened: read_each(opened, logs(opened, _is_session), _session),
-    is_alone=True,
-)
+SOURCE = log_source("Codex CLI", "codex", _is_session, _session)

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped, Source
+from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
+    Record,
     conversation,
     fields_of,
+    has_any,
     json_list,
     json_members,
-    mapping,
-    mappings,
+    paragraphs,
     place_of,
     read_each,
-    text_of,
+    read_records,
+    role_of,
     time_of,
 )
 
@@ -41,52 +42,38 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         if fields_of(head) >= _INDEX and name not in names:
             for each in json_list(opened, name, ""):
                 if not isinstance(each, Skipped):
-                    dates[text_of(each.get("sessionId"))] = each.get("dateCreated")
+                    dates[each.text("sessionId")] = each.get("dateCreated")
 
     def one(opened: OpenedExport, name: str) -> Iterator[Item]:
-        for each in json_list(opened, name, ""):
-            yield each if isinstance(each, Skipped) else _conversation(name, each, dates)
+        records = json_list(opened, name, "")
+        return read_records(records, lambda each: _conversation(name, each, dates))
 
     yield from read_each(opened, names, one)
 
 
-def _conversation(name: str, record: dict[str, Any], dates: dict[str, Any]) -> Item:
-    id_ = text_of(record.get("sessionId"))
+def _conversation(name: str, record: Record, dates: dict[str, Any]) -> Iterator[Item]:
+    id_ = record.text("sessionId")
     time = time_of(dates.get(id_, record.get("dateCreated")))
     named: Counter[str] = Counter()
-    said = [one for each in mappings(record.get("history")) if (one := _said(each, named))]
-    found = conversation(id_, line_of(record.get("title")), said, named=tuple(named.items()))
-    if found is None:
-        return Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
-    return ImportedConversation(
-        found.id, found.title, time, time, found.messages, named=found.named
-    )
+    said = [one for each in record.records("history") if (one := _said(each, named))]
+    found = conversation(id_, record.line("title"), said, created=time, updated=time, named=named)
+    yield found or Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
 
 
-def _said(item: dict[str, Any], named: Counter[str]) -> Said | None:
-    message = mapping(item.get("message"))
-    role, content = message.get("role"), message.get("content")
-    if isinstance(role, str) and role in _HIDDEN:
-        named[_HIDDEN[role]] += 1
-    if role not in ("user", "assistant"):
+def _said(item: Record, named: Counter[str]) -> Said | None:
+    message = item.record("message")
+    role = role_of(message.get("role"))
+    if role is None:
+        named.update(filter(None, [_HIDDEN.get(message.text("role"))]))
         return None
-    named.update(["step of a tool"] * len(mappings(message.get("toolCalls"))))
-    parts = mappings(content)
-    texts = [text_of(content), *(text_of(part.get("text")) for part in parts)]
-    text = "\n\n".join(each.strip() for each in texts if each.strip())
-    pictures = sum(part.get("type") == "imageUrl" for part in parts)
-    named.update(["picture"] * pictures)
-    context = (line_of(each.get("name")) for each in mappings(item.get("contextItems")))
-    attached = (*filter(None, context), *("picture",) * pictures)
-    named += Counter({"file": len(attached) - pictures}) if role == "user" else Counter()
-    if not text and not attached:
-        return None
-    return Said("user" if role == "user" else "assistant", text, None, "", attached)
+    parts = message.records("content")
+    text = paragraphs([message.text("content"), *(part.text("text") for part in parts)])
+    pictures = ["picture" for part in parts if part.get("type") == "imageUrl"]
+    context = item.lines("contextItems", "name")
+    named.update(["step of a tool"] * len(message.records("toolCalls")))
+    named.update([*pictures, *(["file"] * len(context) if role == "user" else ())])
+    attached = (*context, *pictures)
+    return Said(role, text, None, "", attached) if text or attached else None
 
 
-SOURCE = Source(
-    "Continue",
-    "continue",
-    lambda opened: any(True for _ in _sessions(opened)),
-    _read,
-)
+SOURCE = Source("Continue", "continue", has_any(_sessions), _read)

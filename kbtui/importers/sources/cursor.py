@@ -19,16 +19,14 @@ from urllib.parse import quote
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
+from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     conversation,
-    dated,
     file_source,
-    mapping,
-    mappings,
     place_of,
-    text_of,
-    time_of,
+    record_of,
+    records_of,
 )
 from kbtui.text import counted
 
@@ -38,7 +36,7 @@ _TABS = "workbench.panel.aichat.view.aichat.chatdata"
 _LIST = "composer.composerData"
 _PROMPTS = "aiService.prompts"
 _LARGEST = 64 << 20
-_ROLES = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
+_ROLES: dict[object, Role] = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 
 
 def _databases(opened: OpenedExport) -> Iterator[str]:
@@ -154,70 +152,63 @@ def _all(database: _Database, name: str) -> Iterator[Item]:
             yield from _composer(database, name, key)
         except UnreadableError as error:
             yield Skipped(f"{line_of(key)} ({line_of(name)})", str(error))
-    for tab in mappings(mapping(database.item(_TABS)).get("tabs")):
-        found = _conversation(
-            text_of(tab.get("tabId")), tab.get("chatTitle"), mappings(tab.get("bubbles")), tab
-        )
+    for tab in record_of(database.item(_TABS)).records("tabs"):
+        found = _conversation(tab.text("tabId"), tab, "chatTitle", tab.records("bubbles"))
         yield found or Skipped(place_of(name, tab.get("chatTitle")), "It holds no messages.")
 
 
 def _composer(database: _Database, name: str, key: str) -> Iterator[Item]:
-    record = mapping(database.value(key))
+    record = record_of(database.value(key))
     id_ = key.partition(":")[2]
-    bubbles = mappings(record.get("conversation"))
-    headers = mappings(record.get("fullConversationHeadersOnly"))
+    place = place_of(name, record.get("name"), id_)
+    bubbles = record.records("conversation")
+    headers = record.records("fullConversationHeadersOnly")
     missing = 0
     for header in headers if not bubbles else ():
-        bubble = database.value(f"bubbleId:{id_}:{text_of(header.get('bubbleId'))}")
+        bubble = database.value(f"bubbleId:{id_}:{header.text('bubbleId')}")
         missing += bubble is None
-        bubbles.append(mapping(bubble))
+        bubbles.append(record_of(bubble))
     if missing:
-        why = f"{missing:,} of its {len(headers):,} messages aren't in the database."
-        yield Skipped(place_of(name, record.get("name"), id_), why)
-    if found := _conversation(id_, record.get("name"), bubbles, record):
+        yield Skipped(
+            place, f"{missing:,} of its {len(headers):,} messages aren't in the database."
+        )
+    if found := _conversation(id_, record, "name", bubbles):
         yield found
     elif headers and not missing:
-        yield Skipped(place_of(name, record.get("name"), id_), "It holds no messages.")
+        yield Skipped(place, "It holds no messages.")
 
 
 def _conversation(
-    id_: str, title: Any, bubbles: list[dict[str, Any]], record: dict[str, Any]
+    id_: str, record: Record, title: str, bubbles: list[Record]
 ) -> ImportedConversation | None:
     named: Counter[str] = Counter()
     said = [one for each in bubbles if (one := _said(each, named))]
-    found = conversation(id_, line_of(title), said, named=tuple(named.items()))
-    if found is None:
-        return None
-    updated = record.get("lastUpdatedAt") or record.get("lastSendTime")
-    created, updated = dated(said, record.get("createdAt"), updated)
-    return ImportedConversation(
-        found.id, found.title, created or updated, updated, found.messages, named=found.named
+    updated = record.time("lastUpdatedAt", "lastSendTime")
+    created = record.time("createdAt")
+    if created is None and not any(each.time for each in said):
+        created = updated
+    return conversation(
+        id_, record.line(title), said, created=created, updated=updated, named=named
     )
 
 
-def _said(bubble: dict[str, Any], named: Counter[str]) -> Said | None:
-    kind = bubble.get("type")
+def _said(bubble: Record, named: Counter[str]) -> Said | None:
+    kind, images = bubble.get("type"), bubble.get("images")
     role = _ROLES.get(kind) if isinstance(kind, int | str) else None
-    named.update(["step of a tool"] if mapping(bubble.get("toolFormerData")) else ())
-    named.update(["thought"] if mapping(bubble.get("thinking")) else ())
-    pictures = len(bubble.get("images") or ()) if isinstance(bubble.get("images"), list) else 0
-    named.update(["picture"] * pictures)
-    text = (text_of(bubble.get("text")) or text_of(bubble.get("rawText"))).strip()
+    pictures = ("picture",) * (len(images) if isinstance(images, list) else 0)
+    named.update(pictures)
+    for key, what in (("toolFormerData", "step of a tool"), ("thinking", "thought")):
+        named.update([what] if bubble.record(key) else ())
+    text = bubble.text("text", "rawText").strip()
     if role is None or not (text or pictures):
         return None
-    return Said(
-        "user" if role == "user" else "assistant",
-        text,
-        time_of(bubble.get("createdAt")),
-        text_of(bubble.get("bubbleId")) or text_of(bubble.get("id")),
-        ("picture",) * pictures,
-    )
+    return Said(role, text, bubble.time("createdAt"), bubble.text("bubbleId", "id"), pictures)
 
 
 def _only_named(database: _Database, name: str) -> Iterator[Item]:
     """Say of a folder's database what it holds instead of conversations."""
-    listed = mappings(mapping(database.item(_LIST)).get("allComposers"))
-    prompts = mappings(database.item(_PROMPTS))
+    listed = record_of(database.item(_LIST)).records("allComposers")
+    prompts = records_of(database.item(_PROMPTS))
     if listed or prompts:
         yield Skipped(
             line_of(name),

@@ -20,7 +20,7 @@ from xml.parsers import expat
 from kbtui.errors import UnreadableError
 from kbtui.importers.markup import digest, line_of, relative_link, to_markdown, words_of
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
-from kbtui.importers.reading import read_each
+from kbtui.importers.reading import has_any, read_each
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     return read_each(opened, _files(opened), read)
 
 
-SOURCE = Source("Evernote", "evernote", lambda opened: any(True for _ in _files(opened)), _read)
-
-
 def _files(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         is_likely = not opened.is_folder or name.lower().endswith((".enex", ".xml"))
         if is_likely and _SIGN.search(opened.head(name, 4096).replace(b"\x00", b"")):
             yield name
+
+
+SOURCE = Source("Evernote", "evernote", has_any(_files), _read)
 
 
 def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:

@@ -16,19 +16,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
-from typing import IO, Any
+from typing import IO
 
-from kbtui.importers.markup import digest, line_of, to_markdown, words_of
+from kbtui.importers.markup import digest, line_of, to_markdown
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
+    Record,
     conversation,
     file_of,
     json_list,
     json_members,
-    mappings,
     read_each,
-    time_of,
 )
 from kbtui.text import counted
 
@@ -134,8 +133,7 @@ def _together(
     folder = PurePosixPath(name).parent
     places = {file: str(folder / file) for act in acts for file in act.attached}
     here = {file: place for file, place in places.items() if place in names}
-    missing = len(places) - len(here)
-    named = (("file", missing),) if missing else ()
+    named = Counter(["file"] * (len(places) - len(here)))
     if talk := conversation(key, "", list(_said(acts)), url=url, named=named):
         yield talk
     for file, place in here.items():
@@ -174,7 +172,7 @@ def _acts(opened: OpenedExport, name: str) -> Iterator[_Act | Skipped]:
             yield act
 
 
-def _cells(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     """The cells of a page in the form of the list."""
     undated = 0
     with opened.open(name) as stream:
@@ -192,13 +190,13 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped
             files = _ATTACHED.findall(beside[0]) if beside else []
             asked = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", asked))).strip()
             answer = {"html": told[2][date.end() :]}
-            yield {
-                "header": told[1],
-                "title": asked,
-                "time": time.isoformat(),
-                "attachedFiles": [*map(html.unescape, files)],
-                "safeHtmlItem": [answer],
-            }
+            yield Record(
+                header=told[1],
+                title=asked,
+                time=time.isoformat(),
+                attachedFiles=[*map(html.unescape, files)],
+                safeHtmlItem=[answer],
+            )
     if undated:
         why = (
             "Its date is in a form that kbtui doesn't know. Takeout gives My Activity as JSON, too."
@@ -226,37 +224,33 @@ def _time(date: re.Match[str]) -> datetime | None:
     return None
 
 
-def _act(record: dict[str, Any]) -> _Act | None:
+def _act(record: Record) -> _Act | None:
     products = record.get("products")
     names = [record.get("header"), *(products if isinstance(products, list) else [])]
     told = _told(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
     if told is None:
         return None
-    chats = {found[1] for each in mappings(record.get("details")) for found in _links(each)}
+    links = (f"{each.words('url')} {each.words('name')}" for each in record.records("details"))
+    chats = {found[1] for each in links for found in _CHAT.finditer(each)}
     chat = chats.pop() if len(chats) == 1 else ""
     asked, answered = told
-    return _Act(time_of(record.get("time")), chat, asked.strip(), answered, _attached(record))
+    return _Act(record.time("time"), chat, asked.strip(), answered, _attached(record))
 
 
-def _told(record: dict[str, Any]) -> tuple[str, str] | None:
+def _told(record: Record) -> tuple[str, str] | None:
     """What was asked and answered; None: something else was done."""
-    title = words_of(record.get("title"))
+    title = record.words("title")
     if canvas := _CANVAS.match(title):
-        made = "\n\n".join(words_of(each.get("name")) for each in mappings(record.get("subtitles")))
+        made = "\n\n".join(each.words("name") for each in record.records("subtitles"))
         return "", f"**{line_of(canvas[1])}**\n\n{made}".strip()
-    parts = [words_of(each.get("html")) for each in mappings(record.get("safeHtmlItem"))]
+    parts = [each.words("html") for each in record.records("safeHtmlItem")]
     answered = "".join(f"<div>{part}</div>" for part in parts if part)
     if asked := _ASKED.match(title):
         return title[asked.end() :], answered
     return None if not answered or _OTHER_ACTS.match(title) else (title, answered)
 
 
-def _attached(record: dict[str, Any]) -> tuple[str, ...]:
+def _attached(record: Record) -> tuple[str, ...]:
     files = record.get("attachedFiles")
-    names = [each for each in files if isinstance(each, str)] if isinstance(files, list) else []
-    names += [line_of(each.get("name")) for each in mappings(files)]
-    return tuple(line for each in names if (line := line_of(each)))
-
-
-def _links(detail: dict[str, Any]) -> Iterator[re.Match[str]]:
-    yield from _CHAT.finditer(f"{words_of(detail.get('url'))} {words_of(detail.get('name'))}")
+    names = map(line_of, files) if isinstance(files, list) else ()
+    return (*filter(None, names), *record.lines("attachedFiles", "name"))

@@ -10,16 +10,18 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
+    Record,
     fields_of,
     file_of,
+    has_any,
     json_list,
     json_members,
-    mappings,
     read_each,
+    read_records,
     time_of,
 )
 from kbtui.text import counted, shorten
@@ -39,26 +41,25 @@ def _exports(opened: OpenedExport) -> Iterator[str]:
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
     files = {_stem(name): name for name in opened.names if not name.endswith((".json", ".html"))}
-    binned = 0
+    binned: list[Record] = []
 
     def notes(opened: OpenedExport, name: str) -> Iterator[Item]:
-        nonlocal binned
-        for record in json_list(opened, name, ""):
-            if isinstance(record, Skipped):
-                yield record
-            elif record.get("isTrashed") is True:
-                binned += 1
+        def read(record: Record) -> Iterator[Item]:
+            if record.get("isTrashed") is True:
+                binned.append(record)
             else:
                 yield from _note(opened, name, record, files)
+
+        return read_records(json_list(opened, name, ""), read)
 
     names = [*_exports(opened)]
     yield from read_each(opened, names, notes)
     opened.taken.update({f"{_stem(name)}.html" for name in names}.intersection(opened.names))
     if binned:
-        yield Skipped(counted(binned, "note"), _BINNED)
+        yield Skipped(counted(len(binned), "note"), _BINNED)
 
 
-SOURCE = Source("Google Keep", "keep", lambda opened: any(True for _ in _exports(opened)), _read)
+SOURCE = Source("Google Keep", "keep", has_any(_exports), _read)
 
 
 def _stem(name: str) -> str:
@@ -66,20 +67,15 @@ def _stem(name: str) -> str:
     return str(PurePosixPath(name).with_suffix("")) if "." in name else name
 
 
-def _note(
-    opened: OpenedExport, name: str, record: dict[str, Any], files: dict[str, str]
-) -> Iterator[Item]:
-    attached = [line_of(each.get("filePath")) for each in mappings(record.get("attachments"))]
-    attached = list(filter(None, attached))
+def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]) -> Iterator[Item]:
+    attached = record.lines("attachments", "filePath")
     body = "\n\n".join(filter(None, _parts(record, attached)))
-    text = line_of(words_of(record.get("textContent")))
-    title = line_of(record.get("title")) or shorten(text, _TITLE_WIDTH)
+    title = record.line("title") or shorten(record.line("textContent"), _TITLE_WIDTH)
     if not body and not title:
         yield Skipped(line_of(name), "It is empty.")
         return
     created = _time(record.get("createdTimestampUsec"))
     updated = _time(record.get("userEditedTimestampUsec"))
-    labels = (line_of(each.get("name")) for each in mappings(record.get("labels")))
     stem = PurePosixPath(name).stem
     yield ImportedNote(
         f"note {record.get('createdTimestampUsec') or stem} {stem}",
@@ -88,7 +84,7 @@ def _note(
         updated or created,
         created or updated,
         folder="archive" if record.get("isArchived") is True else "",
-        tags=tuple(filter(None, labels)),
+        tags=tuple(record.lines("labels", "name")),
     )
     folder = PurePosixPath(name).parent
     for path in attached:
@@ -96,17 +92,14 @@ def _note(
         yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
 
 
-def _parts(record: dict[str, Any], attached: Sequence[str]) -> Iterator[str]:
+def _parts(record: Record, attached: Sequence[str]) -> Iterator[str]:
     """Text, boxes, links and the names of files, each as Markdown; what isn't there is empty."""
-    yield words_of(record.get("textContent"))
+    yield record.words("textContent")
     yield "\n".join(
-        f"- [{'x' if each.get('isChecked') is True else ' '}] {line_of(each.get('text'))}"
-        for each in mappings(record.get("listContent"))
+        f"- [{'x' if each.get('isChecked') is True else ' '}] {each.line('text')}"
+        for each in record.records("listContent")
     )
-    links = (
-        (line_of(each.get("title")), line_of(each.get("url")))
-        for each in mappings(record.get("annotations"))
-    )
+    links = ((each.line("title"), each.line("url")) for each in record.records("annotations"))
     yield "\n".join(f"- [{name or url}]({url})" for name, url in links if url.startswith("http"))
     yield f"Attached: {', '.join(attached)}" if attached else ""
 

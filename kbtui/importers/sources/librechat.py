@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
+from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     dated,
     fields_of,
     json_list,
     json_source,
-    mapping,
-    mappings,
+    paragraphs,
     place_of,
-    text_of,
-    time_of,
+    read_records,
 )
 from kbtui.importers.trees import branch_of
 
@@ -33,33 +30,32 @@ def _is_export(head: bytes) -> bool:
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-    for each in json_list(opened, name, ""):
-        yield each if isinstance(each, Skipped) else _conversation(name, each)
+    return read_records(json_list(opened, name, ""), lambda each: _conversation(name, each))
 
 
 SOURCE = json_source("LibreChat", "librechat", _is_export, _conversations)
 
 
-def _conversation(name: str, record: dict[str, Any]) -> Item:
-    id_ = text_of(record.get("conversationId"))
-    title = line_of(record.get("title"))
-    messages = list(_flat(mappings(record.get("messages") or record.get("messagesTree"))))
+def _conversation(name: str, record: Record) -> Iterator[Item]:
+    id_, title = record.text("conversationId"), record.line("title")
+    messages = record.records("messages" if record.get("messages") else "messagesTree")
     named: Counter[str] = Counter()
-    branch, branches = _line(messages)
+    branch, branches = _line(list(_flat(messages)))
     said = tuple(found for each in branch if (found := _said(each, named)))
     if not said:
-        return Skipped(place_of(name, title, id_), "It holds no messages.")
-    return ImportedConversation(
+        yield Skipped(place_of(name, title, id_), "It holds no messages.")
+        return
+    yield ImportedConversation(
         id_ or said[0].id or said[0].text[:200],
         title,
-        *dated(said, record.get("createdAt"), record.get("updatedAt")),
+        *dated(said, record.time("createdAt"), record.time("updatedAt")),
         said,
         branches=branches,
-        named=tuple(named.items()),
+        named=named,
     )
 
 
-def _flat(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _flat(messages: list[Record]) -> Iterator[Record]:
     """All messages, those within others behind them."""
     waiting = messages[::-1]
     for _ in range(_DEEPEST):
@@ -67,41 +63,31 @@ def _flat(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             return
         message = waiting.pop()
         yield message
-        waiting += mappings(message.get("children"))[::-1]
+        waiting += message.records("children")[::-1]
 
 
-def _line(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    known = {text_of(each.get("messageId")): each for each in messages}
+def _line(messages: list[Record]) -> tuple[list[Record], int]:
+    known = {each.text("messageId"): each for each in messages}
     if len(known) < len(messages):
         return messages, 0  # some have no ids
-    parents = {id_: text_of(each.get("parentMessageId")) for id_, each in known.items()}
+    parents = {id_: each.text("parentMessageId") for id_, each in known.items()}
     if sum(parent not in known for parent in parents.values()) > 1:
         return messages, 0  # a part of them: what lies between is missing
-    times = {id_: time_of(each.get("createdAt")) for id_, each in known.items()}
+    times = {id_: each.time("createdAt") for id_, each in known.items()}
     line, branches = branch_of(parents, times)
     return [known[id_] for id_ in line], branches
 
 
-def _said(message: dict[str, Any], named: Counter[str]) -> Said | None:
-    texts = [text_of(message.get("text")).strip()]
-    for block in mappings(message.get("content")):
-        kind = text_of(block.get("type"))
-        named.update([_HIDDEN[kind]] if kind in _HIDDEN else ())
-        inner = block.get("text")
-        if kind == "text":
-            texts.append((text_of(inner) or text_of(mapping(inner).get("value"))).strip())
-    attached = tuple(
-        filter(None, (line_of(each.get("filename")) for each in mappings(message.get("files"))))
-    )
+def _said(message: Record, named: Counter[str]) -> Said | None:
+    blocks = message.records("content")
+    shown = [each for each in blocks if each.get("type") == "text"]
+    texts = [each.text("text") or each.record("text").text("value") for each in shown]
+    text = paragraphs(dict.fromkeys(each.strip() for each in (message.text("text"), *texts)))
+    attached = tuple(message.lines("files", "filename"))
+    named.update(filter(None, (_HIDDEN.get(each.text("type")) for each in blocks)))
     named.update(["file"] * len(attached))
-    text = "\n\n".join(dict.fromkeys(filter(None, texts)))
     if not text and not attached:
         return None
-    is_mine = message.get("isCreatedByUser") is True or text_of(message.get("sender")) == "User"
-    return Said(
-        "user" if is_mine else "assistant",
-        text,
-        time_of(message.get("createdAt")),
-        text_of(message.get("messageId")),
-        attached,
-    )
+    is_mine = message.get("isCreatedByUser") is True or message.get("sender") == "User"
+    role: Role = "user" if is_mine else "assistant"
+    return Said(role, text, message.time("createdAt"), message.text("messageId"), attached)

@@ -7,9 +7,11 @@ from typing import Any
 
 from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.outlines import listed, pages_of
+from kbtui.importers.outlines import listed, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
-from kbtui.importers.reading import fields_of, json_source, mapping
+from kbtui.importers.reading import Record, fields_of, json_source
+
+_HIDDEN = ("id", "title", "collapsed")
 
 
 def _is_export(head: bytes) -> bool:
@@ -17,27 +19,23 @@ def _is_export(head: bytes) -> bool:
 
 
 def _pages(opened: OpenedExport, name: str) -> Iterator[Item]:
-    for page, known in pages_of(opened, name, "blocks", id_key="id", text_key="content"):
-        yield page if isinstance(page, Skipped) else _page(name, page, known)
+    def note(page: Record, known: Mapping[str, str]) -> Item:
+        return _page(name, page, known)
+
+    return read_pages(opened, name, "blocks", id_key="id", text_key="content", note=note)
 
 
 SOURCE = json_source("Logseq", "logseq", _is_export, _pages)
 
 
-def _page(name: str, page: dict[str, Any], known: Mapping[str, str]) -> Item:
-    title = line_of(page.get("page-name"))
-    said = [f"{line_of(key)}:: {_value(value)}" for key, value in _properties(page).items()]
+def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
+    title = page.line("page-name")
+    properties = page.record("properties").items()
+    said = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]
     text = "\n\n".join(filter(None, ("\n".join(said), listed(page, "content", known))))
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
-    return ImportedNote(line_of(page.get("id")) or f"page {title}", title or "Untitled", text)
-
-
-def _properties(page: dict[str, Any]) -> dict[str, Any]:
-    hidden = {"id", "title", "collapsed"}
-    return {
-        key: value for key, value in mapping(page.get("properties")).items() if key not in hidden
-    }
+    return ImportedNote(page.line("id") or f"page {title}", title or "Untitled", text)
 
 
 def _value(value: Any) -> str:

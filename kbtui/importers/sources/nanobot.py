@@ -23,7 +23,7 @@ from kbtui.history.history import History
 from kbtui.importers.markup import line_of, words_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedNote, Item, Said, Skipped, Source
-from kbtui.importers.reading import conversation, json_lines, json_members, read_each
+from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive
 from kbtui.redaction.redact import redact
 from kbtui.sessions.log_records import (
@@ -41,7 +41,7 @@ from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 _OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"
-_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_ROLES = ("system", "user", "assistant", "tool")  # no set: what a file says may be a list
 _KEPT = ("tools_used", "media", "reasoning_content")
 _CONSOLIDATED = "last_consolidated"
 _CONVERTED = "converted"
@@ -67,13 +67,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
                 yield ImportedNote(name, PurePosixPath(name).stem, text, folder="memory")
 
 
-SOURCE = Source(
-    "nanobot",
-    "nanobot",
-    lambda opened: any(True for _ in _sessions(opened)),
-    _read,
-    is_alone=True,
-)
+SOURCE = Source("nanobot", "nanobot", has_any(_sessions), _read, is_alone=True)
 
 
 def _is_session(head: bytes) -> bool:

@@ -11,21 +11,20 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from kbtui.importers.markup import digest, line_of
+from kbtui.importers.markup import digest
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     dated,
     fields_of,
     json_list,
     json_source,
-    mapping,
-    mappings,
+    paragraphs,
     place_of,
-    text_of,
-    time_of,
+    read_records,
+    role_of,
 )
 from kbtui.importers.trees import branch_of
 
@@ -41,86 +40,78 @@ def _is_export(head: bytes) -> bool:
 
 
 def _chats(opened: OpenedExport, name: str) -> Iterator[Item]:
-    for each in json_list(opened, name):
-        if isinstance(each, Skipped):
-            yield each
-        else:
-            yield from _chat(name, each)
+    return read_records(json_list(opened, name), lambda each: _chat(name, each))
 
 
 SOURCE = json_source("Open WebUI", "openwebui", _is_export, _chats)
 
 
-def _chat(name: str, record: dict[str, Any]) -> Iterator[Item]:
-    chat = mapping(record.get("chat"))
-    id_ = text_of(record.get("id")) or text_of(chat.get("id"))
-    title = line_of(record.get("title")) or line_of(chat.get("title"))
+def _chat(name: str, record: Record) -> Iterator[Item]:
+    chat = record.record("chat")
+    id_ = record.text("id") or chat.text("id")
+    title = record.line("title") or chat.line("title")
     messages, branches = _line(chat)
     named: Counter[str] = Counter()
-    said: list[Said] = []
-    files: list[Item] = []
-    for message in messages:
-        attached = [each for each in mappings(message.get("files")) if _name(each)]
-        texts = _shown(message, named)
-        role = text_of(message.get("role"))
-        if role not in ("user", "assistant") or not (texts or attached):
-            continue
-        names = tuple(map(_name, attached))
-        time = time_of(message.get("timestamp"))
-        who = text_of(message.get("id"))
-        said.append(Said("user" if role == "user" else "assistant", texts, time, who, names))
-        for each in attached:
-            found = _file(each)
-            named["file"] += found is None
-            files += [found] if found else []
+    said = tuple(each for message in messages if (each := _said(message, named)))
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
+    files = [_file(each) for message in messages for each in _attached(message)]
+    named.update("file" for file in files if file is None)
+    created = record.time("created_at") or chat.time("timestamp")
     yield ImportedConversation(
         id_ or digest(title, said[0].text),
         title,
-        *dated(said, record.get("created_at") or chat.get("timestamp"), record.get("updated_at")),
-        tuple(said),
+        *dated(said, created, record.time("updated_at")),
+        said,
         branches=branches,
-        named=tuple((+named).items()),
+        named=named,
     )
-    yield from files
+    yield from filter(None, files)
 
 
-def _line(chat: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    history = mapping(chat.get("history"))
-    tree = {key: mapping(each) for key, each in mapping(history.get("messages")).items()}
+def _line(chat: Record) -> tuple[list[Record], int]:
+    history = chat.record("history")
+    messages = history.record("messages")
+    tree = {key: messages.record(key) for key in messages}
     if not tree:
-        return mappings(chat.get("messages")), 0
-    parents = {key: text_of(each.get("parentId")) for key, each in tree.items()}
-    times = {key: time_of(each.get("timestamp")) for key, each in tree.items()}
-    line, branches = branch_of(parents, times, text_of(history.get("currentId")))
+        return chat.records("messages"), 0
+    parents = {key: each.text("parentId") for key, each in tree.items()}
+    times = {key: each.time("timestamp") for key, each in tree.items()}
+    line, branches = branch_of(parents, times, history.text("currentId"))
     return [tree[key] for key in line], branches
 
 
-def _shown(message: dict[str, Any], named: Counter[str]) -> str:
-    """The text of a message; what is folded in it is counted."""
-    content = message.get("content")
-    blocks = [text_of(each.get("text")).strip() for each in mappings(content)]
-    text = text_of(content) or "\n\n".join(filter(None, blocks))
-    if "<details" in text:
+def _said(message: Record, named: Counter[str]) -> Said | None:
+    text = message.text("content") or paragraphs(
+        each.text("text") for each in message.records("content")
+    )
+    if "<details" in text:  # what is folded in it is counted
         named.update(_KINDS.get(each[1], "step of a tool") for each in _FOLDED.finditer(text))
         text = _FOLDED.sub("", text)
-    return text.strip()
+    role, text = role_of(message.get("role")), text.strip()
+    names = tuple(map(_name, _attached(message)))
+    if role is None or not (text or names):
+        return None
+    return Said(role, text, message.time("timestamp"), message.text("id"), names)
 
 
-def _name(file: dict[str, Any]) -> str:
-    inner = mapping(file.get("file"))
-    name = line_of(file.get("name")) or line_of(inner.get("filename"))
-    return name or line_of(file.get("type"))
+def _attached(message: Record) -> list[Record]:
+    """The files of a message that have a name, if it is one of a person's or the model's."""
+    files = message.records("files") if role_of(message.get("role")) else []
+    return [each for each in files if _name(each)]
 
 
-def _file(file: dict[str, Any]) -> Item | None:
+def _name(file: Record) -> str:
+    return file.line("name") or file.record("file").line("filename") or file.line("type")
+
+
+def _file(file: Record) -> Item | None:
     """A file that came along with its text or its bytes; None for a name alone."""
-    text = text_of(mapping(mapping(mapping(file.get("file")).get("data"))).get("content"))
+    text = file.record("file").record("data").text("content")
     if text.strip():
         return ImportedNote(f"file {digest(text)}", _name(file), text, folder="attachments")
-    found = _DATA.match(text_of(file.get("url")))
+    found = _DATA.match(file.text("url"))
     if not found:
         return None
     try:

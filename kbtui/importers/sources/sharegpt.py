@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from kbtui.importers.markup import digest, line_of, to_markdown, words_of
+from kbtui.importers.markup import digest, line_of, to_markdown
 from kbtui.importers.opened import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Said, Skipped
+from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
+    Record,
     conversation,
     fields_of,
     json_lines,
     json_list,
     json_source,
-    mappings,
-    time_of,
+    paragraphs,
 )
 
 _LISTS = ("conversations", "messages", "conversation", "items")
@@ -28,8 +27,8 @@ _SIGN = re.compile(
     rb'(?:"(?:id|name|weight|value|content|loss)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)\s*,\s*)*'
     rb'"(?:from|role|human)"\s*:\s*"'
 )
-_ROLES = {"human": "user", "user": "user", "assistant": "assistant", "model": "assistant"}
-_ROLES |= dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "ai", "claude"), "assistant")
+_MODELS = ("assistant", "model", "gpt", "chatgpt", "bing", "bard", "ai", "claude")
+_ROLES: dict[str, Role] = {"human": "user", "user": "user", **dict.fromkeys(_MODELS, "assistant")}
 
 
 def _is_export(head: bytes) -> bool:
@@ -38,7 +37,7 @@ def _is_export(head: bytes) -> bool:
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     taken: dict[str, int] = {}
-    alone: list[dict[str, Any]] = []
+    alone: list[Record] = []
     for number, record in enumerate(_records(opened, name), 1):
         if isinstance(record, Skipped):
             yield record
@@ -49,11 +48,11 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
             )
         else:
             alone.append(record)
-    if alone and (found := _conversation({"conversations": alone}, taken)):
+    if alone and (found := _conversation(Record(conversations=alone), taken)):
         yield found
 
 
-def _records(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipped]:
+def _records(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
     text = opened.head(name).lstrip(b"\xef\xbb\xbf \t\r\n")
     first = text.split(b"\n", 1)[0].rstrip()
     if text.startswith(b"{") and (first.endswith(b"}") or len(first) == len(text.rstrip())):
@@ -61,37 +60,35 @@ def _records(opened: OpenedExport, name: str) -> Iterator[dict[str, Any] | Skipp
     return json_list(opened, name)
 
 
-def _turns(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return next((turns for key in _LISTS if (turns := mappings(record.get(key)))), [])
+def _turns(record: Record) -> list[Record]:
+    return next(filter(None, map(record.records, _LISTS)), [])
 
 
-def _conversation(record: dict[str, Any], taken: dict[str, int]) -> ImportedConversation | None:
+def _conversation(record: Record, taken: dict[str, int]) -> ImportedConversation | None:
     said = [each for turn in _turns(record) for each in _said(turn)]
     if not said:
         return None
-    name = line_of(record.get("id")) or digest(*(each.text for each in said[:2]))
+    name = record.line("id") or digest(*(each.text for each in said[:2]))
     taken[name] = taken.get(name, 0) + 1
     if taken[name] > 1:  # many begin with the same words
         name = f"{name}-{taken[name]}"
-    return conversation(name, line_of(record.get("title")), said)
+    return conversation(name, record.line("title"), said)
 
 
-def _said(turn: dict[str, Any]) -> Iterator[Said]:
+def _said(turn: Record) -> Iterator[Said]:
     if "human" in turn and "assistant" in turn:
-        pairs: list[tuple[Any, Any]] = [("human", turn["human"]), ("gpt", turn["assistant"])]
+        parts = [("human", "human"), ("gpt", "assistant")]
     else:
-        pairs = [(turn.get("from", turn.get("role")), turn.get("value", turn.get("content")))]
-    time = time_of(turn.get("timestamp", turn.get("create_time")))
-    for who, value in pairs:
-        role = _ROLES.get(line_of(who).lower())
-        blocks = [words_of(each.get("text")) for each in mappings(value)]
-        text = words_of(value) or "\n\n".join(filter(None, blocks))
+        who = turn.get("from", turn.get("role"))
+        parts = [(line_of(who).lower(), "value" if "value" in turn else "content")]
+    time = turn.time("timestamp", "create_time")
+    for who, name in parts:
+        role = _ROLES.get(who)
+        text = turn.words(name) or paragraphs(each.words("text") for each in turn.records(name))
         if text.startswith('<div class="markdown'):
             text = to_markdown(text)
-        if text and role == "user":
-            yield Said("user", text, time)
-        elif text and role:
-            yield Said("assistant", text, time)
+        if role and text:
+            yield Said(role, text, time)
 
 
 SOURCE = json_source("ShareGPT", "sharegpt", _is_export, _conversations)

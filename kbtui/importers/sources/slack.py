@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import line_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.people import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
-from kbtui.importers.reading import json_list, mapping, mappings, time_of
+from kbtui.importers.reading import Record, json_list, records_of
 
 _DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
 _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
@@ -56,31 +55,27 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 SOURCE = Source("Slack", "slack", _recognises, _read, is_alone=True)
 
 
-def _listed(opened: OpenedExport, *wanted: str) -> Iterator[dict[str, Any]]:
+def _listed(opened: OpenedExport, *wanted: str) -> Iterator[Record]:
     for name in opened.names:
         if PurePosixPath(name).name in wanted:
             with suppress(ValueError, RecursionError):
-                yield from mappings(json.loads(opened.head(name, _MOST_LIST)))
+                yield from records_of(json.loads(opened.head(name, _MOST_LIST)))
 
 
 def _people(opened: OpenedExport) -> dict[str, str]:
     people: dict[str, str] = {}
     for each in _listed(opened, "users.json"):
-        about = mapping(each.get("profile"))
-        names = (
-            about.get("real_name"),
-            each.get("real_name"),
-            about.get("display_name"),
-            each.get("name"),
-        )
-        people[line_of(each.get("id"))] = next(filter(None, map(line_of, names)), "Somebody")
+        about = each.record("profile")
+        name = about.line("real_name") or each.line("real_name")
+        name = name or about.line("display_name") or each.line("name")
+        people[each.line("id")] = name or "Somebody"
     return people
 
 
 def _chats(opened: OpenedExport) -> dict[str, list[str]]:
     """The members of chats that have no name of their own."""
     return {
-        line_of(each.get("id")): [line_of(who) for who in each["members"]]
+        each.line("id"): [line_of(who) for who in each["members"]]
         for each in _listed(opened, *_CHATS)
         if isinstance(each.get("members"), list)
     }
@@ -100,21 +95,16 @@ def _lines(
             problems.append(Skipped(line_of(name), str(error)))
 
 
-def _line(message: dict[str, Any], people: Mapping[str, str]) -> ChatLine:
-    id_ = line_of(message.get("user"))
-    own = line_of(mapping(message.get("user_profile")).get("real_name"))
-    who = people.get(id_) or own or line_of(message.get("username")) or "Somebody"
-    files = mappings(message.get("files"))
-    names = tuple(
-        line_of(each.get("title")) or line_of(each.get("name")) or "a file" for each in files
-    )
-    time = time_of(message.get("ts"))
+def _line(message: Record, people: Mapping[str, str]) -> ChatLine:
+    own = message.record("user_profile").line("real_name") or message.line("username")
+    who = people.get(message.line("user")) or own or "Somebody"
+    time, id_ = message.time("ts"), message.line("ts")
     if message.get("subtype") in _NOTICES:
         return ChatLine(who, "", time, named=("notice of the program",))
-    text = html.unescape(
-        _MARK.sub(lambda mark: _shown(mark, people), words_of(message.get("text")))
-    )
-    return ChatLine(who, text, time, line_of(message.get("ts")), names, ("file",) * len(names))
+    files = message.records("files")
+    names = tuple(each.line("title", "name") or "a file" for each in files)
+    text = html.unescape(_MARK.sub(lambda mark: _shown(mark, people), message.words("text")))
+    return ChatLine(who, text, time, id_, names, ("file",) * len(names))
 
 
 def _shown(mark: re.Match[str], people: Mapping[str, str]) -> str:

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbtui.importers.markup import line_of, words_of
+from kbtui.importers.markup import words_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.people import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import (
+    Record,
     fields_of,
     file_of,
+    has_any,
     json_list,
     json_members,
-    mapping,
-    mappings,
     place_of,
     read_each,
-    time_of,
+    read_records,
+    record_of,
+    text_of,
 )
 
 _KINDS = {"voice_message": "recording", "audio_file": "recording", "sticker": "sticker"}
@@ -50,16 +52,13 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
     def chats(opened: OpenedExport, name: str) -> Iterator[Item]:
         owner = _owner(opened, name) if whole[name] else ""
-        for each in json_list(opened, name, "chats.list" if whole[name] else ""):
-            if isinstance(each, Skipped):
-                yield each
-            else:
-                yield from _chat(opened, name, each, owner)
+        records = json_list(opened, name, "chats.list" if whole[name] else "")
+        return read_records(records, lambda each: _chat(opened, name, each, owner))
 
     return read_each(opened, whole, chats)
 
 
-SOURCE = Source("Telegram", "telegram", lambda opened: any(True for _ in _exports(opened)), _read)
+SOURCE = Source("Telegram", "telegram", has_any(_exports), _read)
 
 
 def _owner(opened: OpenedExport, name: str) -> str:
@@ -68,22 +67,20 @@ def _owner(opened: OpenedExport, name: str) -> str:
     return f"user{found[1].decode()}" if found else ""
 
 
-def _chat(opened: OpenedExport, name: str, chat: dict[str, Any], owner: str) -> Iterator[Item]:
-    title = line_of(chat.get("name")) or "Saved messages"
+def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator[Item]:
+    title = chat.line("name") or "Saved messages"
     id_ = f"{chat.get('id')}"
-    messages = mappings(chat.get("messages"))
+    messages = chat.records("messages")
     kind = chat.get("type")
     if not owner and kind in ("personal_chat", "bot_chat"):
         # Of two, the owner is who isn't the other one.
-        writers = {line_of(each.get("from_id")) for each in messages} - {"", f"user{id_}"}
+        writers = {each.line("from_id") for each in messages} - {"", f"user{id_}"}
         owner = writers.pop() if len(writers) == 1 else ""
     files: dict[str, str] = {}
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
-    lines = [
-        _line(each, folder, names, files, owner, saved=kind == "saved_messages")
-        for each in messages
-    ]
+    mine = None if kind == "saved_messages" else owner
+    lines = [_line(each, _files_of(each, folder, names, files), mine) for each in messages]
     found = list(by_month(id_, title, lines))
     if not found:
         yield Skipped(place_of(name, title), "It holds no messages.")
@@ -92,54 +89,42 @@ def _chat(opened: OpenedExport, name: str, chat: dict[str, Any], owner: str) -> 
         yield file_of(opened, place, shown)
 
 
-def _line(
-    message: dict[str, Any],
-    folder: PurePosixPath,
-    names: frozenset[str],
-    files: dict[str, str],
-    owner: str,
-    *,
-    saved: bool,
-) -> ChatLine:
-    named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
-    attached: list[str] = []
-    for place, shown, kind in _files_of(message, folder):
-        if place in names:
-            files[place] = shown
-            attached.append(shown)
-        else:
-            named.append(kind)
-            attached.append(line_of(message.get("file_name")) or kind)
+def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> ChatLine:
+    """A message with its files, as `_files_of` tells of them; without an `owner` all are theirs."""
+    who = message.line("from") or "Somebody"
+    time, id_ = message.time("date_unixtime", "date"), f"{message.get('id')}"
+    # What was forwarded is somebody else's.
+    source = message.line("forwarded_from")
+    is_mine = owner is None or (bool(owner) and message.line("from_id") == owner)
+    is_mine = is_mine and not source
+    if message.get("type") == "service":
+        return ChatLine(who, "", time, id_, (), ("notice of the program",), mine=is_mine)
     text = _text(message.get("text"))
-    source = line_of(message.get("forwarded_from"))
     if source and text:
         text = f"(forwarded from {source}) {text}"
-    if message.get("type") == "service":
-        text, attached, named = "", [], ["notice of the program"]
-    is_mine = saved or (owner and line_of(message.get("from_id")) == owner)
-    return ChatLine(
-        line_of(message.get("from")) or "Somebody",
-        text,
-        time_of(message.get("date_unixtime")) or time_of(message.get("date")),
-        f"{message.get('id')}",
-        tuple(attached),
-        tuple(named),
-        # What was forwarded is somebody else's.
-        mine=bool(is_mine) and not source,
-    )
+    named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
+    named += [kind for _, kind in files if kind]
+    attached = tuple(shown for shown, _ in files)
+    return ChatLine(who, text, time, id_, attached, tuple(named), mine=is_mine)
 
 
-def _files_of(message: dict[str, Any], folder: PurePosixPath) -> Iterator[tuple[str, str, str]]:
-    """Where each file of a message would lie in the export, what it is called, and its kind."""
+def _files_of(
+    message: Record, folder: PurePosixPath, names: frozenset[str], here: dict[str, str]
+) -> list[tuple[str, str]]:
+    """What each file of a message is called, and its kind if it isn't `here`, where it lies."""
+    found: list[tuple[str, str]] = []
     for key in _FILES:
-        if path := line_of(message.get(key)):
-            shown = line_of(message.get("file_name")) or PurePosixPath(path).name
-            kind = _KINDS.get(line_of(message.get("media_type")), "file")
-            yield str(folder / path), shown, "picture" if key == "photo" else kind
+        if not (path := message.line(key)):
+            continue
+        place, shown = str(folder / path), message.line("file_name")
+        kind = "picture" if key == "photo" else _KINDS.get(message.line("media_type"), "file")
+        if place in names:
+            here[place] = shown = shown or PurePosixPath(path).name
+        found.append((shown or kind, "" if place in names else kind))
+    return found
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        parts = (each if isinstance(each, str) else mapping(each).get("text") for each in value)
-        value = "".join(each for each in parts if isinstance(each, str))
+        value = "".join(text_of(each) or record_of(each).text("text") for each in value)
     return words_of(value)

@@ -37,13 +37,16 @@ _NAMED = {"whatsapp", "chat", "_chat"}
 
 def _exports(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
-        if opened.is_folder and not name.lower().endswith(".txt"):
-            continue
-        head = opened.head(name, 8192).decode("utf-8", "replace").translate(_MARKS)
-        lines = [line for line in head.splitlines()[:_LOOKED_AT] if line]
-        begun = [found for line in lines if (found := _LINE.match(line))]
-        if lines and _LINE.match(lines[0]) and any(_WHO.match(found[8]) for found in begun):
+        is_likely = not opened.is_folder or name.lower().endswith(".txt")
+        if is_likely and _is_chat(opened.head(name, 8192)):
             yield name
+
+
+def _is_chat(head: bytes) -> bool:
+    """True if it begins with a message, and somebody is named in one."""
+    lines = head.decode("utf-8", "replace").translate(_MARKS).splitlines()
+    begun = [_LINE.match(line) for line in lines[:_LOOKED_AT] if line]
+    return bool(begun and begun[0]) and any(each and _WHO.match(each[8]) for each in begun)
 
 
 def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -95,11 +98,8 @@ def _title(opened: OpenedExport, name: str) -> str:
     for named in (PurePosixPath(name).stem, opened.path.stem):
         stem = _COPY.sub("", named)
         title = _TITLE.sub("", stem).removeprefix("WhatsApp Chat - ").strip(" -_")
-        if (
-            title
-            and title.casefold() not in _NAMED
-            and (title != stem or "whatsapp" in stem.lower())
-        ):
+        is_told = title != stem or "whatsapp" in stem.lower()
+        if title and title.casefold() not in _NAMED and is_told:
             return line_of(title)
     return ""
 
@@ -118,24 +118,18 @@ def _line(
     if found is None:
         return ChatLine("", "", time, named=("notice of the program",))
     who, text = line_of(found[1]), found[2].strip()
-    attached: list[str] = []
-    named: list[str] = []
-    if ("(" in text or "<" in text) and (file := _FILE.search(text)):
-        shown = line_of(file[1] or file[2])
-        place = str(folder / shown)
-        is_here = place in names
-        if is_here:
-            files.append(place)
-        if is_here or PurePosixPath(shown).suffix:
-            attached.append(shown)
-            named += [] if is_here else ["file"]
-            text = text.replace(file[0], "").strip()
-    elif _LEFT_OUT.fullmatch(text):
-        text, named = "", ["file"]
-        attached.append("a file")
-    return ChatLine(
-        who, text, time, "", tuple(attached), tuple(named), mine=who == owner and bool(owner)
-    )
+    is_mine = who == owner and bool(owner)
+    file = _FILE.search(text) if "(" in text or "<" in text else None
+    if file is None and _LEFT_OUT.fullmatch(text):
+        return ChatLine(who, "", time, "", ("a file",), ("file",), mine=is_mine)
+    shown = line_of(file[1] or file[2]) if file else ""
+    place = str(folder / shown)
+    is_here = place in names
+    if file is None or not (is_here or PurePosixPath(shown).suffix):
+        return ChatLine(who, text, time, mine=is_mine)
+    files += [place] if is_here else []
+    text = text.replace(file[0], "").strip()
+    return ChatLine(who, text, time, "", (shown,), () if is_here else ("file",), mine=is_mine)
 
 
 def _time(told: re.Match[str], *, day_first: bool) -> datetime | None:

@@ -112,7 +112,7 @@ def test_what_was_attached_is_a_note_of_its_own_which_nobody_said(tmp_path: Path
     assert isinstance(found, ImportedConversation)
     assert found.messages[0].attached == ("notes.txt", "photo.png")
     assert "Mars" not in found.messages[0].text
-    assert found.named == (("file", 1),)
+    assert found.named == {"file": 1}
     assert isinstance(note, ImportedNote)
     assert (note.title, note.text, note.folder) == ("notes.txt", "I live on Mars.", "attachments")
 

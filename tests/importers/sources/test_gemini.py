@@ -173,5 +173,5 @@ def test_files_beside_come_and_those_that_are_missing_are_counted(
     found, picture = read(SOURCE, tmp_path / "x")
     assert texts(found) == ["Look", "a"]
     assert found.messages[0].attached == ("a.png", "../b.png")
-    assert found.named == (("file", 1),)
+    assert found.named == {"file": 1}
     assert (picture.title, picture.data) == ("a.png", b"png")

@@ -257,23 +257,36 @@ class Record(dict[str, Any]):
 
     def text(self, *names: str) -> str:
         """The first of these values that is a text and not empty; else an empty one."""
-        return next(filter(None, (text_of(self.get(name)) for name in names)), "")
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, str) and value:
+                return value
+        return ""
 
     def words(self, *names: str) -> str:
         """The same by `words_of`: stripped, and without control characters."""
-        return next(filter(None, (words_of(self.get(name)) for name in names)), "")
+        return self._first(words_of, names) or ""
 
     def line(self, *names: str) -> str:
         """The same in one line, for titles and names."""
-        return next(filter(None, (line_of(self.get(name)) for name in names)), "")
+        return self._first(line_of, names) or ""
 
     def time(self, *names: str) -> datetime | None:
         """The first of these values that is a time, as `time_of` reads it."""
-        return next(filter(None, (time_of(self.get(name)) for name in names)), None)
+        return self._first(time_of, names)
+
+    def _first(self, read: Callable[[Any], T | None], names: Sequence[str]) -> T | None:
+        for name in names:
+            if found := read(self.get(name)):
+                return found
+        return None
 
     def record(self, name: str) -> Record:
         """The object under a name; an empty one where there is none."""
-        return record_of(self.get(name))
+        found = record_of(self.get(name))
+        if found:
+            self[name] = found  # it is asked for again
+        return found
 
     def records(self, name: str) -> list[Record]:
         """The objects in the list under a name."""
@@ -289,6 +302,8 @@ Records = list[Record]
 
 def record_of(value: Any) -> Record:
     """A JSON object; anything else is an empty one."""
+    if isinstance(value, Record):
+        return value
     return Record(value) if isinstance(value, dict) else Record()
 
 

@@ -335,7 +335,8 @@ def preview_shape(found: ImportPreview) -> dict[str, Any]:
     """What an export holds."""
     times = {"first": found.first, "last": found.last}
     told = {name: time.isoformat() if time else None for name, time in times.items()}
-    return {**asdict(found), **told}
+    # `asdict` would count the counts of a Counter again.
+    return {**asdict(found), "named": found.named, **told}
 
 
 def report_shape(kb: KnowledgeBase, report: Report) -> dict[str, Any]:

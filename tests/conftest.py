@@ -221,7 +221,7 @@ def data_dir() -> Path:
 @pytest.fixture
 def all_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files that were just written for finished: each opening would wait a second for them."""
-    monkeypatch.setattr("kbtui.history.adoption.Adoption._unrest", lambda *_: 0.0)
+    monkeypatch.setattr("kbtui.history.adoption.Adoption._settling_time", lambda *_: 0.0)
 
 
 @pytest.fixture

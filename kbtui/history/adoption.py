@@ -1,10 +1,10 @@
-"""Picking up what was edited outside kbtui, as the user's own change.
+"""Recording edits made outside kbtui as the user's own changes.
 
-Adopted bytes are never touched. What is still being written is waited for, and a deletion of many
-entries at once (a folder moved away, a disk that isn't mounted) is asked about, not recorded.
+Adopted bytes are never modified. Files that are still being written are waited for, and a deletion
+of many entries at once (a folder moved away, a disk that isn't mounted) needs confirmation.
 
-While the program runs a file watcher says that something moved; whether that is an edit, and when
-it is finished, is decided here.
+While the program runs, a file watcher reports activity; whether it is an edit, and when it is
+finished, is decided here.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import ENTRIES, RECORDED_AREAS, Workspace, folders_of
 from kbtui.workspace.scan import Scanner, is_attachment
 
-_MASS = 0.3
-_FEW = 3
+_MASS_SHARE = 0.3
+_MASS_MIN = 3
 _BATCH_BYTES = 32 << 20
 _HOW_TOS = "skills/"  # the app writes its own before it has read a vault
 
 
 class MassDeletionError(ConflictError):
-    """Many entries are gone at once, and nobody has said that this is meant."""
+    """Many entries were deleted at once, and nobody has confirmed it."""
 
 
 class Adoption:
@@ -52,23 +52,23 @@ class Adoption:
         """Record pending edits: see `History.adopt`."""
         if not self._workspace.writable:
             return None
-        most = math.inf if whole else _BATCH_BYTES
-        pending = self._pending(most)
+        limit = math.inf if whole else _BATCH_BYTES
+        pending = self._pending(limit)
         self._scanner.sweep()
         if not pending:
             return None
-        time.sleep(self._unrest(pending, settle))
+        time.sleep(self._settling_time(pending, settle))
         commit = None
         try:
             with self._door.entered(timeout) as events:
-                pending = self._pending(most)
-                settled = {p: b for p, b in pending.items() if not self._unrest([p], settle)}
+                pending = self._pending(limit)
+                settled = {p: b for p, b in pending.items() if not self._settling_time([p], settle)}
                 gone = [] if confirmed else self._mass_deletion(pending)
                 batches = self._batches({p: settled[p] for p in settled.keys() - {*gone}})
                 found = [self._is_found(each, len(batches)) for each in batches]
                 commit = self._door.record(batches[0], events, found=found[0])
             for batch, is_found in zip(batches[1:], found[1:], strict=True):
-                with self._door.entered(timeout) as events:  # somebody else may write in between
+                with self._door.entered(timeout) as events:  # lets other writers in between
                     commit = self._door.record(batch, events, found=is_found) or commit
         except WorkspaceBusyError:
             return commit
@@ -82,9 +82,10 @@ class Adoption:
         return commit
 
     def _batches(self, pending: Mapping[str, str | None]) -> list[list[str]]:
-        """The pending files by commit, at least one: a commit's files are held in memory.
+        """Split the pending files into batches, as the files of a commit are held in memory.
 
-        Notes come first. A file that is elsewhere now goes with the name that it had.
+        There is at least one batch. Notes come first, and a moved file is in the same batch as its
+        old path.
         """
         recorded = self._recorded()
         together: dict[str, list[str]] = {}
@@ -102,9 +103,9 @@ class Adoption:
         return batches
 
     def _is_found(self, batch: list[str], count: int) -> bool:
-        """True of what stood there before kbtui came, or is more than anybody puts there at once.
+        """Return whether files existed before kbtui came, or are more than a person adds at once.
 
-        Where taking that up was cut off, the rest is found as well.
+        The rest of an interrupted first adoption counts as well.
         """
         recorded = self._recorded()
         if not recorded or (
@@ -123,7 +124,7 @@ class Adoption:
         )
 
     def _pending(self, attachments: float) -> dict[str, str | None]:
-        """Paths whose files differ from the newest commit, with the blob ids that they have."""
+        """Return the paths that differ from the newest commit, with their current blob ids."""
         recorded, found = self._recorded(), self.working_tree(attachments)
         pending: dict[str, str | None] = {
             path: blob for path, blob in found.items() if recorded.get(path) != blob
@@ -131,17 +132,17 @@ class Adoption:
         return pending | dict.fromkeys(recorded.keys() - found.keys())
 
     def working_tree(self, attachments: float = _BATCH_BYTES) -> dict[str, str]:
-        """The blob id of each file that is recorded, or to be; what is stays so by any name.
+        """Return the blob id of each file that is or will be recorded.
 
-        A file that can't be looked at, or is to be ignored, counts as what is recorded of it. For
-        `attachments` see `Scanner.scan`.
+        A file that can't be read, or is now ignored, counts as unchanged. For `attachments` see
+        `Scanner.scan`.
         """
         scanned = self._scanner.scan(*RECORDED_AREAS, attachments=attachments)
         found = {path: state.blob for path, state in scanned.items()}
         recorded = self._recorded()
         missing = recorded.keys() - found.keys()
         folders = {folder for path in found for folder in folders_of(path)} if missing else set()
-        for path in missing - folders:  # where files became folders they are gone
+        for path in missing - folders:  # a file that became a folder is gone
             if state := self._scanner.look(path):
                 found[path] = state.blob
             elif not self._is_gone(path, found):
@@ -163,10 +164,10 @@ class Adoption:
         except KbtuiError:
             return False
 
-    def _unrest(self, paths: Iterable[str], settle: float) -> float:
-        """Seconds until all of the files have been left alone for `settle`, at most that long.
+    def _settling_time(self, paths: Iterable[str], settle: float) -> float:
+        """Return the seconds until all files have been left alone for `settle`, at most that long.
 
-        Only the kernel's own time of the last change counts: the other can be set to anything.
+        Uses ctime, since programs can set mtime to anything.
         """
         now = time.time()
         longest = 0.0
@@ -180,7 +181,7 @@ class Adoption:
         return sum(map(_is_entry, self._recorded()))
 
     def _mass_deletion(self, pending: Mapping[str, str | None]) -> list[str]:
-        """The entries that are gone, if they are too many to be believed; moved ones aren't."""
+        """Return the deleted entries if they are suspiciously many; moved ones don't count."""
         recorded = self._recorded()
         moved = set(pending.values())
         gone = [
@@ -188,7 +189,7 @@ class Adoption:
             for path, blob in pending.items()
             if blob is None and _is_entry(path) and recorded[path] not in moved
         ]
-        many = len(gone) >= _FEW and len(gone) > _MASS * self._count()
+        many = len(gone) >= _MASS_MIN and len(gone) > _MASS_SHARE * self._count()
         return sorted(gone) if many else []
 
 
@@ -198,19 +199,19 @@ def _is_entry(path: str) -> bool:
 
 log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 1.1
-_TRIES = 5
-# A watcher needs a moment to start, and may miss something later: look now and then without hints.
-_LOOK_SECONDS = 60.0
-_FIRST_LOOKS = (_LOOK_SECONDS, 5.0)
+_DEBOUNCE_ROUNDS = 5
+# A watcher needs a moment to start and may miss events, so also look now and then without hints.
+_POLL_SECONDS = 60.0
+_FIRST_POLLS = (_POLL_SECONDS, 5.0)
 
 
 class OutsideEdits:
     """Adopts outside edits in a thread of its own, a moment after each hint.
 
     Args:
-        adopt: Records what was edited outside.
-        tidy: Packs older objects, until it is told to stop.
-        on_problem: Told what a person must decide, such as a deletion of most entries.
+        adopt: Records outside edits.
+        tidy: Packs older objects; its argument returns whether to stop.
+        on_problem: Called with problems that a person must decide on, such as a mass deletion.
     """
 
     def __init__(
@@ -227,27 +228,27 @@ class OutsideEdits:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to listen to hints."""
+        """Start the thread."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="outside-edits", daemon=True)
             self._thread.start()
 
     def hint(self) -> None:
-        """Say that files may have changed; returns at once, from any thread."""
+        """Report that files may have changed; thread-safe, returns at once."""
         self._hinted.set()
 
     def close(self) -> None:
-        """Stop listening and wait for a running adoption."""
+        """Stop the thread after a running adoption, waiting up to 10 seconds."""
         self._stopped.set()
         self._hinted.set()
         if self._thread is not None:
             self._thread.join(timeout=10)
 
     def _run(self) -> None:
-        first_looks = iter(_FIRST_LOOKS)
+        first_polls = iter(_FIRST_POLLS)
         while True:
-            self._hinted.wait(next(first_looks, _LOOK_SECONDS))
-            for _ in range(_TRIES):
+            self._hinted.wait(next(first_polls, _POLL_SECONDS))
+            for _ in range(_DEBOUNCE_ROUNDS):
                 self._hinted.clear()
                 if self._stopped.wait(_SETTLE_SECONDS):
                     return

@@ -1,4 +1,4 @@
-"""A change: the edits that one user action makes, gathered until the door applies them together."""
+"""A change: the edits of one user action, collected until the door applies them together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Unchecked(Enum):
 Watch = Callable[[int, int], None]
 
 UNCHECKED: Literal[Unchecked.UNCHECKED] = Unchecked.UNCHECKED
-"""For `expecting`: write whatever stands there now (it is recorded before)."""
+"""For `expecting`: overwrite whatever is there (it is recorded first)."""
 
 
 class Change:
@@ -42,17 +42,18 @@ class Change:
     Nothing is written inside the block; an exception in it discards everything.
 
     Attributes:
-        actor: Who makes it.
-        reason: Why, in the actor's words; the body of the commit.
-        origin: Where it comes from.
-        adopted: The edits were made outside and stand in the files already. Companions may add
+        actor: The author of the change.
+        reason: The reason in the actor's words; the body of the commit.
+        origin: The session, model, undone commit etc. that it comes from.
+        adopted: The edits were made outside and are in the files already. Companions may add
             edits of other paths; those of adopted paths are ignored.
-        brings: The other parent of a merge.
-        beside: What the merge changes in the tree that isn't a workspace's, by path.
-        result: The commit, after the block; None when nothing really changed, or a sink took it.
-        repairs: Paths whose edits only repair links, or give a file another name, and say nothing
-            new.
-        watch: Told how many files of how many are written; what it raises stops the change, and
+        brings: The second parent of a merge.
+        beside: Tree entries that a merge changes outside the workspace's files, by path.
+        result: The commit, after the block; None if nothing changed or a sink took the change.
+        repairs: Paths whose edits only repair links or rename a file, and add no new
+            statement.
+        watch: A callback, told the number of files written, of how many; an exception in it cancels
+            the change, and
             then nothing is changed.
     """
 
@@ -63,8 +64,8 @@ class Change:
         self.reason = reason
         self.origin = origin
         self.adopted = adopted
-        self.brings: str | None = None
-        self.beside: Mapping[str, TreeEntry] = {}
+        self.second_parent: str | None = None
+        self.foreign: Mapping[str, TreeEntry] = {}
         self.result: Commit | None = None
         self.repairs: set[str] = set()
         self.watch: Watch = lambda _done, _total: None
@@ -85,21 +86,21 @@ class Change:
         return MappingProxyType(self._expected)
 
     @property
-    def told(self) -> Mapping[str, bytes | None]:
-        """What files held when the change asked, or was told, as far as it did or was."""
+    def known(self) -> Mapping[str, bytes | None]:
+        """The previous contents of files, as far as they were read or given by `set_known`."""
         return MappingProxyType(self._before)
 
     def read(self, path: str) -> bytes | None:
-        """Read the pending content of a path, else what the file held; None where there is none."""
+        """Return the pending content of a path, else its file's; None if there is no file."""
         path = files.checked_path(path)
         return self._edits[path] if path in self._edits else self.before(path)
 
-    def tell(self, contents: Mapping[str, bytes | None]) -> None:
-        """Say what files hold now; what was told before, or read, is forgotten."""
+    def set_known(self, contents: Mapping[str, bytes | None]) -> None:
+        """Replace the previous contents of files that were read or given before."""
         self._before = dict(contents)
 
     def before(self, path: str) -> bytes | None:
-        """What a file held when the change first asked, or was told; None where there is none."""
+        """Return the previous content of a file, first read or set; None if there was none."""
         if path not in self._before:
             self._before[path] = files.read_if_there(self._layout, path)
         return self._before[path]
@@ -111,14 +112,14 @@ class Change:
 
         Args:
             path: A recorded workspace path.
-            text: Its whole new content.
-            expecting: The blob id of what the caller had read; None: there must be no file.
-                When something else is there as the change is applied, that stays, `text` goes into
+            text: The complete new content.
+            expecting: The blob id of what the caller had read; None if no file may exist.
+                If the file differs when the change is applied, it is kept, `text` goes into
                 a conflict copy beside it, and the block ends with `ConflictError`.
 
         Raises:
-            UnsafePathError: The path leads outside.
-            UsageError: The path isn't one that is recorded.
+            UnsafePathError: The path leads outside the workspace.
+            UsageError: Files at this path aren't recorded.
         """
         data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
         self._edit(path, data, expecting)
@@ -128,7 +129,7 @@ class Change:
         self._edit(path, None, expecting)
 
     def put(self, path: str, data: bytes | None, *, over: bytes | None) -> None:
-        """Write a file, or delete it where `data` is None, that held `over` when it was read."""
+        """Write a file, or delete it if `data` is None, expecting its content to be `over`."""
         self._edit(path, data, files.blob_of(over))
         self._before.setdefault(files.checked_path(path), over)
 
@@ -136,8 +137,8 @@ class Change:
         """Move a file.
 
         Raises:
-            NotFoundError: There is no `old`.
-            UsageError: There is a `new` already.
+            NotFoundError: `old` doesn't exist.
+            UsageError: `new` exists already.
         """
         old, new = files.checked_path(old), files.checked_path(new)
         data = self.read(old)
@@ -153,12 +154,12 @@ class Change:
         self._edit(new, data, UNCHECKED)
 
     def seal(self, edits: Mapping[str, bytes | None]) -> None:
-        """Set adopted edits, which nobody may alter afterwards."""
+        """Set adopted edits, which later edits can't alter."""
         self._edits.update(edits)
         self._sealed = frozenset(edits)
 
     def replace(self, path: str, data: bytes | None) -> None:
-        """Replace a pending edit, leaving what is expected of the file."""
+        """Replace a pending edit, leaving the expected content as it is."""
         self._edits[path] = data
 
     def _edit(self, path: str, data: bytes | None, expecting: str | Unchecked | None) -> None:
@@ -176,4 +177,4 @@ class Change:
 
 
 Sink = Callable[[Change], object]
-"""Takes a gathered change: the door makes it a commit, `Proposals.add` a proposal."""
+"""Consumes a collected change: the door commits it, `Proposals.add` makes it a proposal."""

@@ -1,8 +1,8 @@
-"""The one door: applies a change so that a crash, a second writer or a full disk loses nothing.
+"""The write path: applies a change so that a crash, a second writer or a full disk loses nothing.
 
-The order is what makes it safe: lock, recover what an earlier crash left, companions, outside
-edits first (as the user's own commit), hash checks, redaction, objects, intent, files, branch,
-and only then the intent is dropped.
+Safety comes from the order of steps: take the lock, recover what an earlier crash left, run
+companions, commit outside edits (as the user's own), check hashes, redact, write objects, write the
+intent, write files, move the branch, and only then remove the intent.
 """
 
 from __future__ import annotations
@@ -56,62 +56,63 @@ from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders
 from kbtui.workspace.opening import WorkspaceLock
 from kbtui.workspace.scan import Scanner
 
-_NOT_ASKED = ""  # what is newest: a commit, or None in an empty history
+_UNSET = ""  # unlike None, which is the head of an empty history
 
 
 class CommitEvents:
-    """Tells the listeners of one history.
+    """Notifies the listeners of one history of new commits.
 
     Args:
-        repository: Where the commits are.
-        commits: What knows who made them.
+        repository: The repository that holds the commits.
+        commits: The log, to look up the actor of a commit.
 
     Attributes:
-        listeners: Who is told.
-        coming: The commit that this process is making, or made last; it tells of that itself.
+        listeners: The listeners to notify.
+        coming: The commit that this process is making or made last; its event is published
+            separately.
     """
 
     def __init__(self, repository: Repository, commits: CommitLog) -> None:
         self.listeners: Listeners[Changed] = Listeners()
-        self.coming: str | None = None
+        self.own_commit: str | None = None
         self._repository = repository
         self._commits = commits
-        self._told: str | None = _NOT_ASKED
+        self._announced: str | None = _UNSET
 
     def note_newest(self) -> None:
-        """Take the newest commit for told: it is, or nobody needs to be."""
-        self._told = self._repository.head()
+        """Remember the current head as announced."""
+        self._announced = self._repository.head()
 
     def foreign(self) -> list[Changed]:
-        """The commits of others since the listeners were told last, as one event."""
-        head, told = self._repository.head(), self._told
-        if head in {told, self.coming}:
+        """Return the commits of other processes since the last event, as at most one event."""
+        head, announced = self._repository.head(), self._announced
+        if head in {announced, self.own_commit}:
             return []
-        self._told = head
-        if head is None or told == _NOT_ASKED:
+        self._announced = head
+        if head is None or announced == _UNSET:
             return []
         try:
-            paths = {path for path, _, _ in self._repository.compare(told, head)}
-        except NotFoundError:  # a purge has taken it away
+            paths = {path for path, _, _ in self._repository.compare(announced, head)}
+        except NotFoundError:  # removed by a purge
             paths = set(self._repository.files(head))
         actor = self._commits.commit(head).actor
         return [Changed(head, tuple(sorted(paths)), actor)] if paths else []
 
     def publish(self, events: Iterable[Changed]) -> None:
-        """Tell everybody, in this thread."""
+        """Notify all listeners, in this thread."""
         for event in events:
             self.listeners.tell(event)
 
 
 log = logging.getLogger(__name__)
-_REMOVED = f"{MACHINE}/removed.json"
+_UNUSUAL_NAMES = f"{MACHINE}/removed.json"
 Edits = dict[str, "bytes | None"]
 Content = TypeVar("Content", bound="bytes | None")
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
 
 
 class OnDemand(Mapping[str, Content]):
-    """The contents of files, each read when it is asked for: together they may be gigabytes."""
+    """A lazy mapping from paths to contents, which together may be gigabytes."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], Content]) -> None:
         self._paths = paths
@@ -128,7 +129,7 @@ class OnDemand(Mapping[str, Content]):
 
 
 class MovedError(ConflictError):
-    """Somebody else was faster, and nothing is applied: look again and try once more."""
+    """Another writer was faster and nothing was applied: read again and retry."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint or "Try again.")
@@ -156,13 +157,17 @@ class Door:
         self.events = CommitEvents(repository, log)
 
     def now(self) -> datetime:
-        """The time that a commit made now has."""
+        """Return the current time, as a commit would record it."""
         return self._clock()
 
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
-        """Make or mend the repository and settle what a crash left; was it made, what was left.
+        """Create or repair the repository and recover from a crash.
 
-        Where there is nothing to do nothing is written: who only reads needs no lock.
+        Writes nothing, and takes no lock, if there is nothing to do, so reading works in a
+        read-only workspace.
+
+        Returns:
+            Whether the repository was created, and the outcome of recovery.
         """
         self._check_writable()
         created = False
@@ -176,10 +181,10 @@ class Door:
 
     @contextlib.contextmanager
     def entered(self, timeout: float = 5.0) -> Iterator[list[Changed]]:
-        """Hold the lock with everything recovered; events put into the list go out afterwards.
+        """Hold the lock, recover from crashes, and publish the yielded list of events at the end.
 
         Raises:
-            WorkspaceBusyError: Somebody else is writing.
+            WorkspaceBusyError: Another process holds the lock.
             StorageError: The workspace can't be written.
         """
         self._check_writable()
@@ -199,41 +204,41 @@ class Door:
             self.events.publish(events)
 
     def apply(self, change: Change) -> Commit | None:
-        """Make a change's edits one commit, which is its `result` as well; None: nothing differed.
+        """Commit a change and return the commit, also as its `result`, or None if nothing differs.
 
         Raises:
             ConflictError: A file was not what the change expected; nothing is applied, and the
-                change's version of it lies beside it.
-            WorkspaceBusyError: Somebody else is writing.
+                change's version of it is saved beside it.
+            WorkspaceBusyError: Another process holds the lock.
             StorageError: The file system refused; nothing is applied.
         """
         if not change.edits:
             return None
         done: Redacted | None = None
-        if change.actor.is_machine:  # before others have to wait: a long text takes its time
-            held = self._told(change)
+        if change.actor.is_machine:  # outside the lock, since a long text takes time
+            held = self._known(change)
             held |= self._read(change.edits.keys() - held.keys())
             done = redact_change(change, held)
         with self.entered() as events:
-            change.tell(self._read(change.edits))
+            change.set_known(self._read(change.edits))
             for companion in self.companions:
                 companion(change)
-            current = self._told(change)
+            current = self._known(change)
             current |= self._read(change.edits.keys() - current.keys())
             self._adopt_first(current, events)
-            if change.actor.is_machine:  # before a refused version is kept in a copy
+            if change.actor.is_machine:  # before a conflict copy may be written
                 redact_change(change, current, done)
             self._check_expected(change, current)
             edits = {path: data for path, data in change.edits.items() if data != current[path]}
             if edits:
                 self._check_sizes(edits)
-                if change.origin.undoes is None:  # what an undo brings back was there beside it
+                if change.origin.undoes is None:  # what an undo restores existed beside the others
                     self._check_names(edits, current)
                 change.result = self._commit_or_keep(change, edits, current, events)
         return change.result
 
     def settled(self, paths: Iterable[str], events: list[Changed]) -> Edits:
-        """Read files, with outside edits of them recorded; the caller has entered."""
+        """Read files, recording their outside edits first; the caller holds the lock."""
         current = self._read(paths)
         self._adopt_first(current, events)
         return current
@@ -241,16 +246,17 @@ class Door:
     def record(
         self, paths: Iterable[str], events: list[Changed], *, found: bool = False
     ) -> Commit | None:
-        """Commit what stands in the files already, as the user's; the caller has entered.
+        """Commit the current content of files as the user's; the caller holds the lock.
 
-        Companions may add edits of other paths. `found`: it stood there before kbtui came.
+        Companions may add edits of other paths. `found` means that the files existed before kbtui
+        first saw the folder.
         """
         current: Edits = {}
         for path in paths:
             try:
                 current[path] = files.read_if_there(self._workspace, path)
             except (StorageError, UnreadableError, UnsafePathError) as problem:
-                log.warning("left out of the history: %s", problem)  # the others go on
+                log.warning("left out of the history: %s", problem)
         in_place = self._unrecorded(current)
         if not in_place:
             return None
@@ -266,58 +272,60 @@ class Door:
         return self._commit(change, written, current, events, in_place)
 
     def bring_in(self, change: Change, onto: str) -> Commit:
-        """Commit what a merge makes of our files; the other side is the second parent.
+        """Commit the result of a merge, with the other side as the second parent.
 
         Args:
-            change: Its sealed edits are what both sides together say; companions may add others.
-            onto: The commit that the merge was worked out for.
+            change: Its sealed edits are the merged contents; companions may add others.
+            onto: The head that the merge was computed for.
 
         Raises:
-            MovedError: Files or history are different by now; nothing is applied.
+            MovedError: Files or history have changed since; nothing is applied.
         """
         with self._entered_at(onto) as events:
             for companion in self.companions:
                 companion(change)
-            unseen = {p: data for p, data in change.edits.items() if self._is_kept_out(p)}
-            current = self._read(change.edits.keys() - unseen.keys())
+            skipped = {p: data for p, data in change.edits.items() if self._is_blocked(p)}
+            current = self._read(change.edits.keys() - skipped.keys())
             self._check_recorded(current)
             edits = {path: change.edits[path] for path in current}
             edits = {path: data for path, data in edits.items() if data != current[path]}
             self._check_names(edits, current)
-            change.result = self._commit(change, edits, current, events, unseen)
+            change.result = self._commit(change, edits, current, events, skipped)
             return change.result
 
     def forward(
         self, onto: str | None, commit: str, actor: Actor = Actor.SYNC, watch: Watch | None = None
     ) -> None:
-        """Go on to a commit that somebody else made: the files become what it says.
+        """Fast-forward the files and the branch to a commit made elsewhere.
 
-        `watch` is told how many files of how many are written; what it raises stops that, and then
-        nothing is changed.
+        `watch` is told the number of files written, of how many; an exception in it cancels the
+        update, and then nothing is changed.
 
         Raises:
-            MovedError: Files or history are different by now; nothing is applied.
+            MovedError: Files or history have changed since; nothing is applied.
         """
         with self._entered_at(onto) as events:
             every = {path: now for path, _, now in self._repository.compare(onto, commit)}
-            blobs = {p: now for p, now in every.items() if not self._is_kept_out(p)}
+            blobs = {p: now for p, now in every.items() if not self._is_blocked(p)}
             current = self._read(blobs)
             self._check_recorded(current)
             self._check_names(blobs, current)
             pairs = {path: (blob_of(current[path]), blob) for path, blob in blobs.items()}
             read = self._repository.read_blob
             written = OnDemand(blobs, lambda path: read(blobs[path] or ""))
-            self._put_in_place(Intent(commit, onto, pairs), written, [], watch or _unwatched)
+            self._write_and_move(
+                Intent(commit, onto, pairs), written, [], watch or _ignore_progress
+            )
             events.append(Changed(commit, tuple(every), actor))
 
     # Steps ---------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _entered_at(self, head: str | None) -> Iterator[list[Changed]]:
-        """Hold the lock while the history ends where something was worked out for.
+        """Hold the lock while the head is still `head`.
 
         Raises:
-            MovedError: It ends elsewhere, or somebody interferes in the block.
+            MovedError: The head differs, or a conflict occurs in the block.
         """
         with self.entered() as events:
             if self._repository.head() != head:
@@ -327,15 +335,15 @@ class Door:
             except ConflictError as conflict:
                 raise MovedError(conflict.message, conflict.hint) from conflict
 
-    def _is_kept_out(self, path: str) -> bool:
-        """True if what stands here isn't to be recorded: what others make of it isn't written."""
+    def _is_blocked(self, path: str) -> bool:
+        """Return whether a local file or folder that isn't recorded blocks the path."""
         for each in (path, *folders_of(path)):
             if self._scanner.ignores(each) and files.exists(self._workspace, each):
                 return True
         return files.in_the_way(self._workspace, path, self._scanner.recorded())
 
     def _check_recorded(self, current: Edits) -> None:
-        """Refuse to touch files with edits that nobody has recorded."""
+        """Raise `MovedError` if a file has edits that aren't recorded yet."""
         if self._unrecorded(current):
             raise MovedError("A file was edited meanwhile.")
 
@@ -351,19 +359,19 @@ class Door:
         return dict(files.read_each(self._workspace, paths))
 
     @staticmethod
-    def _told(change: Change) -> Edits:
-        """What the files of a change's edits held, as far as it has asked, or was told."""
-        return {path: change.told[path] for path in change.edits if path in change.told}
+    def _known(change: Change) -> Edits:
+        """Return the previous contents of the edited files, as far as the change knows them."""
+        return {path: change.known[path] for path in change.edits if path in change.known}
 
     def _adopt_first(self, current: Edits, events: list[Changed]) -> None:
-        """Record what was edited outside in the files that a change is about to touch."""
+        """Record outside edits of the files that a change is about to write."""
         pending = self._unrecorded(current)
         if pending:
             outside = Change(self._workspace, Actor.YOU, OUTSIDE, Origin(), adopted=True)
             self._commit(outside, {}, current, events, pending)
 
     def _unrecorded(self, current: Edits) -> Edits:
-        """Of the files' contents those that the newest commit doesn't have."""
+        """Return those contents that differ from the newest commit."""
         recorded = self._repository.blobs_at(self._repository.head(), current)
         return {path: data for path, data in current.items() if blob_of(data) != recorded[path]}
 
@@ -377,7 +385,7 @@ class Door:
             raise self._conflict({path: change.edits[path] for path in lost})
 
     def _conflict(self, lost: Edits) -> ConflictError:
-        """Keep the versions that lost beside the ones that stay, and say so."""
+        """Save the rejected versions as conflict copies, and return the error that names them."""
         copies = self._keep_copies(lost)
         names = ", ".join(short_name(path) for path in lost)
         kept = f" Your version is kept in {', '.join(copies)}." if copies else ""
@@ -398,7 +406,7 @@ class Door:
 
     @staticmethod
     def _check_sizes(edits: Edits) -> None:
-        """Refuse what nobody could read again, here or on another machine."""
+        """Refuse files that are too large to be read again, here or on another machine."""
         for path, data in edits.items():
             if data is not None and len(data) > files.READ_LIMIT:
                 raise UsageError(
@@ -407,7 +415,7 @@ class Door:
                 )
 
     def _check_names(self, edits: Mapping[str, object], current: Edits) -> None:
-        """Refuse a new file that not every machine can have beside the others; None: it goes."""
+        """Refuse new files whose names some operating systems can't store; None is a deletion."""
         gone = {path for path, data in edits.items() if data is None}
         new = [path for path in edits.keys() - gone if current[path] is None]
         twins = files.twins(self._workspace, new)
@@ -417,9 +425,9 @@ class Door:
                     f"{clean_line(path)!r} is no name that every machine can have: {trouble}.",
                     "Choose another name.",
                 )
-            if way := self._in_the_way(path, gone):
+            if obstacle := self._obstacle(path, gone):
                 raise UsageError(
-                    f"There can be no {short_name(path)}: {way}.", "Choose another name."
+                    f"There can be no {short_name(path)}: {obstacle}.", "Choose another name."
                 )
             other = twins.get(path)
             if other is not None and other not in gone:
@@ -428,8 +436,8 @@ class Door:
                     "On many disks these are one file. Choose another name.",
                 )
 
-    def _in_the_way(self, path: str, gone: Container[str]) -> str:
-        """Say which recorded file that stays makes one of this name impossible."""
+    def _obstacle(self, path: str, gone: Container[str]) -> str:
+        """Describe the recorded file or folder that makes a name impossible, if any."""
         above = self._repository.blobs_at(self._repository.head(), folders_of(path))
         for folder, blob in above.items():
             if blob is not None and folder not in gone:
@@ -460,41 +468,41 @@ class Door:
         events: list[Changed],
         in_place: Edits | None = None,
     ) -> Commit:
-        """Store, intend, write, move: the part that must survive a crash at any point."""
+        """Store objects, write intent and files, move the branch; safe to crash at any point."""
         in_place = in_place or {}
         head = self._repository.head()
         before = current | self._repository.contents_at(head, in_place)
         commit, raw, objects = self.build(change, head, before, in_place | written)
         intent = Intent(commit.id, head, _blob_pairs(current, written))
-        self._put_in_place(intent, written, objects, change.watch)
+        self._write_and_move(intent, written, objects, change.watch)
         self._log.note(commit.id, raw, commit.paths)
         paths = tuple(path.path for path in commit.paths)
         old_paths = tuple(path.old_path for path in commit.paths if path.old_path)
         events.append(Changed(commit.id, paths, change.actor, old_paths, written))
         return commit
 
-    def _put_in_place(
+    def _write_and_move(
         self,
         intent: Intent,
         written: Mapping[str, bytes | None],
         objects: list[GitObject],
         watch: Watch,
     ) -> None:
-        """Store objects, write files, move the branch; a failure leaves all as it was."""
+        """Store objects, write files and move the branch; restore everything on failure."""
         placed: Mapping[str, Written] = {}
         with storage_errors("Can't record the change"):
             self._repository.store(objects)
             try:
-                self._intents.write(intent)  # without files too: it tells whose lock was left
+                self._intents.write(intent)  # even without files: it identifies the branch's lock
                 if written:
                     self._intents.note_folders(intent)
                     placed = self._write_files(intent, written, watch)
-                self.events.coming = intent.commit
+                self.events.own_commit = intent.commit
                 self._repository.branch.move(intent.parent, intent.commit)
-            except BaseException:  # an interrupt as well must not leave half a change
-                self._take_back(intent)
+            except BaseException:  # an interrupt must not leave half a change either
+                self._restore(intent)
                 raise
-        self._intents.fold_up(intent, done=True)
+        self._intents.remove_empty_folders(intent, done=True)
         self._intents.clear()
         for path, file in placed.items():
             self._scanner.note(path, intent.paths[path][1] or "", file)
@@ -507,14 +515,14 @@ class Door:
         edits: Edits,
         when: datetime | None = None,
     ) -> tuple[Commit, RawCommit, list[GitObject]]:
-        """Make the commit of some edits and all objects that it needs; nothing is stored.
+        """Build the commit of some edits and all objects that it needs, without storing them.
 
         Args:
-            change: Who makes it, why, and from what.
-            parent: What it stands on.
-            before: What each path of the edits held there.
-            edits: What it holds afterwards.
-            when: Its time; None: now.
+            change: The actor, reason and origin.
+            parent: The parent commit.
+            before: The content of each path in the parent.
+            edits: The new content of each path.
+            when: The time of the commit; None for now.
         """
         paths = path_changes(before, edits)
         moves = moves_of(before, edits, paths)
@@ -523,11 +531,11 @@ class Door:
         }
         ids = {path: blobs[path].id if path in blobs else None for path in edits}
         root = self._repository.read_commit(parent).tree if parent else None
-        tree, trees = update_tree(root, {**ids, **change.beside}, self._repository.read_tree)
+        tree, trees = update_tree(root, {**ids, **change.foreign}, self._repository.read_tree)
         subject = describe(paths) if paths else clean_line(change.reason)
         message = write_message(subject, change.reason, change.actor, change.origin, moves)
         author, when = author_of(change.actor), when or self._clock()
-        data = encode_commit(tree, parent, author, when, message, also=change.brings)
+        data = encode_commit(tree, parent, author, when, message, also=change.second_parent)
         made = git_object(b"commit", data)
         for stored, entries in trees.items():
             self._repository.remember_tree(stored.id, entries)
@@ -537,24 +545,24 @@ class Door:
     def _write_files(
         self, intent: Intent, written: Mapping[str, bytes | None], watch: Watch
     ) -> Mapping[str, Written]:
-        """Write the files and tell them as they were written.
+        """Write and delete files, and return their states as written.
 
-        Deletions come first, for a name may change only its case.
+        Deletions come first, because a rename may change only the case of a name.
         """
 
         def check(path: str, folder: int, name: str) -> None:
-            self._check_untouched(path, intent.paths[path][0], (folder, name))
+            self._check_unmodified(path, intent.paths[path][0], (folder, name))
 
         gone = [path for path in written if intent.paths[path][1] is None]
         kept = [path for path in written if intent.paths[path][1] is not None]
         watch(0, len(written))
         new = [path for path in kept if intent.paths[path][0] is None]
-        known = self._removed() if gone or new else {}
+        known = self._unusual_names() if gone or new else {}
         with FileBatch(self._workspace, known=known) as batch:
             for path in gone:
-                self._check_untouched(path, intent.paths[path][0])
-                _, mode = self._remember(path, batch, known)
-                if len(gone) == len(new) == 1:  # a note that gets another name stays as it is
+                self._check_unmodified(path, intent.paths[path][0])
+                _, mode = self._save_name_and_mode(path, batch, known)
+                if len(gone) == len(new) == 1:  # a renamed note keeps its mode
                     known.setdefault(new[0], (new[0].rpartition("/")[2], mode))
                 batch.remove(path)
             for start in range(0, len(kept), TOGETHER):
@@ -565,10 +573,10 @@ class Door:
             batch.sync()
             return batch.written
 
-    def _removed(self) -> dict[str, tuple[str, int]]:
-        """Name and mode of removed files where they weren't as usual, for when they come back."""
+    def _unusual_names(self) -> dict[str, tuple[str, int]]:
+        """Read the unusual names and modes of removed files, for when they are restored."""
         try:
-            read = json.loads((self._workspace.root / _REMOVED).read_bytes())
+            read = json.loads((self._workspace.root / _UNUSUAL_NAMES).read_bytes())
             return {
                 path: (name, mode & 0o777)
                 for path, (name, mode) in read.items()
@@ -577,12 +585,12 @@ class Door:
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def _check_untouched(
+    def _check_unmodified(
         self, path: str, expected: str | None, place: tuple[int, str] | None = None
     ) -> None:
-        """Look once more, just before a file is replaced: editors outside know no lock.
+        """Check a file again just before it is replaced: other editors don't take the lock.
 
-        `place` is its folder, where that is open, and its name there.
+        `place` is the descriptor of its folder, if that is open, and its name there.
         """
         if place is None:
             data = files.read_if_there(self._workspace, path)
@@ -591,10 +599,10 @@ class Door:
         if blob_of(data) != expected:
             raise ConflictError(f"{path} was changed just now.", paths=(path,))
 
-    def _remember(
+    def _save_name_and_mode(
         self, path: str, batch: FileBatch, known: dict[str, tuple[str, int]]
     ) -> tuple[str, int]:
-        """Keep the name and mode of a file that is about to be removed, if they aren't as usual."""
+        """Save the name and mode of a file that is about to be removed, if they are unusual."""
         usual = path.rpartition("/")[2], USUAL_MODE
         try:
             folder, name = batch.place(path)
@@ -603,34 +611,34 @@ class Door:
             return usual
         if (name, mode) != known.get(path, usual):
             known[path] = name, mode
-            files.write_machine_file(self._workspace, _REMOVED, json.dumps(known).encode())
+            files.write_machine_file(self._workspace, _UNUSUAL_NAMES, json.dumps(known).encode())
         return name, mode
 
-    def _take_back(self, intent: Intent) -> None:
-        """Put the files back after a failure; if even that fails, the next start does it."""
+    def _restore(self, intent: Intent) -> None:
+        """Restore the files after a failure; if even that fails, the next start does it."""
         if self._repository.head() == intent.commit:
             return  # the branch has moved; only its sync failed, so the intent stays
         try:
             self._repository.branch.clear_lock(intent.commit)
             self._intents.roll_back(intent)
             self._intents.sweep(intent)
-            self._intents.fold_up(intent, done=False)
+            self._intents.remove_empty_folders(intent, done=False)
             self._intents.clear()
         except OSError:
             log.exception("could not take change %s back; the next start will", intent.commit)
 
 
 def redact_change(change: Change, current: Edits, done: Redacted | None = None) -> Redacted:
-    """Take secrets out of what a machine adds; what the user had written stays.
+    """Redact secrets in what a machine adds; text that was there before stays.
 
     Args:
-        change: Its edits and its reason are put right.
-        current: What each path of the edits holds now.
-        done: What this returned before, when it put the reason right; where both sides of a file
-            are the same still it isn't done again.
+        change: The change, whose edits and reason are redacted in place.
+        current: The current content of each edited path.
+        done: The result of an earlier call, which redacted the reason; files that are
+            unchanged since on both sides are skipped.
 
     Returns:
-        What each path held, and holds after the change.
+        The content of each path before and after the change.
     """
     if done is None:
         change.reason = redact(change.reason).text
@@ -648,7 +656,7 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
     return {path: (current[path], data) for path, data in change.edits.items()}
 
 
-def _unwatched(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     return
 
 

@@ -1,7 +1,7 @@
-"""The next step of a change, written down before it touches a file.
+"""A write-ahead record of the current change, which makes changes atomic.
 
-The record makes a change all or nothing: after a crash it is replayed when its objects are whole,
-else rolled back, and the files say the same as the branch again before anybody looks at them.
+After a crash, an intent is replayed if all its objects are intact, and rolled back otherwise, so
+that files and branch agree again before anybody reads them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Outcome = Literal["none", "replayed", "rolled back"]
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The branch goes from `parent` to `commit`, each path from one blob to another."""
+    """The branch moves from `parent` to `commit`, and each path from one blob id to another."""
 
     commit: str
     parent: str | None
@@ -48,7 +48,7 @@ class IntentLog:
         self._repository = repository
 
     def write(self, intent: Intent) -> None:
-        """Make the intent durable."""
+        """Write the intent durably."""
         record = {
             "commit": intent.commit,
             "parent": intent.parent,
@@ -57,21 +57,21 @@ class IntentLog:
         files.write_machine_file(self._layout, f"{MACHINE}/{NAME}", json.dumps(record).encode())
 
     def clear(self) -> None:
-        """Forget the intent; one that can't be removed is recognised as done by `recover`."""
+        """Remove the intent; if that fails, `recover` will recognise it as done."""
         try:
             self._file.unlink(missing_ok=True)
         except OSError:
             log.exception("the intent of a finished change could not be removed")
 
     def pending(self) -> bool:
-        """True if a change is being written, or was when it was interrupted."""
+        """Return whether a change is being written or was interrupted."""
         return self._file.exists()
 
     def recover(self) -> Outcome:
-        """Finish or take back what a crash interrupted.
+        """Complete or roll back an interrupted change.
 
         Raises:
-            StorageError: The file system refused; the intent stays for the next try.
+            StorageError: The file system refused; the intent stays for the next attempt.
         """
         if not self.pending():
             return "none"
@@ -79,39 +79,42 @@ class IntentLog:
         if intent is None:
             return "none"
         with storage_errors("Can't finish an interrupted change"):
-            outcome = self._settle(intent)
+            outcome = self._complete(intent)
             self.sweep(intent)
-            self.fold_up(intent, done=outcome == "replayed")
+            self.remove_empty_folders(intent, done=outcome == "replayed")
             self.clear()
         log.warning("an interrupted change was %s: %s", outcome, intent.commit)
         return outcome
 
     def roll_back(self, intent: Intent) -> None:
-        """Put the files back as they were before."""
+        """Restore the previous content of the files."""
         back = {
             path: old
             for path, (old, new) in intent.paths.items()
             if self._current(path) == new != old
         }
-        self._put(back)
+        self._write_blobs(back)
 
     def note_folders(self, intent: Intent) -> None:
-        """Write down which folders the files of an intent need that aren't there, and whose."""
+        """Record which missing folders the intent's files need, with its commit."""
         new = (path for path, (old, new) in intent.paths.items() if old is None and new)
         folders = {folder for path in new for folder in folders_of(path)}
         missing = [folder for folder in folders if not self._layout.place(folder).is_dir()]
         if missing:
-            made = {f: by for f, by in self._made().items() if self._layout.place(f).is_dir()}
+            made = {
+                f: by for f, by in self._folder_commits().items() if self._layout.place(f).is_dir()
+            }
             made |= dict.fromkeys(missing, intent.commit)
             files.write_machine_file(self._layout, _FOLDERS, json.dumps(made).encode())
 
-    def fold_up(self, intent: Intent, *, done: bool) -> None:
-        """Remove the folders that are empty now and that only what is taken back had made.
+    def remove_empty_folders(self, intent: Intent, *, done: bool) -> None:
+        """Remove empty folders that were created only for the files that are removed.
 
-        That is what an undo takes out when it is done, and the intent's own commit when it isn't.
+        These are the folders created by a commit that the intent's commit undoes, or, if it isn't
+        done, by the intent's commit itself.
         """
         gone = [path for path, pair in intent.paths.items() if pair[1 if done else 0] is None]
-        made = self._made() if gone else {}
+        made = self._folder_commits() if gone else {}
         if not made:
             return
         ids = {intent.commit}
@@ -121,11 +124,11 @@ class IntentLog:
         folders = {folder for path in gone for folder in folders_of(path)}
         for folder in sorted(folders, reverse=True):  # the inner ones first
             if made.get(folder) in ids:
-                with contextlib.suppress(OSError):  # it holds something, or is gone
+                with contextlib.suppress(OSError):  # not empty, or already gone
                     remove_folder(self._layout, folder)
 
-    def _made(self) -> dict[str, str]:
-        """The commit that made each folder which wasn't there before."""
+    def _folder_commits(self) -> dict[str, str]:
+        """Return the commit that created each folder, as far as recorded."""
         try:
             made = json.loads((self._layout.root / _FOLDERS).read_bytes())
             return {files.checked_path(folder): str(by) for folder, by in made.items()}
@@ -135,30 +138,30 @@ class IntentLog:
     def _read(self) -> Intent | None:
         try:
             record = json.loads(self._file.read_bytes())
-            return _checked(record)
+            return _parse(record)
         except (ValueError, KeyError, TypeError, AttributeError, KbtuiError):
-            # Never written by us like that: the record appears whole or not at all.
+            # Never written by kbtui like this: the file is replaced atomically.
             aside = self._file.with_name(f"{NAME}.bad-{time.strftime('%Y%m%dT%H%M%S')}")
             self._file.rename(aside)
             log.exception("an unreadable intent was set aside as %s", aside)
             return None
 
-    def _settle(self, intent: Intent) -> Outcome:
+    def _complete(self, intent: Intent) -> Outcome:
         self._repository.branch.clear_lock(intent.commit)
         head = self._repository.head()
-        if head == intent.commit or self._is_behind(intent.commit, head):
+        if head == intent.commit or self._is_ancestor(intent.commit, head):
             return "replayed"
-        if head == intent.parent and self._is_whole(intent):
+        if head == intent.parent and self._is_intact(intent):
             self._replay(intent)
             self._repository.branch.move(intent.parent, intent.commit)
             return "replayed"
         self.roll_back(intent)
         return "rolled back"
 
-    def _is_behind(self, commit: str, head: str | None) -> bool:
-        """True if the branch has gone on from `commit` since."""
+    def _is_ancestor(self, commit: str, head: str | None) -> bool:
+        """Return whether `commit` is among the first parents of `head`."""
         seen = 0
-        while head is not None and seen < 1000:  # far more than one crash apart
+        while head is not None and seen < 1000:  # far more commits than between two crashes
             if head == commit:
                 return True
             parents = self._repository.read_commit(head).parents
@@ -166,8 +169,8 @@ class IntentLog:
             seen += 1
         return False
 
-    def _is_whole(self, intent: Intent) -> bool:
-        """True if the commit and everything new that it refers to survived."""
+    def _is_intact(self, intent: Intent) -> bool:
+        """Return whether the commit and all new objects that it refers to are intact."""
         if not self._repository.is_intact(intent.commit):
             return False
         try:
@@ -186,11 +189,11 @@ class IntentLog:
             if current == old:
                 coming[path] = new
             elif current != new and new is not None:
-                # Edited between the crash and now: that edit stays, ours goes beside it.
+                # Edited between the crash and now: keep that edit, and write ours beside it.
                 coming[conflict_copy_of(path, time.strftime("%Y%m%dT%H%M%S"))] = new
-        self._put(coming)
+        self._write_blobs(coming)
 
-    def _put(self, blobs: dict[str, str | None]) -> None:
+    def _write_blobs(self, blobs: dict[str, str | None]) -> None:
         with FileBatch(self._layout) as batch:
             for path in (path for path, blob in blobs.items() if blob is None):
                 batch.remove(path)
@@ -204,13 +207,13 @@ class IntentLog:
         return files.blob_of(files.read_if_there(self._layout, path))
 
     def sweep(self, intent: Intent) -> None:
-        """Remove the temporary files that the crash left in the folders it was writing to."""
+        """Remove temporary files that the crash left in the folders it was writing to."""
         for folder in {self._layout.place(path).parent for path in intent.paths}:
             sweep(folder, everybody=True)
 
 
-def _checked(record: dict[str, Any]) -> Intent:
-    """Believe a record only if it is about recorded files: a shared folder may bring any."""
+def _parse(record: dict[str, Any]) -> Intent:
+    """Validate a record, which may come with a shared folder: it may name only recorded files."""
     paths = {path: (old, new) for path, (old, new) in record["paths"].items()}
     ids = [record["commit"], record["parent"], *(blob for pair in paths.values() for blob in pair)]
     if not all(blob is None or _ID.fullmatch(blob) for blob in ids) or record["commit"] is None:

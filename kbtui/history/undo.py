@@ -1,9 +1,9 @@
-"""Undo: exactly what one commit, one file or one hunk of it did is taken out again.
+"""Undo: reverts exactly what one commit, or one file or hunk of it, did.
 
-What was changed later stays byte for byte. Where the same line was changed again nothing is done,
-and both sides are handed to whoever asked; what they decide is handed back with the same request.
-An undo is a commit, so it can be undone itself. Accepting a proposal is the same step forwards:
-from what it was made from to what it proposes. Plans only; the door writes them.
+Later changes are kept byte for byte. If the same line was changed again, nothing is done, and the
+conflict is returned to the caller, who passes the decision with the same request. An undo is a
+commit, so it can be undone itself. Accepting a proposal is the same operation forwards: from its
+base to the proposed version. This module only plans; the door writes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _UNDO_HINT = "Say which side is to stand, or undo the later change first."
 
 
 class Revert:
-    """Takes changes out one after the other; nothing is written.
+    """Reverts changes one after the other in memory.
 
     Attributes:
-        edits: What each path will hold; None is no file.
-        before: What it was worked out from.
+        edits: The new content of each path; None for no file.
+        before: The content that it was computed from.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Revert:
 
     @property
     def kept(self) -> bool:
-        """True if somebody decided for what stands there now."""
+        """Whether a decision kept the current content."""
         return self._decisions.kept
 
     def check(self) -> None:
-        """Refuse while a conflict is open.
+        """Check that no conflict is open.
 
         Raises:
-            UndoConflictError: One is.
+            UndoConflictError: A conflict is open.
         """
         conflicts = self._decisions.open
         if not conflicts:
@@ -90,7 +90,7 @@ class Revert:
         )
 
     def take_out(self, commit: Commit, changes: Sequence[PathChange]) -> None:
-        """Take out what a commit did to some paths."""
+        """Revert a commit's changes of some paths."""
         former = [change.old_path or change.path for change in changes]
         before = self._repository.blobs_at(commit.parent, former)
         after = self._repository.blobs_at(commit.id, [change.path for change in changes])
@@ -109,41 +109,43 @@ class Revert:
         written: bytes | None,
         wanted: bytes | None,
     ) -> None:
-        """Go from one content of a file to another, keeping what was changed in it since.
+        """Change a file from one content to another, keeping later changes.
 
         Args:
-            since: The commit after which the file is followed; None follows nothing.
-            path: What the file was called then.
-            name: What it is to be called, where that is another name.
-            written: What it held; None: there was no file.
-            wanted: What it is to hold; None: there is to be none.
+            since: The commit after which the file is followed through renames; None to not follow
+                it.
+            path: The file's path in that commit.
+            name: The new path, if it is to be renamed.
+            written: The content in that commit; None if there was no file.
+            wanted: The content to change it to; None to delete it.
         """
         if written is None:
-            self._bring_back(since, path, wanted)
+            self._restore_deleted(since, path, wanted)
         elif wanted is None:
-            self._take_away(since, path, written)
+            self._delete_created(since, path, written)
         else:
             there = self._merge(since, path, written, wanted)
             if name is not None:
                 self._rename(there, path, name)
 
     def delete(self, since: str | None, path: str, written: bytes) -> None:
-        """Take a file away, unless it was changed since: then somebody must say so.
+        """Delete a file; it is a conflict if the file was changed since.
 
         Args:
-            since: The commit after which the file is followed; None follows nothing.
-            path: What the file was called then.
-            written: What it held.
+            since: The commit after which the file is followed through renames; None to not follow
+                it.
+            path: The file's path in that commit.
+            written: The content in that commit.
         """
         path, _, _ = self._follow(since, path)
         now = self._now(path)
         if now is None or _significant(now) == _significant(written):
             self._put(path, None)
         else:
-            self._ask_about_file(path, written, now, None)
+            self._resolve_file(path, written, now, None)
 
     def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
-        """Take out one hunk; hunks are numbered from 1 through all files, in their order.
+        """Revert one hunk; hunks are numbered from 1 through all files, in their order.
 
         Raises:
             UsageError: There is no such hunk.
@@ -165,7 +167,7 @@ class Revert:
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
 
     def untangle(self) -> None:
-        """Give a file another name where what comes back makes a folder of it, or the reverse."""
+        """Rename files to resolve conflicts between a file and a folder of the same name."""
         made = {path for path, data in self.edits.items() if data is not None}
         if all(self.before[path] is not None for path in made):
             return
@@ -175,7 +177,7 @@ class Revert:
             self._put(old, None)
             self._put(new, data)
 
-    # What files hold
+    # File contents
 
     def _now(self, path: str) -> bytes | None:
         if path in self.edits:
@@ -188,7 +190,7 @@ class Revert:
         self.edits[path] = data
 
     def _follow(self, since: str | None, path: str) -> tuple[str, list[bytes], set[str]]:
-        """Where a file is now, its versions since a commit, and which of them brought back."""
+        """Return a file's current path, its versions since a commit, and which were restored."""
         versions = []
         returned = set()
         for later, change in self._log.later(since, path) if since else ():
@@ -202,8 +204,8 @@ class Revert:
 
     # The cases
 
-    def _bring_back(self, since: str | None, path: str, old: bytes | None) -> None:
-        """Bring back a file that the commit had deleted, unless it is back under another name."""
+    def _restore_deleted(self, since: str | None, path: str, old: bytes | None) -> None:
+        """Restore a file that the commit had deleted, unless it is back under another name."""
         now = self._now(path)
         if now is None:
             there, _, returned = self._follow(since, path)
@@ -212,10 +214,10 @@ class Revert:
             else:
                 self._put(path, old)
         elif now != old:
-            self._ask_about_file(path, None, now, old)
+            self._resolve_file(path, None, now, old)
 
-    def _take_away(self, since: str | None, path: str, new: bytes) -> None:
-        """Take away a file that the commit had created, but for what was added to it since."""
+    def _delete_created(self, since: str | None, path: str, new: bytes) -> None:
+        """Delete a file that the commit had created, except for what was added to it since."""
         path, versions, returned = self._follow(since, path)
         now = self._now(path)
         if now is None:
@@ -225,33 +227,33 @@ class Revert:
             return
         texts = [files.decode(data) for data in (new, *versions, now)]
         if not _are_text(texts):
-            self._ask_about_file(path, new, now, None)
+            self._resolve_file(path, new, now, None)
             return
-        said = [text.text for text in texts]
-        left = take_out_creation(path, said, self._decisions, returned)
+        contents = [text.text for text in texts]
+        left = take_out_creation(path, contents, self._decisions, returned)
         self._put(path, None if left is None else left.encode(texts[-1].encoding))
 
     def _merge(self, since: str | None, path: str, new: bytes, old: bytes) -> str:
-        """Bring the lines of a file back; returns the path that it has now."""
+        """Revert the lines of a file; return its current path."""
         path, versions, returned = self._follow(since, path)
         now = self._now(path)
         if now is None:
             if not _only_adds(new, old):
-                self._ask_about_file(path, new, None, old)
+                self._resolve_file(path, new, None, old)
         elif now == new:
             self._put(path, old)
         elif now != old:
             texts = [files.decode(data) for data in (new, *versions, now, old)]
             if not _are_text(texts):
-                self._ask_about_file(path, new, now, old)
+                self._resolve_file(path, new, now, old)
                 return path
-            said = [text.text for text in texts]
-            merge = take_out(path, said[:-1], said[-1], self._decisions, returned)
+            contents = [text.text for text in texts]
+            merge = take_out(path, contents[:-1], contents[-1], self._decisions, returned)
             self._put(path, merge.text.encode(texts[-2].encoding))
         return path
 
     def _rename(self, path: str, written: str, wanted: str) -> None:
-        """Give a file the name that it is to have, if it still has the one that it had."""
+        """Rename a file, if it still has the name that the commit gave it."""
         content = self._now(path)
         if content is None or path == wanted:
             return
@@ -269,10 +271,10 @@ class Revert:
         self._put(path, None)
         self._put(wanted, content)
 
-    def _ask_about_file(
+    def _resolve_file(
         self, path: str, written: bytes | None, ours: bytes | None, theirs: bytes | None
     ) -> None:
-        """Decide about a file as a whole, where its lines can't be told apart."""
+        """Resolve a file as a whole, if its lines can't be merged."""
         was, here, there = map(files.text_of, (written, ours, theirs))
         conflict = Conflict(path, 0, was, here, there, "file")
         if self._decisions.on(conflict) is Side.THEIRS:
@@ -284,7 +286,7 @@ def _are_text(texts: Sequence[Decoded]) -> bool:
 
 
 def _only_adds(new: bytes, old: bytes) -> bool:
-    """True if nothing of `old` is missing in `new`: what was added is gone with the file."""
+    """Return whether `new` contains all of `old`, so that its additions are gone with the file."""
     texts = files.text_of(old), files.text_of(new)
     before, after = (split_front(text) for text in texts)
     if before is None or after is None:
@@ -297,7 +299,7 @@ def _only_adds(new: bytes, old: bytes) -> bool:
 
 
 def _significant(data: bytes) -> tuple[object, ...] | bytes:
-    """The parts of an entry that count as changed: all but the date that the door keeps."""
+    """Return the parts of an entry to compare: all but the date that the door maintains."""
     front = split_front(files.text_of(data))
     if front is None:
         return data
@@ -305,13 +307,13 @@ def _significant(data: bytes) -> tuple[object, ...] | bytes:
     return tuple(units.items()), tuple(front.body)
 
 
-_NAMED = 3
+_MAX_NAMED = 3
 _PARTLY = "Undo of a part of "
 
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """The writes of an undo: new contents, what they were computed from, and what it is for."""
+    """The planned writes of an undo, what they were computed from, and the commit's metadata."""
 
     edits: Edits
     before: Edits
@@ -320,7 +322,7 @@ class UndoPlan:
 
 
 class Undo:
-    """Works out undos for one workspace; writing them is the door's."""
+    """Plans undos for one workspace; the door writes them."""
 
     def __init__(self, layout: Layout, repository: Repository, log: CommitLog) -> None:
         self._layout = layout
@@ -338,8 +340,8 @@ class Undo:
 
         Raises:
             UndoConflictError: Lines were changed again.
-            UsageError: There is no such path or hunk in the commit, nothing is left to undo, or it
-                is how the files were found, before which there is nothing.
+            UsageError: The commit has no such path or hunk, nothing is left to undo, or the commit
+                recorded the files as they were found.
         """
         commit = self._log.commit(identifier)
         if commit.is_found:
@@ -360,11 +362,11 @@ class Undo:
     def of_several(
         self, commits: Sequence[Commit], decisions: Mapping[Conflict, Resolution] | None = None
     ) -> UndoPlan:
-        """Plan the undo of everything that commits changed and that isn't undone yet.
+        """Plan the undo of everything in some commits that isn't undone yet.
 
         Args:
-            commits: Newest first, as of one turn or one batch.
-            decisions: What was decided about conflicts.
+            commits: The commits, newest first, such as those of one turn or one batch.
+            decisions: Decisions about conflicts.
 
         Raises:
             UndoConflictError: Lines were changed again.
@@ -377,10 +379,10 @@ class Undo:
         return _plan(work, left, "Undo of ")
 
     def last(self, commits: Iterable[Commit]) -> Commit:
-        """The newest of commits that can be taken back: no undo, and none that is undone already.
+        """Return the newest commit that can be undone: not an undo, and not undone already.
 
-        What kbtui does by itself isn't meant either (a sync's merge, what follows from others),
-        and what somebody did with another program is theirs: nobody may lose it by one word.
+        Automatic commits are skipped (a sync's merge, derived files), and so are edits made with
+        another program: nobody should lose those by a single word.
 
         Raises:
             UsageError: There is none.
@@ -398,7 +400,7 @@ class Undo:
         raise UsageError("There is no change to take back.", "`kbtui log` lists all changes.")
 
     def _not_undone(self, commits: Sequence[Commit]) -> list[Commit]:
-        """Leave out what was undone whole since, unless that undo was undone in turn."""
+        """Drop commits that were undone completely since, unless that undo was itself undone."""
         undone: set[str] = set()
         for commit in self._log.since(commits[-1].id):  # newest first
             if commit.id not in undone and not commit.body.startswith(_PARTLY):
@@ -406,7 +408,7 @@ class Undo:
         return [commit for commit in commits if commit.id not in undone]
 
 
-def _plan(work: Revert, commits: Sequence[Commit], doing: str) -> UndoPlan:
+def _plan(work: Revert, commits: Sequence[Commit], prefix: str) -> UndoPlan:
     work.check()
     work.untangle()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
@@ -414,15 +416,15 @@ def _plan(work: Revert, commits: Sequence[Commit], doing: str) -> UndoPlan:
         raise UsageError("Nothing was changed: what stands there now stays.")
     if not edits:
         raise UsageError("Nothing is left to undo: it is all taken back already.")
-    named = "; ".join(f"{commit.subject} ({commit.id[:10]})" for commit in commits[:_NAMED])
-    if len(commits) > _NAMED:
-        named += f"; and {len(commits) - _NAMED} more"
+    named = "; ".join(f"{commit.subject} ({commit.id[:10]})" for commit in commits[:_MAX_NAMED])
+    if len(commits) > _MAX_NAMED:
+        named += f"; and {len(commits) - _MAX_NAMED} more"
     origin = Origin(undoes=" ".join(commit.id for commit in commits))
-    return UndoPlan(edits, work.before, f"{doing}{named}", origin)
+    return UndoPlan(edits, work.before, f"{prefix}{named}", origin)
 
 
 def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:
-    """The changes to undo: all, or those of `paths`; what is generated follows by itself."""
+    """Return the changes to undo: all, or those of `paths`; derived files follow by themselves."""
     if not paths:
         written = [change for change in commit.paths if not is_derived(change.path)]
         return written or list(commit.paths)
@@ -439,9 +441,9 @@ _ARCHIVE = re.compile(r"memory/(?:history|HISTORY)[^/]*")
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """The way back to before a change: the blob ids of each file, as it is and as it was.
+    """The differences to the state before a change: blob ids by path, as they are and as they were.
 
-    Files that don't differ are left out; one that isn't there on a side is missing on it.
+    Files that don't differ are left out; a file missing on one side has no entry there.
     """
 
     reason: str
@@ -450,20 +452,20 @@ class Rewind:
 
     @property
     def paths(self) -> list[str]:
-        """Every file that differs."""
+        """All paths that differ."""
         return sorted(self.now.keys() | self.then.keys())
 
 
 def rewind(repository: Repository, commit: Commit, now: Mapping[str, str]) -> Rewind:
-    """Work out what to change so that everything is as it was before a commit.
+    """Compute what to change to restore everything to the state before a commit.
 
     Args:
-        repository: Where the older state is kept.
-        commit: The change in question.
-        now: The blob id of every file as it stands in the working tree.
+        repository: The repository that holds the older state.
+        commit: The commit.
+        now: The blob id of every file in the working tree.
 
     Raises:
-        UsageError: Nothing was recorded before it.
+        UsageError: The commit is the first one.
     """
     if commit.parent is None:
         raise UsageError(
@@ -485,7 +487,7 @@ def rewind(repository: Repository, commit: Commit, now: Mapping[str, str]) -> Re
 
 
 def is_exempt(path: str) -> bool:
-    """True if a file doesn't go back: it accounts for what happened, or follows from others."""
+    """Return whether a rewind leaves a file as is: records of events, and derived files."""
     if _ARCHIVE.fullmatch(path):
         return True
     return is_derived(path) and path != _CURSORS

@@ -37,7 +37,7 @@ def crash_at(patch: pytest.MonkeyPatch, place: object, name: str) -> None:
         raise Crash
 
     patch.setattr(place, name, die)
-    patch.setattr(Door, "_take_back", lambda *_: None)
+    patch.setattr(Door, "_restore", lambda *_: None)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_leaves_all_or_nothing(
 
 
 def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
-    real = Door._check_untouched
+    real = Door._check_unmodified
 
     def once(self: Door, path: str, *rest: Any) -> None:
         if path == B:
@@ -89,8 +89,8 @@ def test_a_crash_between_two_files_is_completed(two_files: Notes) -> None:
         real(self, path, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Door, "_check_untouched", once)
-        patch.setattr(Door, "_take_back", lambda *_: None)
+        patch.setattr(Door, "_check_unmodified", once)
+        patch.setattr(Door, "_restore", lambda *_: None)
         with pytest.raises(Crash):
             change_both(two_files.history)
     assert (two_files.text(A), two_files.text(B)) == ("new a\n", "old b\n")
@@ -152,7 +152,7 @@ def test_a_stale_branch_lock_of_our_own_blocks_no_restart(two_files: Notes) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Branch, "_check", die)
         patch.setattr("pathlib.Path.unlink", lambda *_, **__: None)
-        patch.setattr(Door, "_take_back", lambda *_: None)
+        patch.setattr(Door, "_restore", lambda *_: None)
         with pytest.raises(Crash):
             change_both(two_files.history)
     assert (two_files.workspace.repository / "refs/heads/main.lock").exists()
@@ -188,7 +188,7 @@ def test_a_branch_moved_by_somebody_else_is_not_overwritten(two_files: Notes) ->
 
 
 def test_a_failed_change_is_taken_back_at_once(two_files: Notes) -> None:
-    real = Door._check_untouched
+    real = Door._check_unmodified
 
     def full(self: Door, path: str, *rest: Any) -> None:
         if path == B:
@@ -196,7 +196,7 @@ def test_a_failed_change_is_taken_back_at_once(two_files: Notes) -> None:
         real(self, path, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Door, "_check_untouched", full)
+        patch.setattr(Door, "_check_unmodified", full)
         with pytest.raises(StorageError, match="no space"):
             change_both(two_files.history)
     assert (two_files.text(A), two_files.text(B)) == ("old a\n", "old b\n")

@@ -368,14 +368,14 @@ def test_an_edit_in_the_very_moment_of_applying_is_taken_along(
     if what == "merge":
         there.write(B, "# B\n")
     saves = iter([TEXT.replace("The end.", "The end there.")])
-    check = Door._check_untouched
+    check = Door._check_unmodified
 
     def save_first(door: Door, path: str, *rest: Any) -> None:
         for text in saves:
             there.put(A, text)
         check(door, path, *rest)
 
-    monkeypatch.setattr(Door, "_check_untouched", save_first)
+    monkeypatch.setattr(Door, "_check_unmodified", save_first)
     there.sync()
     here.sync()
     text = in_step(here, there)[A]

@@ -227,7 +227,8 @@ class Archive:
         self._history.undo(made_by, actor=Actor.SYNC, sink=plans.append)
         planned = plans[0]
         gone = {
-            path: _lines(planned.told[path]) - _lines(planned.edits[path]) for path in planned.edits
+            path: _lines(planned.known[path]) - _lines(planned.edits[path])
+            for path in planned.edits
         }
         for commit in commits:
             if commit.id != made_by and not commit.merged:

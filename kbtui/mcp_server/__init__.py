@@ -1,6 +1,6 @@
-"""The knowledge base for other agents: the Model Context Protocol on standard streams or over HTTP.
+"""A Model Context Protocol server, over standard streams or HTTP, for other agents.
 
-`serving.serve` is all that others use, and `http_transport` where it is to listen. Below it: the
-two transports, the server that speaks the protocol's types, the backend that runs the agent's tools
-and those that only clients have, and the part of the history that may be shown.
+Other packages use only `serving.serve`, and `http_transport` to listen on a port. Below them are
+the two transports, the server that translates to the SDK's types, and the backend that runs the
+tools: the agent's own and those that only clients have.
 """

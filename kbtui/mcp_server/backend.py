@@ -1,7 +1,7 @@
-"""The workspace behind the protocol, opened when it is first needed, and its tools.
+"""The lazily opened workspace behind the server, and its tools.
 
-The tools are the agent's own, but they see the workspace as `Audience.OTHER_AGENT` does: nobody
-knows where a client sends what it reads, so private entries are not even named to it.
+The tools are the agent's own, but with the view of `Audience.OTHER_AGENT`: a client may send what
+it reads anywhere, so it doesn't even learn the names of private entries.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from kbtui.workspace.layout import BOOTSTRAP_FILES
 from kbtui.workspace.scan import AREAS, IGNORE_FILE
 
 log = logging.getLogger(__name__)
-_SEARCHES = frozenset({"memory_search", "vector_search", "search"})
-_OF_HISTORY = frozenset(tool.spec.name for tool in HISTORY_TOOLS)
-_MOST_ARGUMENTS = 4_000_000  # characters; the search takes no larger files either
+_SEARCH_NAMES = frozenset({"memory_search", "vector_search", "search"})
+_HISTORY_NAMES = frozenset(tool.spec.name for tool in HISTORY_TOOLS)
+_MAX_ARGUMENTS = 4_000_000  # characters; larger files aren't indexed either
 _NAME_WIDTH = 60
-_MANY = 1_000  # entries
+_MANY_ENTRIES = 1_000  # entries
 _DESTRUCTIVE = frozenset({"edit_entry", "undo_change", "delete_entry"})
-_CHANGES_WHAT_WAS_READ = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
+_TAKES_BASE_HASH = frozenset({"edit_entry", "rename_entry", "move_entry", "delete_entry"})
 _BASE = "base_hash"
-_OF_CHAT = frozenset({"search", "read"})  # whose parts other agents know by names of their own
+_CHAT_ONLY = frozenset({"search", "read"})  # LOOKUP_TOOLS has them under their established names
 _TOOLS: tuple[Tool, ...] = (
     *LOOKUP_TOOLS,
-    *(tool for tool in TOOLS if tool.spec.name not in _OF_CHAT),
+    *(tool for tool in TOOLS if tool.spec.name not in _CHAT_ONLY),
     *CLIENT_TOOLS,
     *HISTORY_TOOLS,
 )
@@ -51,7 +51,7 @@ _TOOLS: tuple[Tool, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as it is offered; `destroys`: it may take away what was there."""
+    """A tool in the server's list; `destroys` if it may remove existing content."""
 
     spec: ToolSpec
     writes: bool
@@ -59,7 +59,7 @@ class OfferedTool:
 
 
 class Backend:
-    """Answers calls on one workspace, from any thread; `batch` is what its changes are known by."""
+    """Runs tools on one workspace, in any thread; `batch` identifies the changes of this server."""
 
     def __init__(
         self, open_workspace: Callable[[], KnowledgeBase], batch: str, *, read_only: bool = False
@@ -72,18 +72,18 @@ class Backend:
         self._is_closed = False
 
     def offers(self) -> tuple[OfferedTool, ...]:
-        """The tools, always in the same order; this opens nothing."""
+        """Return the tools in a stable order, without opening the workspace."""
         return tuple(
-            OfferedTool(_with_base(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
+            OfferedTool(_with_base_hash(tool.spec), tool.writes, tool.spec.name in _DESTRUCTIVE)
             for tool in _TOOLS
             if not (self._read_only and tool.writes)
         )
 
     def check(self, name: str) -> None:
-        """See that there is such a tool.
+        """Check that a tool exists.
 
         Raises:
-            NotFoundError: there is none; the hint names those that there are.
+            NotFoundError: There is no such tool; the hint lists the existing ones.
         """
         names = [offer.spec.name for offer in self.offers()]
         if name in names:
@@ -95,53 +95,53 @@ class Backend:
         )
 
     def call(self, name: str, arguments: str, client: str, connection: str = "") -> ToolOutcome:
-        """Run a tool with a JSON object.
+        """Run a tool with the JSON text of its arguments.
 
-        `client` is what the program that asks calls itself, by which its changes are known;
-        `connection` tells one of several at once from the others.
+        `client` is the name that the client gave itself, under which its changes are recorded;
+        `connection` distinguishes concurrent clients.
 
         Raises:
-            KbtuiError: the workspace can't be used, or the arguments are too long.
+            KbtuiError: The workspace can't be used, or the arguments are too long.
         """
         self.check(name)
-        if len(arguments) > _MOST_ARGUMENTS:
+        if len(arguments) > _MAX_ARGUMENTS:
             raise UsageError(
                 f"The arguments are too long: {len(arguments):,} characters, at most"
-                f" {_MOST_ARGUMENTS:,}.",
+                f" {_MAX_ARGUMENTS:,}.",
                 "Split it into several entries, or add it piece by piece.",
             )
         opened = self._open()
         opened.catch_up(name, writes=opened.toolbox.writes(name))
         batch = f"{self._batch}-{connection}" if connection else self._batch
         context = opened.context(name, client, batch)
-        if name in _CHANGES_WHAT_WAS_READ:
-            arguments, changed = _checked_base(context, arguments)
+        if name in _TAKES_BASE_HASH:
+            arguments, changed = _check_base(context, arguments)
             if changed is not None:
                 return changed
         return opened.toolbox.run(ToolCall("", name, arguments), context)
 
     def resources(self, cursor: str | None) -> ResourcePage:
-        """One page of what can be attached.
+        """Return one page of the list of resources.
 
         Raises:
-            KbtuiError: the workspace can't be used, or there is no such page.
+            KbtuiError: The workspace can't be used, or the cursor is invalid.
         """
         return self._refreshed().page(cursor)
 
     def read(self, uri: str) -> str:
-        """The text of a resource.
+        """Return the text of a resource.
 
         Raises:
-            KbtuiError: the workspace can't be used, or there is no such resource.
+            KbtuiError: The workspace can't be used, or there is no such resource.
         """
         return self._refreshed().read(uri)
 
     def suggest(self, typed: str) -> list[str]:
-        """Names of entries for what was typed of one; raises as `resources`."""
+        """Return completions for a partial entry name; raises as `resources`."""
         return self._refreshed().suggest(typed)
 
     def close(self) -> None:
-        """Write what is pending and let go of the workspace."""
+        """Flush pending writes and close the workspace."""
         with self._opening:
             self._is_closed = True
             opened, self._opened = self._opened, None
@@ -150,7 +150,7 @@ class Backend:
 
     def _refreshed(self) -> Resources:
         opened = self._open()
-        opened.keeping_up.catch_up()
+        opened.changes.catch_up()
         return opened.resources
 
     def _open(self) -> _Opened:
@@ -163,34 +163,34 @@ class Backend:
 
 
 class _Opened:
-    """A workspace that is open, with the tools that work on it."""
+    """An open workspace and its tools."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self._searching = threading.Lock()
-        self._making = threading.Lock()
+        self._search_lock = threading.Lock()
+        self._editor_lock = threading.Lock()
         self._has_searched = False
-        # Made now, as two threads must not make them at once.
+        # Created now, as two threads must not create them concurrently.
         self._search = kb.search
         self._view = view = kb.seen_by(Audience.OTHER_AGENT)
         _ = view.library, view.history, view.search, view.sessions
-        self._asks = kb.settings.model_copy(
+        self._review_settings = kb.settings.model_copy(
             update={"memory": kb.settings.memory.model_copy(update={"review": "ask"})}
         )
-        self.keeping_up = KeepingUp(kb, kb.settings.search.sync_interval_seconds)
+        self.changes = ChangeTracker(kb, kb.settings.search.sync_interval_seconds)
         self.resources = Resources(kb.workspace, kb.library, kb.settings.search.roots)
         self._provenance = ShownProvenance(kb.provenance, view)
         self.toolbox = Toolbox(_TOOLS)
 
     def close(self) -> None:
-        """Stop watching, and let go of the workspace."""
-        self.keeping_up.close()
+        """Stop the watcher and close the workspace."""
+        self.changes.close()
         self.kb.close()
 
     def context(self, tool: str, client: str, batch: str) -> ToolContext:
-        """The context of a call: that of a model elsewhere, with no conversation of its own."""
+        """Return the context of a call: that of a remote model without a conversation."""
         kb = self.kb
-        settings = self._asks if tool in ALWAYS_PROPOSED else kb.settings
+        settings = self._review_settings if tool in ALWAYS_PROPOSED else kb.settings
         return ToolContext(
             view=self._view,
             layout=kb.workspace,
@@ -204,37 +204,37 @@ class _Opened:
         )
 
     def _editor(self) -> Editor:
-        with self._making:  # two threads must not make it at once
+        with self._editor_lock:  # two threads must not create it concurrently
             return self.kb.memory.editor
 
     def catch_up(self, name: str, *, writes: bool) -> None:
-        """Take note of what others did since the last call: people, the app, other clients."""
-        if self.kb.workspace.writable and (writes or name in _OF_HISTORY):
+        """Pick up changes since the last call by people, the app or other clients."""
+        if self.kb.workspace.writable and (writes or name in _HISTORY_NAMES):
             try:
                 self.kb.history.adopt()
             except (ConflictError, StorageError) as problem:
-                # What a person must decide, such as about the loss of most entries; or a full disk,
-                # which keeps nobody from reading.
+                # Something the user has to decide, such as about the loss of most entries, or a
+                # full disk; neither prevents reading.
                 log.warning("%s", problem)
-        paths = self.keeping_up.catch_up()
-        if name in _SEARCHES:
+        paths = self.changes.catch_up()
+        if name in _SEARCH_NAMES:
             self._start_search(paths or ())
 
     def _start_search(self, paths: Iterable[str]) -> None:
-        """Index what changed; from the first search on, also in the background."""
+        """Index changed files; the first search also starts background indexing."""
         self._search.refresh(paths)
-        with self._searching:
+        with self._search_lock:
             if not self._has_searched:
                 self._has_searched = True
                 self._search.start()
-                if len(self.kb.library.infos()) > _MANY:
-                    return  # all files are looked at now; it answers meanwhile
+                if len(self.kb.library.infos()) > _MANY_ENTRIES:
+                    return  # all files are being checked; searching works meanwhile
         self._search.refresh_now()
 
 
-def _with_base(spec: ToolSpec) -> ToolSpec:
-    """A tool's description with `base_hash`, where it changes what was read before."""
-    if spec.name not in _CHANGES_WHAT_WAS_READ:
+def _with_base_hash(spec: ToolSpec) -> ToolSpec:
+    """Add the parameter `base_hash` to a tool that changes an entry."""
+    if spec.name not in _TAKES_BASE_HASH:
         return spec
     base = text("the hash that read_entry gave; refused, with the present text, if it is another")
     parameters = dict(spec.parameters)
@@ -242,10 +242,10 @@ def _with_base(spec: ToolSpec) -> ToolSpec:
     return replace(spec, parameters=parameters)
 
 
-def _checked_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcome | None]:
-    """The arguments without `base_hash`, and a refusal where the entry isn't the one of that hash.
+def _check_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcome | None]:
+    """Return the arguments without `base_hash`, and an error outcome if the entry has changed.
 
-    What is wrong otherwise is for the tool to say.
+    Other errors are left for the tool to report.
     """
     try:
         given = json.loads(arguments)
@@ -266,14 +266,14 @@ def _checked_base(context: ToolContext, arguments: str) -> tuple[str, ToolOutcom
         return rest, None
     if entry.blob == base.lower():
         return rest, None
-    shown = quoted(cap(entry.text))
-    told = (
+    current = quoted(cap(entry.text))
+    message = (
         f"Error: {path} was changed since you read it; nothing was written. Its hash is now"
-        f" {entry.blob}, and it says:\n{shown}\nSee whether your change still fits, and send it"
+        f" {entry.blob}, and it says:\n{current}\nSee whether your change still fits, and send it"
         " again with that hash."
     )
     return rest, ToolOutcome(
-        False, told, f"{path} was changed meanwhile", data={"hash": entry.blob}
+        False, message, f"{path} was changed meanwhile", data={"hash": entry.blob}
     )
 
 
@@ -285,31 +285,31 @@ _FOLDERS = tuple(area for area in AREAS if area not in BOOTSTRAP_FILES)
 _Stamp = tuple[int, int]
 
 
-class KeepingUp:
-    """Keeps the library and the search as new as the files, without a look at all at every call.
+class ChangeTracker:
+    """Keeps the library and the search index up to date without scanning all files at every call.
 
-    A watcher tells which files changed; the history's newest commit tells of other programs of ours
-    at once, which a watcher does a moment later. All files are looked at where no watcher runs, and
-    after so many `seconds` in any case, as there are disks that tell nothing.
+    Changed files are reported by a watcher, and a moment earlier by new commits of other kbtui
+    processes. All files are scanned if no watcher is running, and at least every `seconds`, since
+    some file systems send no events.
     """
 
     def __init__(self, kb: KnowledgeBase, seconds: float) -> None:
         self._kb = kb
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._telling = threading.Lock()
+        self._changed_lock = threading.Lock()
         self._changed: set[str] = set()
-        self._must_look = False
+        self._must_scan = False
         self._watcher = Watcher(kb.workspace, _FOLDERS, self._note)
-        self._looked_at = float("-inf")
+        self._scanned_at = float("-inf")
         self._watch: object = None
         self._head: str | None = None
         self._ignored: _Stamp | None = None
 
     def catch_up(self) -> set[str] | None:
-        """Take note of what changed since the last call; gives the paths, None: look at all."""
+        """Update the library; return the paths changed since, or None after a full scan."""
         with self._lock:
-            paths = self._news()
+            paths = self._changed_paths()
         if paths is None:
             self._kb.library.refresh()
         else:
@@ -317,34 +317,34 @@ class KeepingUp:
         return paths
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop the watcher."""
         self._watcher.stop()
 
-    def _news(self) -> set[str] | None:
-        """The files to look at, None for all; the lock is held."""
+    def _changed_paths(self) -> set[str] | None:
+        """Return the changed paths, or None if all have to be scanned; the lock is held."""
         self._watcher.follow()
         watch = self._watcher.running()
         now = time.monotonic()
-        committed, ignored = self._committed(), self._ignore_stamp()
-        with self._telling:
-            told, self._changed = self._changed, set()
-            must_look, self._must_look = self._must_look, False
-        is_sure = watch is not None and watch is self._watch and ignored == self._ignored
+        committed, ignored = self._committed_paths(), self._ignore_stamp()
+        with self._changed_lock:
+            message, self._changed = self._changed, set()
+            must_scan, self._must_scan = self._must_scan, False
+        is_complete = watch is not None and watch is self._watch and ignored == self._ignored
         self._watch, self._ignored = watch, ignored
-        is_old = now - self._looked_at > self._seconds
-        if not is_sure or must_look or is_old or committed is None:
-            self._looked_at = now
+        is_due = now - self._scanned_at > self._seconds
+        if not is_complete or must_scan or is_due or committed is None:
+            self._scanned_at = now
             return None
-        return told | committed | set(BOOTSTRAP_FILES)
+        return message | committed | set(BOOTSTRAP_FILES)
 
     def _note(self, paths: set[str] | None) -> None:
-        """Keep what the watcher tells, in its thread."""
-        with self._telling:
+        """Record the watcher's events, in its thread."""
+        with self._changed_lock:
             self._changed |= paths or set()
-            self._must_look |= paths is None
+            self._must_scan |= paths is None
 
-    def _committed(self) -> set[str] | None:
-        """The files of the commits since the last call; None if that is more than a few."""
+    def _committed_paths(self) -> set[str] | None:
+        """Return the paths of commits since the last call, or None if there are too many."""
         history = self._kb.history
         before, self._head = self._head, history.head()
         if before == self._head:

@@ -1,7 +1,7 @@
-"""The tools that only other agents have, beside those of the history.
+"""Tools for MCP clients only, apart from those of the history.
 
-`search` and `fetch` have the shapes that ChatGPT's connectors ask for, exactly: a client of that
-kind knows no other tools. What moves or deletes an entry is always proposed, never done.
+`search` and `fetch` have exactly the format of ChatGPT's connectors, which use no other tools.
+Moving or deleting an entry is always proposed, never done at once.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from kbtui.agent.tools.base import Tool, ToolContext, ToolResult, checked_area, number, spec, text
 from kbtui.agent.tools.searching import scope_of_project, search_in, what_was_told
 from kbtui.agent.tools.writing import RenameEntry, write
-from kbtui.mcp_server.resources import address_of
+from kbtui.mcp_server.resources import file_uri
 from kbtui.memory.edits.editor import delete_entry
 from kbtui.text import clean_line, counted
 from kbtui.workspace.layout import short_name
 
-_MOST_FOUND = 10
-_MOST_FOLLOWED = 40  # entries of the first step whose own links are followed
+_MAX_RESULTS = 10
+_MAX_FOLLOWED = 40  # entries of the first step whose own links are followed
 
 
 class ConnectorSearch:
-    """Finds what can be fetched: entries, notes and documents."""
+    """Searches entries, notes and documents, for `Fetch`."""
 
     spec = spec(
         "search",
@@ -37,8 +37,8 @@ class ConnectorSearch:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; each file is one result, however often it was found."""
-        wanted = {"query": arguments["query"], "limit": 2 * _MOST_FOUND}
+        """Search, and return each file once."""
+        wanted = {"query": arguments["query"], "limit": 2 * _MAX_RESULTS}
         silent = replace(context, recalls=False)
         hits = [
             hit
@@ -50,14 +50,14 @@ class ConnectorSearch:
         for hit in hits:
             titles.setdefault(hit["path"], hit["title"].partition(" > ")[0])
         results = [
-            {"id": path, "title": title or short_name(path), "url": address_of(path)}
-            for path, title in list(titles.items())[:_MOST_FOUND]
+            {"id": path, "title": title or short_name(path), "url": file_uri(path)}
+            for path, title in list(titles.items())[:_MAX_RESULTS]
         ]
-        return _exactly({"results": results}, counted(len(results), "result"))
+        return _json_result({"results": results}, counted(len(results), "result"))
 
 
 class Fetch:
-    """Reads what was found, in full."""
+    """Reads a result of `ConnectorSearch` in full."""
 
     spec = spec(
         "fetch",
@@ -68,7 +68,7 @@ class Fetch:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read it."""
+        """Read the file."""
         found = context.view.library.find_path(arguments["id"])
         path = checked_area(found, context.settings.search.roots)
         entry = context.view.library.get(path)
@@ -83,10 +83,10 @@ class Fetch:
             "id": path,
             "title": entry.title,
             "text": entry.text,
-            "url": address_of(path),
+            "url": file_uri(path),
             "metadata": {name: value for name, value in known.items() if value},
         }
-        return _exactly(data, short_name(path))
+        return _json_result(data, short_name(path))
 
 
 class EntryLinks:
@@ -103,13 +103,13 @@ class EntryLinks:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Follow them; nothing leads through an entry that may not be seen."""
+        """Follow the links; none leads through a private entry."""
         start = context.view.library.find_path(arguments["entry"])
         found: dict[str, dict[str, Any]] = {}
         edge = [start]
         for distance in range(1, max(1, min(arguments.get("depth", 1), 2)) + 1):
             reached: list[str] = []
-            for source in edge[:_MOST_FOLLOWED]:
+            for source in edge[:_MAX_FOLLOWED]:
                 for path, way in _neighbours(context, source).items():
                     if path != start and path not in found:
                         reached.append(path)
@@ -141,7 +141,7 @@ class MoveEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Work out the move."""
+        """Propose the move."""
         path = context.view.library.find_path(arguments["entry"])
         slug = short_name(path).rpartition("/")[2]
         folder = clean_line(arguments["category"]).strip("/").removeprefix("knowledge/")
@@ -149,7 +149,7 @@ class MoveEntry:
 
 
 class DeleteEntry:
-    """Deletes an entry, and takes it out of the links to it."""
+    """Deletes an entry, and removes the links to it."""
 
     spec = spec(
         "delete_entry",
@@ -161,7 +161,7 @@ class DeleteEntry:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Work out the deletion."""
+        """Propose the deletion."""
         operation = delete_entry(arguments["entry"])
         made = write(context, operation, lambda edited: f"delete {short_name(edited.former)}")
         name = short_name(made.path)
@@ -178,13 +178,13 @@ CLIENT_TOOLS: tuple[Tool, ...] = (
 ALWAYS_PROPOSED = frozenset({"move_entry", "delete_entry"})
 
 
-def _exactly(data: dict[str, Any], summary: str) -> ToolResult:
-    """A result whose text is its data, and nothing else."""
+def _json_result(data: dict[str, Any], summary: str) -> ToolResult:
+    """Return a result whose text is only its data, as JSON."""
     return ToolResult(json.dumps(data, ensure_ascii=False), summary, data=data)
 
 
 def _neighbours(context: ToolContext, path: str) -> dict[str, str]:
-    """The links of a file, out and in: by path, with the direction."""
+    """Return the outgoing and incoming links of a file as directions by path."""
     links = {link.path: "to" for link in context.view.library.outgoing(path) if link.path}
     for back in context.view.library.backlinks(path):
         links[back.path] = "both" if back.path in links else "from"

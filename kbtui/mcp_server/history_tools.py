@@ -1,4 +1,4 @@
-"""The tools beside the agent's own: what was changed, by whom, why, and taking back one's own."""
+"""Tools of the history: listing and showing changes, explaining lines, undoing own changes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kbtui.views.public_history import PublicCommit
 
 _LIMIT = 20
-_MOST = 200
-_SHORT = 10
+_MAX_LIMIT = 200
+_SHORT_ID = 10
 
 
 class EntryHistory:
@@ -50,23 +50,23 @@ class EntryHistory:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """List them."""
+        """List the changes."""
         history = context.view.history
         ref = arguments.get("entry", "")
         path = history.find_path(ref) if ref else None
         actor = Actor(arguments["actor"]) if "actor" in arguments else None
         found = history.log(path, actor=actor, text=arguments.get("text") or None)
-        limit = max(1, min(arguments.get("limit", _LIMIT), _MOST))
+        limit = max(1, min(arguments.get("limit", _LIMIT), _MAX_LIMIT))
         shown = list(islice(found, limit))
         data = {
             "path": path,
-            "commits": [_described(each, context) for each in shown],
+            "commits": [_commit_data(each, context) for each in shown],
             "more": next(found, None) is not None,
         }
         count = counted(len(shown), "change")
-        lines = [_line(each, context) for each in shown]
+        lines = [_summary_line(each, context) for each in shown]
         if data["more"]:
-            lines.append(f"(there are more: use limit={min(2 * limit, _MOST)})")
+            lines.append(f"(there are more: use limit={min(2 * limit, _MAX_LIMIT)})")
         of = f" of {short_name(path)}" if path else ""
         return ToolResult("\n".join([f"{count}{of}:", *lines]), count, data=data)
 
@@ -84,7 +84,7 @@ class ShowChange:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Show it."""
+        """Show the change."""
         history = context.view.history
         shown = history.commit(arguments["commit"].strip())
         diffs = history.diffs(shown)
@@ -96,14 +96,14 @@ class ShowChange:
                     f"That change didn't touch {short_name(path)}.", f"It says: {shown.subject}"
                 )
         patch = cap(as_patch(diffs, context.layout.file))
-        head = _line(shown, context)
+        head = _summary_line(shown, context)
         parts = [head, shown.reason, quoted(patch)] if shown.reason else [head, quoted(patch)]
-        data = {**_described(shown, context), "diff": patch}
+        data = {**_commit_data(shown, context), "diff": patch}
         return ToolResult("\n".join(parts), clean_line(shown.subject), data=data)
 
 
 class ExplainLine:
-    """Says where a line comes from."""
+    """Explains the origin of a line."""
 
     spec = spec(
         "explain_line",
@@ -116,28 +116,28 @@ class ExplainLine:
     writes = False
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Find out."""
+        """Explain the line."""
         if context.find_provenance is None:
             raise RefusedError("Nobody knows here where lines come from.")
         path = context.view.library.find_path(arguments["entry"])
         why = context.find_provenance().why(path, arguments["line"])
-        shown = _commit(context, why.commit)
+        shown = _public_commit(context, why.commit)
         data = {
             "path": path,
             "line": why.line,
             "text": why.text,
             "actor": why.origin.actor.value,
             "note": why.note,
-            "commit": _described(shown, context) if shown else None,
+            "commit": _commit_data(shown, context) if shown else None,
             "session": why.title or None,
-            "messages": _said(why),
+            "messages": _messages(why),
             "archive": [clean_line(entry.content) for entry in why.archives[:3]],
         }
-        return ToolResult(_in_words(data, shown, context), why.note, data=data)
+        return ToolResult(_explanation(data, shown, context), why.note, data=data)
 
 
 class UndoChange:
-    """Takes back what the same client has changed."""
+    """Undoes a change made by the same client."""
 
     spec = spec(
         "undo_change",
@@ -149,14 +149,14 @@ class UndoChange:
     writes = True
 
     def run(self, context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-        """Undo it."""
+        """Undo the change."""
         history = context.view.history
         shown = history.commit(arguments["commit"].strip())
         commit = shown.commit
         if not _is_own(commit, context):
             raise RefusedError(
-                f"The change {commit.id[:_SHORT]} isn't yours: {_who(commit)} made it.",
-                f"Tell the user: `kbtui undo {commit.id[:_SHORT]}` takes it back.",
+                f"The change {commit.id[:_SHORT_ID]} isn't yours: {_actor_name(commit)} made it.",
+                f"Tell the user: `kbtui undo {commit.id[:_SHORT_ID]}` takes it back.",
             )
         try:
             waiting: list[Change] = []
@@ -176,14 +176,14 @@ class UndoChange:
             return propose(context, waiting[0])
         done = describe(tuple(c for c in undone.paths if not context.view.conceals(c.path)))
         data = {"undone": commit.id}
-        said = f"Undone: {shown.subject}. Now {done}."
-        return ToolResult(said, f"undone: {done}", commit=undone, data=data)
+        message = f"Undone: {shown.subject}. Now {done}."
+        return ToolResult(message, f"undone: {done}", commit=undone, data=data)
 
 
 HISTORY_TOOLS: tuple[Tool, ...] = (EntryHistory(), ShowChange(), ExplainLine(), UndoChange())
 
 
-def _commit(context: ToolContext, commit: Commit | None) -> PublicCommit | None:
+def _public_commit(context: ToolContext, commit: Commit | None) -> PublicCommit | None:
     if commit is None:
         return None
     try:
@@ -193,17 +193,17 @@ def _commit(context: ToolContext, commit: Commit | None) -> PublicCommit | None:
 
 
 def _is_own(commit: Commit, context: ToolContext) -> bool:
-    """True if a commit was made by the program that asks, in this or an earlier connection."""
+    """Return whether the calling client made a commit, in this or an earlier connection."""
     return commit.actor is context.actor and commit.origin.model == context.origin.model
 
 
-def _who(commit: Commit) -> str:
+def _actor_name(commit: Commit) -> str:
     if commit.actor is Actor.YOU:
         return commit.origin.author or "the user"
     return clean_line(f"{commit.actor.value} ({commit.origin.model})").replace(" (None)", "")
 
 
-def _described(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
+def _commit_data(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
     commit = shown.commit
     return {
         "commit": commit.id,
@@ -219,15 +219,15 @@ def _described(shown: PublicCommit, context: ToolContext) -> dict[str, Any]:
     }
 
 
-def _line(shown: PublicCommit, context: ToolContext) -> str:
+def _summary_line(shown: PublicCommit, context: ToolContext) -> str:
     commit = shown.commit
-    who = "you" if _is_own(commit, context) else _who(commit)
+    who = "you" if _is_own(commit, context) else _actor_name(commit)
     when = moment(commit.time)
-    return f"{commit.id[:_SHORT]} {when} {who}: {clean_line(shown.subject)}"
+    return f"{commit.id[:_SHORT_ID]} {when} {who}: {clean_line(shown.subject)}"
 
 
-def _said(why: Why) -> list[dict[str, Any]]:
-    telling = [each for each in why.messages if each.id in why.telling] or list(why.messages)
+def _messages(why: Why) -> list[dict[str, Any]]:
+    relevant = [each for each in why.messages if each.id in why.telling] or list(why.messages)
     return [
         {
             "id": each.id,
@@ -235,18 +235,18 @@ def _said(why: Why) -> list[dict[str, Any]]:
             "time": each.time.isoformat(),
             "text": shorten(each.content, 600),
         }
-        for each in telling[:12]
+        for each in relevant[:12]
     ]
 
 
-def _in_words(data: Mapping[str, Any], shown: PublicCommit | None, context: ToolContext) -> str:
+def _explanation(data: Mapping[str, Any], shown: PublicCommit | None, context: ToolContext) -> str:
     parts = [f"{data['path']}:{data['line']}", quoted(data["text"]), data["note"]]
     if shown is not None:
-        parts.append(_line(shown, context))
+        parts.append(_summary_line(shown, context))
         parts += [shown.reason] if shown.reason else []
     parts += _quoted_list("The archive says:", data["archive"])
-    said = [f"{each['role']}: {each['text']}" for each in data["messages"]]
-    return "\n".join([*parts, *_quoted_list("What was said:", said)])
+    message = [f"{each['role']}: {each['text']}" for each in data["messages"]]
+    return "\n".join([*parts, *_quoted_list("What was said:", message)])
 
 
 def _quoted_list(title: str, lines: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
-"""Streamable HTTP on this machine alone: a client shows the token, and comes from nowhere else.
+"""Streamable HTTP on the loopback interface, authenticated by a token.
 
-A web page that a person has open can reach the loopback address too; so requests that name another
-host or come from a page elsewhere are refused, and what has no token is told nothing at all.
+Web pages open in a browser can reach the loopback address as well, so requests with another host or
+origin are rejected, and so is every request without the token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.mcp_server.stdio_transport import MOST_BYTES
+from kbtui.mcp_server.stdio_transport import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-_NAMES = (HOST, "localhost")
-_IDLE = 300.0
-_SESSIONS = 100
-_LEAST_CHARACTERS = 16  # of a token
+_HOST_NAMES = (HOST, "localhost")
+_IDLE_SECONDS = 300.0
+_MAX_SESSIONS = 100
+_MIN_TOKEN_LENGTH = 16
 
 
 def listen(port: int) -> socket.socket:
-    """Take a port of the loopback address; 0 for one that is free.
+    """Listen on a port of the loopback address; 0 picks a free one.
 
     Raises:
-        UsageError: somebody else has it.
+        UsageError: The port can't be used.
     """
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -58,15 +58,15 @@ def listen(port: int) -> socket.socket:
 
 
 def token_file() -> Path:
-    """Where the token is that clients have to show."""
+    """Return the path of the token's file."""
     return platformdirs.user_state_path("kbtui", appauthor=False) / "mcp-token"
 
 
 def read_token() -> str:
-    """The token, made when it is first asked for; only the user can read its file.
+    """Return the token, creating it at first use; only the user can read its file.
 
     Raises:
-        KbtuiError: it can't be read or written, or is too short to protect anything.
+        KbtuiError: The token can't be read or written, or is too short to be a secret.
     """
     file = token_file()
     try:
@@ -78,43 +78,43 @@ def read_token() -> str:
         token = file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise KbtuiError(f"The token in {file} can't be used: {error}.") from error
-    if len(token) < _LEAST_CHARACTERS or not token.isascii():
+    if len(token) < _MIN_TOKEN_LENGTH or not token.isascii():
         raise KbtuiError(
-            f"The token in {file} is no secret: it needs {_LEAST_CHARACTERS} ASCII characters.",
+            f"The token in {file} is no secret: it needs {_MIN_TOKEN_LENGTH} ASCII characters.",
             "Delete the file, and a new one is made.",
         )
     return token
 
 
 class HttpTransport:
-    """Serves any number of clients that show the token, until it is cancelled.
+    """Serves clients that present the token, until it is cancelled.
 
-    A session that nobody has used for `idle` seconds ends, as most clients never say that they
-    leave; there can be no more than a hundred.
+    Sessions end after `idle` seconds without a request, since most clients never close them. There
+    can be a hundred at once.
     """
 
-    def __init__(self, listener: socket.socket, token: str, *, idle: float = _IDLE) -> None:
+    def __init__(self, listener: socket.socket, token: str, *, idle: float = _IDLE_SECONDS) -> None:
         self._listener = listener
         self._idle = idle
         self._expected = f"Bearer {token}".encode()
 
     async def run(self, server: Server[Any]) -> None:
-        """Answer requests; those that are being answered when it is cancelled have 5 s left."""
+        """Serve requests; on cancellation, requests in progress have 5 s to finish."""
         allowed = TransportSecuritySettings(
-            allowed_hosts=[each for name in _NAMES for each in (name, f"{name}:*")],
-            allowed_origins=[f"http://{name}:*" for name in _NAMES],
+            allowed_hosts=[each for name in _HOST_NAMES for each in (name, f"{name}:*")],
+            allowed_origins=[f"http://{name}:*" for name in _HOST_NAMES],
         )
         manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
             security_settings=allowed,
-            max_request_body_size=MOST_BYTES,
-            max_sessions=_SESSIONS,
+            max_request_body_size=MAX_MESSAGE_BYTES,
+            max_sessions=_MAX_SESSIONS,
             session_idle_timeout=self._idle,
         )
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            if not self._may(scope):
+            if not self._is_authorized(scope):
                 await _refuse(send, 401, "Show the token: Authorization: Bearer ...")
             elif scope["path"].rstrip("/") != PATH:
                 await _refuse(send, 404, f"There is only {PATH}.")
@@ -132,7 +132,7 @@ class HttpTransport:
             timeout_graceful_shutdown=5,
         )
         http = _Http(config)
-        logging.getLogger("mcp.server.streamable_http").addFilter(_is_news)
+        logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_disconnect)
         async with manager.run():
             serving = asyncio.create_task(http.serve([self._listener]))
             try:
@@ -141,21 +141,21 @@ class HttpTransport:
                 http.should_exit = True
                 await asyncio.wait([serving])
 
-    def _may(self, scope: Scope) -> bool:
+    def _is_authorized(self, scope: Scope) -> bool:
         shown = [value for name, value in scope["headers"] if name == b"authorization"]
         return len(shown) == 1 and secrets.compare_digest(shown[0], self._expected)
 
 
 class _Http(uvicorn.Server):
-    """Leaves signals to whoever runs it."""
+    """A uvicorn server that leaves signal handling to the caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """False for a client that left in the middle of its message, of which the SDK makes much."""
+def _is_no_disconnect(record: logging.LogRecord) -> bool:
+    """Return False for a client's disconnect in mid-message, which the SDK logs as an error."""
     return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)
 
 

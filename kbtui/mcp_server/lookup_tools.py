@@ -1,6 +1,6 @@
-"""The tools for searching and reading that other agents have, under the names they know.
+"""Tools for MCP clients to search and read.
 
-The chat's own are fewer; these stay, as clients and what they were told name them.
+The agent's own tools are fewer; these keep the names that clients' prompts and rules refer to.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ReadEntry:
 
 
 class ReadFile:
-    """Reads any text file of the areas that an agent may see."""
+    """Reads any text file that an agent may see."""
 
     spec = spec(
         "read_file",

@@ -1,7 +1,7 @@
-"""Entries, the catalogue and the memory as resources: things that a person attaches by name.
+"""MCP resources, which users attach by name: entries, the catalogue and the memory.
 
-An entry is ``kb://entry/people/alice``, any other file that agents may read ``kb://file/docs/a.md``;
-percent-encoded where its name needs it. What is private isn't listed and can't be read.
+An entry is ``kb://entry/people/alice``, any other file that agents may read ``kb://file/docs/a.md``,
+percent-encoded. Private files aren't listed and can't be read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _MEMORY_FILE = "memory/MEMORY.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A resource in the list; `size` in bytes where it is known."""
+class ListedResource:
+    """A resource in the list; `size` in bytes if known."""
 
     uri: str
     name: str
@@ -44,14 +44,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePage:
-    """Some of the resources, and where the next page begins; None after the last."""
+    """A page of resources, and the cursor of the next page or None."""
 
-    resources: tuple[Listed, ...]
+    resources: tuple[ListedResource, ...]
     cursor: str | None
 
 
 class Resources:
-    """Everything that can be attached out of one workspace."""
+    """The resources of a workspace."""
 
     def __init__(self, workspace: Workspace, library: Library, roots: Sequence[str] = ()) -> None:
         self._workspace = workspace
@@ -60,27 +60,27 @@ class Resources:
         self._roots = roots
 
     def page(self, cursor: str | None) -> ResourcePage:
-        """List the resources after those of the page before; entries that came meanwhile too.
+        """Return the page at a cursor, which also lists entries added since the previous page.
 
         Raises:
-            UsageError: the cursor isn't one of ours.
+            UsageError: The cursor is invalid.
         """
-        after = _name_in(cursor) if cursor is not None else None
+        after = _decode_cursor(cursor) if cursor is not None else None
         entries = sorted(self._library.infos(), key=lambda info: info.path)
         left = [info for info in entries if after is None or info.path > after]
         shown = left[:PAGE]
-        first = self._above() if after is None else ()
+        first = self._fixed_resources() if after is None else ()
         more = _cursor(shown[-1].path) if len(left) > PAGE else None
         return ResourcePage((*first, *map(_listed, shown)), more)
 
     def read(self, uri: str) -> str:
-        """The text of a resource.
+        """Return the text of a resource.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: There is no such resource.
         """
         if uri == INDEX:
-            if self._workspace.in_place:  # where it is no file
+            if self._workspace.in_place:  # there is no such file
                 return self._catalog.public_text(ROOT_INDEX, "")
             return self._text(uri, ROOT_INDEX)
         if uri == MEMORY:
@@ -88,28 +88,28 @@ class Resources:
         if uri.startswith(FILE):
             return self._text(uri, checked_area(unquote(uri.removeprefix(FILE)), self._roots))
         if not uri.startswith(ENTRY):
-            raise _no_such(uri)
+            raise _not_found(uri)
         name = unquote(uri.removeprefix(ENTRY))
         path = self._library.find_path(f"knowledge/{name}.md")
         if not path.startswith("knowledge/") or is_catalogue(path):
-            raise _no_such(uri)
+            raise _not_found(uri)
         return self._library.get(path).text
 
     def suggest(self, typed: str) -> list[str]:
-        """The names of entries that begin with, or hold, what was typed of one."""
+        """Return up to 100 entry names that contain `typed`, prefix matches first."""
         wanted = fold(clean_line(typed))
         names = sorted(quote(info.name) for info in self._library.infos())
         found = [name for name in names if wanted in fold(unquote(name))]
         found.sort(key=lambda name: not fold(unquote(name)).startswith(wanted))
         return found[:100]
 
-    def _above(self) -> tuple[Listed, ...]:
+    def _fixed_resources(self) -> tuple[ListedResource, ...]:
         known = (
             (INDEX, "INDEX.md", "Catalogue", "Every entry with its summary", ROOT_INDEX),
             (MEMORY, "MEMORY.md", "Memory", "Short facts that always matter", _MEMORY_FILE),
         )
         return tuple(
-            Listed(uri, name, title, description)
+            ListedResource(uri, name, title, description)
             for uri, name, title, description, path in known
             if (self._workspace.in_place and uri == INDEX) or self._library.exists(path)
         )
@@ -118,25 +118,25 @@ class Resources:
         try:
             return text_of(self._library.read(path))
         except NotFoundError:
-            raise _no_such(uri) from None
+            raise _not_found(uri) from None
 
 
-def uri_of(path: str) -> str | None:
-    """The resource that an entry is; None for any other file."""
+def entry_uri(path: str) -> str | None:
+    """Return the resource URI of an entry, or None for any other file."""
     if not path.startswith("knowledge/") or not path.endswith(".md") or path.endswith("INDEX.md"):
         return None
     return ENTRY + quote(path.removeprefix("knowledge/").removesuffix(".md"))
 
 
-def address_of(path: str) -> str:
-    """The resource that a file is, whichever it is."""
-    return uri_of(path) or FILE + quote(path)
+def file_uri(path: str) -> str:
+    """Return the resource URI of any file."""
+    return entry_uri(path) or FILE + quote(path)
 
 
-def _listed(info: EntryInfo) -> Listed:
+def _listed(info: EntryInfo) -> ListedResource:
     uri = ENTRY + quote(info.path.removeprefix("knowledge/").removesuffix(".md"))
     description = shorten(info.summary, 200)
-    return Listed(
+    return ListedResource(
         uri, info.name, clean_line(info.title), description, info.size, info.updated or info.created
     )
 
@@ -145,7 +145,7 @@ def _cursor(path: str) -> str:
     return base64.urlsafe_b64encode(path.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def _name_in(cursor: str) -> str:
+def _decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
@@ -154,7 +154,7 @@ def _name_in(cursor: str) -> str:
         ) from None
 
 
-def _no_such(uri: str) -> NotFoundError:
+def _not_found(uri: str) -> NotFoundError:
     return NotFoundError(
         f"There is no resource {shorten(clean_line(uri), 120)!r}.",
         f"Entries are {ENTRY}CATEGORY/SLUG.",

@@ -1,4 +1,4 @@
-"""The shapes of the tools' structured results, as JSON Schema."""
+"""JSON Schemas of the tools' structured results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS: Mapping[str, Schema] = {
 
 
 def _object(fields: str, **others: Schema) -> Schema:
-    """An object by its fields: ``name:kind``, without a kind a text; ``!``: it is required."""
+    """Build an object schema from fields ``name:kind``; ``!`` marks required ones."""
     properties: Schema = {}
     required: list[str] = []
     for field in fields.split():
@@ -41,7 +41,7 @@ _HIT = _object(
 
 
 def _result(fields: str = "", **others: Schema) -> Schema:
-    """Every result says in one line what was found or done, and lists the commits it made."""
+    """Build a result schema with the fields that every result has."""
     fields = f"summary! changes! proposal:maybe {fields}"
     return _object(fields, changes=_CHANGES, **others)
 
@@ -84,9 +84,9 @@ OUTPUTS: Mapping[str, Schema] = {
     ),
 }
 EXACT = frozenset({"search", "fetch"})
-"""The names of tools whose clients want this shape and nothing beside it."""
+"""Tools whose clients accept exactly this schema and no additional fields."""
 
 
 def output_of(tool: str) -> Schema:
-    """The shape of a tool's result; what isn't said of one in `OUTPUTS` is at least this much."""
+    """Return the schema of a tool's result; the common fields if it isn't in `OUTPUTS`."""
     return OUTPUTS.get(tool) or _result()

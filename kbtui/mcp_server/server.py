@@ -1,4 +1,4 @@
-"""The protocol's side: what is offered and answered, in the SDK's types."""
+"""Handlers of the protocol's requests, in terms of the SDK's types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kbtui import __version__
 from kbtui.agent.tools.toolbox import ToolOutcome, in_thread
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.logs import log_file
-from kbtui.mcp_server.resources import TEMPLATE, Listed, uri_of
+from kbtui.mcp_server.resources import TEMPLATE, ListedResource, entry_uri
 from kbtui.mcp_server.schemas import EXACT, output_of
 from kbtui.text import clean_line, shorten
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_RESOURCE_NOT_FOUND = -32002  # as the protocol says, up to its version of 2025-11-25
+_RESOURCE_NOT_FOUND = -32002  # defined by the protocol up to its version of 2025-11-25
 _MARKDOWN = "text/markdown"
 INSTRUCTIONS = """\
 This is the user's own knowledge base: Markdown entries about people, decisions, projects and
@@ -45,27 +45,27 @@ not shown to you."""
 
 
 def make_server(backend: Backend) -> Server[Any]:
-    """Make the server that answers with what `backend` knows and does."""
-    answers = _Answers(backend)
+    """Create the server of a backend."""
+    handlers = _Handlers(backend)
     return Server(
         "kbtui",
         version=__version__,
         title="Knowledge base",
         description="A personal knowledge base of Markdown files, with their whole history.",
         instructions=INSTRUCTIONS,
-        on_list_tools=answers.list_tools,
-        on_call_tool=answers.call_tool,
-        on_list_resources=answers.list_resources,
-        on_list_resource_templates=answers.list_templates,
-        on_read_resource=answers.read_resource,
-        on_completion=answers.complete,
-        on_list_prompts=answers.list_prompts,
-        on_get_prompt=answers.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_completion=handlers.complete,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-class _Answers:
-    """One method for each request; the work is done in threads, and to its end."""
+class _Handlers:
+    """Handlers of requests; the work runs in threads and isn't cancelled."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -89,10 +89,10 @@ class _Answers:
         try:
             return _result(params.name, await in_thread(work))
         except KbtuiError as error:
-            return _failed(str(error))
+            return _error_result(str(error))
         except Exception as error:
             log.exception("the tool %s failed", params.name)
-            return _failed(
+            return _error_result(
                 f"Something unexpected happened: {type(error).__name__}. Nothing is half-done;"
                 f" the details are in {log_file()}."
             )
@@ -101,7 +101,7 @@ class _Answers:
         self, _request: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
-        page = await _asked(partial(self._backend.resources, cursor))
+        page = await _run_in_thread(partial(self._backend.resources, cursor))
         found = [_resource(each) for each in page.resources]
         return types.ListResourcesResult(resources=found, next_cursor=page.cursor)
 
@@ -121,7 +121,7 @@ class _Answers:
         self, _request: Request, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        text = await _asked(partial(self._backend.read, uri))
+        text = await _run_in_thread(partial(self._backend.read, uri))
         contents = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -130,7 +130,7 @@ class _Answers:
     ) -> types.CompleteResult:
         found: list[str] = []
         if getattr(params.ref, "uri", None) == TEMPLATE and params.argument.name == "name":
-            found = await _asked(partial(self._backend.suggest, params.argument.value))
+            found = await _run_in_thread(partial(self._backend.suggest, params.argument.value))
         return types.CompleteResult(completion=types.Completion(values=found))
 
     async def list_prompts(
@@ -160,8 +160,8 @@ class _Answers:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-async def _asked(work: Callable[[], _T]) -> _T:
-    """Do something in a thread; what goes wrong is an error of the protocol."""
+async def _run_in_thread(work: Callable[[], _T]) -> _T:
+    """Run `work` in a thread, translating its errors into protocol errors."""
     try:
         return await asyncio.to_thread(work)
     except NotFoundError as error:
@@ -176,7 +176,7 @@ def _client(request: Request) -> str:
 
 
 def _connection(request: Request) -> str:
-    """The mark that tells one client of this process from another; empty where there is but one."""
+    """Return an id that distinguishes the clients of this process; empty if there is only one."""
     headers = getattr(request.request, "headers", None)
     return headers.get("mcp-session-id", "")[:8] if headers is not None else ""
 
@@ -202,7 +202,7 @@ def _tool(offer: OfferedTool) -> types.Tool:
 
 def _result(tool: str, outcome: ToolOutcome) -> types.CallToolResult:
     if not outcome.ok:
-        return _failed(outcome.output)
+        return _error_result(outcome.output)
     if tool in EXACT:
         exact = types.TextContent(text=outcome.output)
         return types.CallToolResult(content=[exact], structured_content=dict(outcome.data))
@@ -221,21 +221,21 @@ def _result(tool: str, outcome: ToolOutcome) -> types.CallToolResult:
 
 
 def _links(outcome: ToolOutcome) -> list[types.ResourceLink]:
-    """The entries that were changed, for a client that can show them."""
+    """Return links to the changed entries, for clients that can show them."""
     paths = dict.fromkeys(path for change in outcome.changes for path in change.paths)
-    uris = [(uri, path) for path in paths if (uri := uri_of(path)) is not None]
+    uris = [(uri, path) for path in paths if (uri := entry_uri(path)) is not None]
     return [
         types.ResourceLink(uri=uri, name=clean_line(path), mime_type=_MARKDOWN)
         for uri, path in uris[:10]
     ]
 
 
-def _failed(text: str) -> types.CallToolResult:
+def _error_result(text: str) -> types.CallToolResult:
     said = text if text.startswith("Error: ") else f"Error: {text}"
     return types.CallToolResult(content=[types.TextContent(text=said)], is_error=True)
 
 
-def _resource(listed: Listed) -> types.Resource:
+def _resource(listed: ListedResource) -> types.Resource:
     modified = types.Annotations(last_modified=listed.updated) if listed.updated else None
     return types.Resource(
         uri=listed.uri,
@@ -289,11 +289,11 @@ that you used. If nothing is there about it, say so.""",
 
 
 def render(name: str, arguments: dict[str, str]) -> tuple[PromptTemplate, str]:
-    """A prompt with its text filled in.
+    """Return a prompt template and its text with the argument filled in.
 
     Raises:
-        NotFoundError: there is none of that name.
-        UsageError: its argument is missing, empty or too long.
+        NotFoundError: There is no such prompt.
+        UsageError: The argument is missing, empty or too long.
     """
     prompt = next((each for each in PROMPTS if each.name == name), None)
     if prompt is None:

@@ -1,4 +1,4 @@
-"""The process of the server: who holds standard input and output, and how it ends."""
+"""The server process: standard streams, signals and shutdown."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_STOPPED_BY_SIGNAL = 128
-_LAST_SECONDS = 15.0  # for what runs when the server is to end
+_SIGNAL_EXIT_CODE = 128
+_SHUTDOWN_SECONDS = 15.0
 
 
 def serve(
@@ -35,15 +35,15 @@ def serve(
     read_only: bool = False,
     http: HttpTransport | None = None,
 ) -> int:
-    """Serve one client on standard input and output until it leaves, or many over `http`.
+    """Serve one client on the standard streams until it disconnects, or many over `http`.
 
-    The workspace is opened when it is first needed, in any thread. Gives the exit code: 0 when the
-    client has left, 128 and the signal's number after a signal.
+    The workspace is opened when first needed, in any thread. Returns the exit code: 0 after the
+    client has disconnected, 128 plus the signal's number after a signal.
     """
     if http is not None:
         _log_to_file()
         return asyncio.run(_serve(open_workspace, http.run, read_only=read_only))
-    with _claimed() as (source, sink):
+    with _claim_streams() as (source, sink):
         _log_to_file()
         run = partial(_serve_streams, source, sink)
         return asyncio.run(_serve(open_workspace, run, read_only=read_only))
@@ -58,7 +58,7 @@ async def _serve(
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, _stop, stopped, number)
-    # Only now, as it takes the better part of a second: a signal meanwhile is waiting for us.
+    # Imported after the handlers are installed, as it takes most of a second.
     from kbtui.mcp_server.backend import Backend
     from kbtui.mcp_server.server import make_server
 
@@ -67,13 +67,13 @@ async def _serve(
         serving = asyncio.create_task(run(make_server(backend)))
         either: list[asyncio.Future[Any]] = [serving, stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        _end_at_last()
+        _start_watchdog()
         serving.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await serving
     finally:
         await asyncio.to_thread(backend.close)
-    return _STOPPED_BY_SIGNAL + stopped.result() if stopped.done() else 0
+    return _SIGNAL_EXIT_CODE + stopped.result() if stopped.done() else 0
 
 
 async def _serve_streams(source: int, sink: int, server: Server[Any]) -> None:
@@ -89,7 +89,7 @@ async def _serve_streams(source: int, sink: int, server: Server[Any]) -> None:
 
 
 def new_batch_id() -> str:
-    """Name a connection, so that all its changes can be found and undone together."""
+    """Create an id for the changes of one server process, to find and undo them together."""
     return f"mcp-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
@@ -98,31 +98,31 @@ def _stop(stopped: asyncio.Future[int], number: int) -> None:
         stopped.set_result(number)
 
 
-def _end_at_last() -> None:
-    """See that the process ends, whatever hangs; no change can be left half-written by that."""
-    watchdog = threading.Timer(_LAST_SECONDS, os._exit, args=(1,))
+def _start_watchdog() -> None:
+    """Force an exit if the shutdown hangs; the door leaves no change half-written."""
+    watchdog = threading.Timer(_SHUTDOWN_SECONDS, os._exit, args=(1,))
     watchdog.daemon = True
     watchdog.start()
 
 
 @contextlib.contextmanager
-def _claimed() -> Iterator[tuple[int, int]]:
-    """Keep standard input and output for the protocol; anybody else gets nothing and stderr."""
+def _claim_streams() -> Iterator[tuple[int, int]]:
+    """Reserve the standard streams for the protocol, redirecting other output to stderr."""
     source, sink = os.dup(0), os.dup(1)
     for descriptor in (source, sink):
         os.set_inheritable(descriptor, False)
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    devnull = os.open(os.devnull, os.O_RDONLY)
     try:
         sys.stdout.flush()
-        os.dup2(nothing, 0)
+        os.dup2(devnull, 0)
         os.dup2(2, 1)
         yield source, sink
     finally:
-        os.close(nothing)
+        os.close(devnull)
 
 
 def _log_to_file() -> None:
-    """Send what the libraries have to say into our log file, not to whoever reads stderr."""
+    """Log the libraries' messages to our log file instead of stderr."""
     start_logging()
     ours = logging.getLogger("kbtui")
     logging.captureWarnings(capture=True)

@@ -1,9 +1,8 @@
-"""Standard input and output as the protocol's two streams: one JSON-RPC message a line.
+"""The stdio transport: one JSON-RPC message per line on standard input and output.
 
-The SDK's own stdio transport drops what it can't read without a word, forgets the requests that
-are still being answered when the input ends, and can't be stopped while it waits for a line. Here
-a line that is no message is answered with an error, what was asked is answered before the end, and
-both directions are served by threads that nobody has to wait for.
+The SDK's own transport silently drops malformed messages, abandons requests in progress when the
+input ends, and can't be cancelled while it waits for a line. This one answers a malformed message
+with an error, finishes requests in progress, and reads and writes in daemon threads.
 """
 
 from __future__ import annotations
@@ -45,24 +44,24 @@ if TYPE_CHECKING:
     ]
 
 log = logging.getLogger(__name__)
-MOST_BYTES = 16 * 2**20  # of one message
-_LAST_ANSWERS_SECONDS = 30.0
+MAX_MESSAGE_BYTES = 16 * 2**20
+_DRAIN_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 
 
 class StdioTransport:
-    """The connection to the one client of this process, over two descriptors."""
+    """The connection to the client, over two file descriptors."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
         self._sink = sink
-        self._waiting: Counter[tuple[type, Any]] = Counter()
+        self._in_progress: Counter[tuple[type, Any]] = Counter()
         self._is_broken = False
         self._lines: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
-        """Serve both directions for the block; the incoming stream ends when the client is gone."""
+        """Serve both directions within the block; the incoming stream ends with the input."""
         loop = asyncio.get_running_loop()
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_send, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -77,7 +76,7 @@ class StdioTransport:
             receiving.cancel()
             await to_send.aclose()
             await asyncio.wait([receiving])
-            # The last answers are on their way; one that nobody takes is given up.
+            # Wait for the last answers, unless the client has stopped reading.
             await asyncio.wait([sending], timeout=1.0)
             sending.cancel()
             await asyncio.wait([sending])
@@ -85,14 +84,14 @@ class StdioTransport:
     # From the client
 
     def _read(self, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | None]) -> None:
-        """Hand on line by line what comes in, in a thread of its own."""
+        """Pass on incoming lines, in a separate thread."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            for line in self._lines_in():
+            for line in self._read_lines():
                 asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
             asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()
 
-    def _lines_in(self) -> Iterator[bytes]:
-        """Each line; of one that is too long only the beginning, which is too long as well."""
+    def _read_lines(self) -> Iterator[bytes]:
+        """Yield lines; an overlong one is truncated, but stays above the limit."""
         rest = b""
         while True:
             try:
@@ -106,7 +105,7 @@ class StdioTransport:
             for each in whole:
                 yield rest + each
                 rest = b""
-            if len(rest) <= MOST_BYTES:
+            if len(rest) <= MAX_MESSAGE_BYTES:
                 rest += last
         if rest.strip():
             yield rest
@@ -122,69 +121,69 @@ class StdioTransport:
                     message = self._message(line) if line.strip() else None
                     if message is not None:
                         await incoming.send(message)
-                await self._answered()
+                await self._drain()
 
     def _message(self, line: bytes) -> SessionMessage | None:
-        """Read a message; the client is told what is wrong with what is none."""
-        if len(line) > MOST_BYTES:
-            most = MOST_BYTES // 2**20
-            self._complain(None, INVALID_REQUEST, f"The message is longer than {most} MB.")
+        """Parse a message; a malformed one is answered with an error."""
+        if len(line) > MAX_MESSAGE_BYTES:
+            most = MAX_MESSAGE_BYTES // 2**20
+            self._send_error(None, INVALID_REQUEST, f"The message is longer than {most} MB.")
             return None
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError:
-            self._complain(*_diagnosis(line))
+            self._send_error(*_diagnose(line))
             return None
         if (
             isinstance(message, JSONRPCNotification)
             and b'"id"' in line
             and "id" in json.loads(line)
         ):
-            # The SDK takes a request whose id is none for something that wants no answer.
-            self._complain(*_diagnosis(line))
+            # The SDK would treat a request with a null id as a notification.
+            self._send_error(*_diagnose(line))
             return None
         if not isinstance(message, JSONRPCRequest):
             return SessionMessage(message)
         key = (type(message.id), message.id)
-        self._waiting[key] += 1
+        self._in_progress[key] += 1
 
         async def forget() -> None:
-            self._waiting -= Counter([key])
+            self._in_progress -= Counter([key])
 
         return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=forget))
 
-    async def _answered(self) -> None:
-        """Wait until everything that was asked is answered: the input has ended, not the work."""
-        deadline = asyncio.get_running_loop().time() + _LAST_ANSWERS_SECONDS
-        while self._waiting and not self._is_broken:
+    async def _drain(self) -> None:
+        """Wait for the requests in progress after the input has ended."""
+        deadline = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+        while self._in_progress and not self._is_broken:
             if asyncio.get_running_loop().time() > deadline:
-                log.warning("The client is gone, and %d calls go on.", self._waiting.total())
+                log.warning("The client is gone, and %d calls go on.", self._in_progress.total())
                 return
             await asyncio.sleep(_POLL_SECONDS)
 
     # To the client
 
-    def _complain(self, of: int | str | None, code: int, text: str) -> None:
+    def _send_error(self, of: int | str | None, code: int, text: str) -> None:
         error = JSONRPCError(jsonrpc="2.0", id=of, error=ErrorData(code=code, message=text))
-        self._put(error)
+        self._enqueue(error)
 
     async def _send(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with outgoing:
             async for item in outgoing:
                 message = item.message
-                await self._put(message)
+                await self._enqueue(message)
                 if isinstance(message, JSONRPCResponse | JSONRPCError):
-                    self._waiting -= Counter([(type(message.id), message.id)])
+                    self._in_progress -= Counter([(type(message.id), message.id)])
 
-    def _put(self, message: JSONRPCMessage) -> asyncio.Future[None]:
-        """Have a message written; the future is done when it is."""
+    def _enqueue(self, message: JSONRPCMessage) -> asyncio.Future[None]:
+        """Queue a message; the future is done when it has been written."""
         done = asyncio.get_running_loop().create_future()
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         self._lines.put((text.encode("utf-8", "replace") + b"\n", done))
         return done
 
     def _write(self, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | None]) -> None:
-        """Write what there is to write, in a thread of its own."""
+        """Write queued messages, in a separate thread."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             while True:
                 line, done = self._lines.get()
@@ -203,8 +202,8 @@ def _finish(done: asyncio.Future[None]) -> None:
         done.set_result(None)
 
 
-def _diagnosis(line: bytes) -> tuple[int | str | None, int, str]:
-    """The fault of a line: the request's id if it has one, an error code, and words."""
+def _diagnose(line: bytes) -> tuple[int | str | None, int, str]:
+    """Return the request id (if any), the error code and a message for a malformed line."""
     try:
         value = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

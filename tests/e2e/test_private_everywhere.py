@@ -35,7 +35,7 @@ from kbtui.errors import ConfigurationError
 from kbtui.history.change import Actor, Origin
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.mcp_server.backend import Backend
-from kbtui.mcp_server.resources import address_of
+from kbtui.mcp_server.resources import file_uri
 from kbtui.mcp_server.server import PROMPTS, make_server
 from kbtui.models import litellm_model
 from kbtui.models.port import ToolCall
@@ -189,7 +189,7 @@ class World:
                 "Quiet One",
             ],
             "ADDRESS": lambda: [
-                uri for path in self.paths for uri in (address_of(path), f"kb://file/{quote(path)}")
+                uri for path in self.paths for uri in (file_uri(path), f"kb://file/{quote(path)}")
             ],
             "FOLDER": lambda: [BOX, "knowledge", "docs/guide", "docs/hiddenname20", "Journal", ""],
             "WORD": lambda: [f"walrus{n:02}" for n in range(1, 16)] + ["sleeps at noon", PUBLIC],

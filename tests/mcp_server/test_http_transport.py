@@ -144,7 +144,7 @@ def test_a_token_that_is_no_secret_is_not_used(
 async def test_a_session_that_nobody_uses_ends_and_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_transport, "_SESSIONS", 2)
+    monkeypatch.setattr(http_transport, "_MAX_SESSIONS", 2)
     listener, token = listen(0), "t" * 20
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", token
     transport = HttpTransport(listener, token, idle=1.0)

@@ -49,12 +49,14 @@ from kbtui.tui.terminal.process import (
 )
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
+from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.kinds import PALETTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rich.console import RenderableType
+    from textual import events
     from textual.binding import Binding
     from textual.command import Provider
     from textual.screen import Screen
@@ -146,11 +148,12 @@ def _when_open(
 class Palette(CommandPalette):
     """Textual's, in the frame of our dialogs."""
 
-    def on_mount(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Name the box and its keys."""
         box = self.query_one(Vertical)
         box.border_title = "Commands"
-        box.border_subtitle = "↑↓ choose · Enter does it · Esc leaves"
+        room = event.size.width * 19 // 20 - 6
+        box.border_subtitle = whole_parts("↑↓ choose · Enter does it · Esc leaves", room)
 
 
 class KbtuiApp(KeysInOrder):

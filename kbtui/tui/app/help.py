@@ -24,7 +24,9 @@ _KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
 _NARROWEST_HELP = 30
 _WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
+_INDENT = "      "
 _TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116
+_NARROWEST_SAID = 28
 INTRODUCTION = (
     "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
     "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
@@ -50,7 +52,7 @@ class HelpScreen(Dialog[None]):
         Binding("pagedown", "scroll(15)", "Page down", show=False),
     ]
     TITLE_TEXT = "Help"
-    HINT = "type to filter · ↑↓ scroll · Esc close"
+    HINT = "↑↓ scroll · Esc close"
 
     def __init__(
         self,
@@ -154,17 +156,18 @@ def _rows(action: Action, wanted: str, keymap: Mapping[str, str], width: int) ->
 
 
 def _row(left: str, title: str, text: str, width: int) -> Iterator[Content]:
-    """One action: in three columns, or in two where the text would get too little room."""
-    head = f"  {left} ".ljust(_KEYS_WIDTH)
+    """One action: in three columns, or in running text where there is no room for them."""
     body = Content.styled(text, "$text-muted")
     if width - _KEYS_WIDTH - _LABEL_WIDTH >= _NARROWEST_HELP:
+        head = f"  {left} ".ljust(_KEYS_WIDTH)
         head += title.ljust(_KEYS_WIDTH + _LABEL_WIDTH - len(head))
         styled = Content.assemble((head[:_KEYS_WIDTH], "$accent"), head[_KEYS_WIDTH:])
+        first, *rest = body.wrap(width - len(head))
+        yield styled + first
     else:
-        body = Content.assemble(title, "  " if title else "", body)
-        styled = Content.styled(head, "$accent")
-    first, *rest = body.wrap(max(_NARROWEST_HELP // 2, width - len(head)))
-    yield styled + first
+        head, parts = _INDENT, filter(None, (Content.styled(left, "$accent"), Content(title), body))
+        first, *rest = Content("  ").join(parts).wrap(max(1, width - len(head)))
+        yield Content("  ") + first
     for line in rest:
         yield Content(" " * len(head)) + line
 
@@ -208,13 +211,17 @@ class ActionProvider(Provider):
                 yield Hit(score, row, partial(self._app.run_action_of, action), text=title)
 
     def _row(self, action: Action, title: Content) -> Content:
-        """Title, keys and command, and what it does, in columns."""
+        """Title, keys and command, and, where there is room, what it does, in columns."""
         ways = [key_names(keys_of(action, self._app.keymap)), action.slash or ""]
         width = min(_ROW_WIDTH, self.app.size.width * 19 // 20 - 10)
+        keys = Content.styled("  ".join(filter(None, ways)), "$accent not bold")
+        if width < _TITLE_WIDTH + _WAYS_WIDTH + _NARROWEST_SAID:
+            title = title.truncate(width - keys.cell_length - 1, ellipsis=True)
+            return title + " " * (width - title.cell_length - keys.cell_length) + keys
         row = Content.assemble(
             title.truncate(_TITLE_WIDTH - 1, ellipsis=True, pad=True),
             " ",
-            ("  ".join(filter(None, ways)).ljust(_WAYS_WIDTH), "$accent not bold"),
+            keys.pad_right(max(0, _WAYS_WIDTH - keys.cell_length)),
         )
         said = _first_clauses(action.help, width - row.cell_length)
         return (row + Content.styled(said, "$text-muted not bold")).truncate(width, ellipsis=True)

@@ -110,12 +110,11 @@ class StatusLine(Hints):
     def render(self) -> Content:
         """The hints beside what goes on."""
         busy = self.working or bool(self.memory)
-        state = Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")
+        state = [Content.styled(self.memory or self.index, "$warning" if busy else "$text-muted")]
         if self.inbox:
             waits = Content.assemble(("F6", "bold $primary"), (f" {self.inbox} waiting", "$accent"))
-            waits = waits.stylize(Style.from_meta({"key": "f6"}))
-            state = Content("   ").join([state, waits] if state else [waits])
-        self.set_reactive(Hints.state, state)
+            state.append(waits.stylize(Style.from_meta({"key": "f6"})))
+        self.set_reactive(Hints.state, tuple(state))
         return super().render()
 
 

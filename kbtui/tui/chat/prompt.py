@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LARGE_PASTE_CHARACTERS = 8_000
 _TOKEN = re.compile(r"(?:^|(?<=\s))([/@]\S*)$")
 _CHORD_END = "ctrl+e"
+_PLACEHOLDER = "Ask, tell, / for commands, @ for notes"
 
 _SHELL_KEYS = [
     Binding("ctrl+b", "cursor_left", show=False),
@@ -91,9 +92,7 @@ class Prompt(TextArea, inherit_bindings=False):
         """What is queued is to come back, else what was sent before."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(
-            id=id, highlight_cursor_line=False, placeholder="Ask, tell, / for commands, @ for notes"
-        )
+        super().__init__(id=id, highlight_cursor_line=False, placeholder=_PLACEHOLDER)
         self.history_of_input = InputHistory()
         self.popup = Popup(id="popup")
         self.kb: KnowledgeBase | None = None
@@ -102,6 +101,11 @@ class Prompt(TextArea, inherit_bindings=False):
         self._pastes: dict[str, str] = {}
         self._killed = ""
         self._chord = False
+
+    def on_resize(self) -> None:
+        """Say in fewer words what can be written where there is little room."""
+        fits = len(_PLACEHOLDER) <= self.wrap_width
+        self.placeholder = _PLACEHOLDER if fits else "Ask, tell, / commands, @ notes"
 
     # Text
 

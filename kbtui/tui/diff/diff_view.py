@@ -168,8 +168,7 @@ class ListAndDiff(ListScreen):
 
     DEFAULT_CSS = """
     ListAndDiff {
-        .split-list { height: 2fr; }
-        .split-detail { height: 3fr; }
+        .split-list, .split-detail { height: 1fr; }
         &.-beside .split-list { width: 2fr; height: 100%; }
         &.-beside .split-detail { width: 3fr; height: 100%; }
         &.-full .split-list { display: none; }

@@ -228,6 +228,7 @@ class _Texts:
         self.hunk = hunk
         self.raw = raw
         self._lines = hunk.lines
+        self._is_whole = diff.old_blob is None or diff.new_blob is None
         self._coloured = _is_markdown(diff.path)
         self._names = names
         self._links = Links(self._named)
@@ -316,8 +317,14 @@ class _Texts:
         key = _KEY.match(text)
         if key is None:
             return Content(f"  {self._value(index, 0)}")
-        name = key[0].rstrip(": ")
-        return Content.assemble((name, ".md--muted"), "  ", self._value(index, key.end()))
+        name, value = key[0].rstrip(": "), self._value(index, key.end())
+        if self._is_whole and not value and not self._has_values_below(index):
+            return None
+        return Content.assemble((name, ".md--muted"), "  ", value)
+
+    def _has_values_below(self, index: int) -> bool:
+        below = self._lines[index + 1].text if index + 1 in self._front else "---"
+        return not (_KEY.match(below) or below.strip() in {"---", "..."})
 
     def _is_changed(self, index: int) -> bool:
         """True for a line of frontmatter that was changed, or whose list below it was."""

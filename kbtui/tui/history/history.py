@@ -58,8 +58,14 @@ class HistoryScreen(ListAndDiff):
     """Commits, of a file or all, in a list, the selected one as a difference beside or below it."""
 
     DEFAULT_CSS = """
-    HistoryScreen.-low YearView:blur { display: none; }
-    HistoryScreen.-beside .split-list, HistoryScreen.-beside .split-detail { width: 1fr; }
+    HistoryScreen {
+        &.-beside .split-list, &.-beside .split-detail { width: 1fr; }
+        &.-low YearView:blur { display: none; }
+        &.-low #history-what { max-height: 2; }
+        &.-low .split-detail, &.-year.-short .split-detail { display: none; }
+        &.-beside .split-detail, &.-year.-beside .split-detail { display: block; }
+        &.-full .split-detail, &.-year.-full .split-detail { display: block; }
+    }
     """
     BINDINGS = bindings("history")
     TITLE_TEXT = "History"
@@ -147,6 +153,7 @@ class HistoryScreen(ListAndDiff):
         """Show all commits, with one selected."""
         self.query(Input).remove()
         self.query("YearView").remove()
+        self.remove_class("-year")
         self.rows.day = None
         self.rows.go_to(commit)
 
@@ -157,6 +164,7 @@ class HistoryScreen(ListAndDiff):
             self._show_year()
             return
         await self.query(YearView).remove()
+        self.remove_class("-year")
         self._show_day(None)
         self.rows.focus()
 
@@ -169,6 +177,7 @@ class HistoryScreen(ListAndDiff):
         year.add_class("framed")
         self.give_room(to_diff=False)
         await self.mount(year, before=".parts")
+        self.add_class("-year")
         year.focus()
         self._show_day(last)
 

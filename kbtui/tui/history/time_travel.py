@@ -58,6 +58,11 @@ _REFUSED = [
     for action in actions("notes")
     if action.keys and action.method not in _READING and action.keys not in _TAKEN
 ]
+_READ = [
+    each
+    for each in bindings("notes")
+    if isinstance(each, Binding) and each.id not in {refused.id for refused in _REFUSED}
+]
 
 
 def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
@@ -87,10 +92,10 @@ def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
     return cast("KnowledgeBase", past)
 
 
-class PastPane(NotesPane):
+class PastPane(NotesPane, inherit_bindings=False):
     """The notes of a `PastKnowledge`: everything that reads works, nothing that writes does."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*_REFUSED, *bindings("past")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("past"), *_REFUSED, *_READ]
 
     def offer_to_make(self, target: str) -> None:
         """A link led nowhere then."""
@@ -145,7 +150,10 @@ class TimeTravelScreen(FullScreen[None]):
     TITLE_TEXT = "Back in time"
     DEFAULT_CSS = """
     TimeTravelScreen {
-        #past-banner { height: auto; padding: 0 1; color: $text-warning; }
+        #past-banner {
+            height: 1; padding: 0 1; color: $text-warning;
+            text-wrap: nowrap; text-overflow: ellipsis;
+        }
         #past { height: 1fr; }
     }
     """
@@ -166,12 +174,9 @@ class TimeTravelScreen(FullScreen[None]):
     def _banner(self, names: Names | None = None, differs: str = "") -> Content:
         commit = self._commit
         return Content.assemble(
-            (f"AS IT WAS {when_text(commit).removeprefix('on ')}", "bold"),
-            "  ",
-            coloured(self, sentence_drawn(commit, names or Names()).truncate(60, ellipsis=True)),
-            "  ",
-            differs,
-            ("read-only · T or Esc: back to now", "bold"),
+            (f"AS IT WAS {when_text(commit).removeprefix('on ')} · read-only", "bold"),
+            f"  {differs}",
+            coloured(self, sentence_drawn(commit, names or Names())),
         )
 
     notes = getters.query_one(PastPane)

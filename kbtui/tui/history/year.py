@@ -21,6 +21,7 @@ from kbtui.history.change import is_derived
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.moments import day_heading
 from kbtui.text import counted
+from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 WEEKS = 53
@@ -28,6 +29,7 @@ _WEEK = 7
 _GLYPHS, _FEW_COLORS = "■■■■■", "·░▒▓█"
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MARGIN = 4
+_KEYS, _CORNERS = "←↑↓→ day · n p with changes · Enter shows it · h closes", 6
 _LAST_ROW = _WEEK + 1  # below the months and the days: what is said of the one under the cursor
 
 
@@ -93,8 +95,11 @@ class YearView(Widget, can_focus=True):
         self._most = max(days.values(), default=1)
         self.set_reactive(YearView.day, max(days, default=today))
         total = sum(days.values())
-        self.border_title = Content(f"A year: {counted(total, 'change')} of notes")
-        self.border_subtitle = "←↑↓→ day · n p with changes · Enter shows it · h closes"
+        self.border_title = Content(f"A year: {counted(total, 'change')} to notes")
+
+    def on_resize(self) -> None:
+        """Say what the keys do, as far as there is room."""
+        self.border_subtitle = whole_parts(_KEYS, self.outer_size.width - _CORNERS)
 
     # Places
 

@@ -87,8 +87,12 @@ class InboxScreen(ListAndDiff):
         }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
-        .split-detail { height: 4fr; }
+        .split-detail { height: 2fr; }
+        &.-low .split-list { min-height: 4; }
+        &.-low #inbox-what { max-height: 2; }
+        &.-low.-full #inbox-what { display: none; }
         &.-editing .split-list { height: 6; }
+        &.-editing.-low .split-list { display: none; }
         &.-editing.-beside .split-list { height: 100%; }
         &.-empty .parts { display: none; }
         &.-empty #inbox-empty { display: block; }

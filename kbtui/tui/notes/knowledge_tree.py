@@ -319,7 +319,7 @@ class KnowledgeTree(RowList):
             text = "Nothing here yet: n writes a note."
         else:
             text = self.message
-        return Content.styled(f" {text}", ".rows--muted")
+        return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a folder with its count, or an entry with its mark."""

@@ -170,6 +170,8 @@ def description(commit: Commit, names: Names | None = None) -> Content:
         Content.assemble(committer(commit), " ", *drawn).stylize("bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),
     ]
-    if commit.body.strip():
-        lines.append(Content.styled(clean(commit.body).strip(), "italic"))
+    reason = clean(commit.body).strip()
+    is_said = reason.startswith("new ") and reason.partition(": ")[2] in lines[0].plain
+    if reason and not is_said:
+        lines.append(Content.styled(reason, "italic"))
     return Content("\n").join(lines)

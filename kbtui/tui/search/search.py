@@ -69,6 +69,7 @@ class SearchScreen(Finder):
             link-color-hover: $text-primary; link-style-hover: underline;
             link-background-hover: transparent;
         }
+        &.-short #search-scope { margin: 0 0 1 0; }
         &.-low #search-scope { margin: 0; }
         #search-state { height: auto; max-height: 3; padding: 0 1 1 1; color: $text-muted; }
         &.-low #search-state { padding: 0 1; }
@@ -77,7 +78,12 @@ class SearchScreen(Finder):
         &.-asks-nothing #search-hits { display: none; }
         &.-asks-nothing #search-lately { display: block; }
         #search-preview { height: 1fr; }
-        &.-beside #search-found, &.-beside #search-preview { width: 1fr; height: 100%; }
+        &.-short #search-found { height: 3fr; }
+        &.-short #search-preview { height: 2fr; }
+        &.-low #search-preview { display: none; }
+        &.-beside #search-found, &.-beside #search-preview {
+            display: block; width: 1fr; height: 100%;
+        }
     }
     """
     TITLE_TEXT = "Search"

@@ -83,7 +83,7 @@ class EntryNamesList(RowList):
 
     def empty_text(self) -> Content:
         """Say that there is nothing yet."""
-        text = " No entries yet: type a title to make one." if self._filled else " …"
+        text = "No notes yet: type a title to make one." if self._filled else "…"
         return Content.styled(text, ".rows--muted")
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:

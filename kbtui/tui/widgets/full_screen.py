@@ -20,16 +20,18 @@ Result = TypeVar("Result")
 class FullScreen(Screen[Result], Generic[Result]):
     """Has the class ``-beside`` where there is room for two parts beside each other.
 
-    A subclass composes a body; a part of it with the class ``parts`` holds two.
+    A subclass composes a body; a part of it with the class ``parts`` holds two. With few rows it
+    has the class ``-short``, with very few ``-low``.
     """
 
     DEFAULT_CSS = """
     FullScreen {
+        overflow: hidden;
         .parts { height: 1fr; layout: vertical; }
         &.-beside .parts { layout: horizontal; }
     }
     """
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-tall")]  # noqa: RUF012 - as in Screen
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (30, "-tall")]  # noqa: RUF012 - as in Screen
     TITLE_TEXT = ""
     BESIDE_COLUMNS: ClassVar[int] = 120
 

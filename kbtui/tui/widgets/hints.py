@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.style import Style
@@ -21,6 +22,13 @@ _GAP = Content("   ")
 _KEYS = "global.help"
 
 
+def whole_parts(text: str, room: int) -> str:
+    """The last of some remarks, ``one · two``, as many as fit; a single one is left as it is."""
+    while cell_len(text) > room and " · " in text:
+        text = text.partition(" · ")[2]
+    return text
+
+
 class Hints(Static):
     """At most seven hints, whole or not at all, the pane's own first; at the right `F1 keys`.
 
@@ -31,8 +39,8 @@ class Hints(Static):
     Hints { dock: bottom; height: 1; padding: 0 1; color: $text-muted; }
     """
 
-    state: reactive[Content] = reactive(Content())
-    """What is said beside the keys, at the right."""
+    state: reactive[tuple[Content, ...]] = reactive(())
+    """What is said beside the keys, at the right; the first gives way first."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
@@ -45,13 +53,15 @@ class Hints(Static):
         self.refresh()
 
     def render(self) -> Content:
-        """As many hints as fit beside the state; where even one doesn't, the state gives way."""
+        """As many hints as fit beside the state, which gives way until there is room for one."""
         width = self.content_size.width
         pane, everywhere, last = self._hints()
-        right = _GAP.join([part for part in (self.state, last) if part])
-        left = self._fitting([*pane, *everywhere], width - right.cell_length - len(_GAP))
-        if not left and self.state:
-            right, left = last, self._fitting(pane, width - last.cell_length - len(_GAP))
+        right, left = last, Content()
+        for at in range(len(self.state) + 1):
+            right = _GAP.join([part for part in (*self.state[at:], last) if part])
+            left = self._fitting([*pane, *everywhere], width - right.cell_length - len(_GAP))
+            if left:
+                break
         gap = width - left.cell_length - right.cell_length
         return (left + Content(" " * max(0, gap)) + right).truncate(max(1, width))
 

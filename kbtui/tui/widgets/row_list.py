@@ -17,6 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kbtui.text import clean_line
+from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import style_parser, to_strip
 
 _ROOMY_ROWS = 8
@@ -117,7 +118,7 @@ class RowList(ScrollView, can_focus=True):
 
     def empty_text(self) -> Content:
         """The text in place of rows where there are none."""
-        return Content.styled(f" {self.empty}", ".rows--muted")
+        return Content.styled(self.empty, ".rows--muted")
 
     # Content
 
@@ -285,9 +286,9 @@ class RowList(ScrollView, can_focus=True):
         if 0 <= index < self.row_count:
             return self._row_strips(index, width)[line]
         roomy = self.size.height >= _ROOMY_ROWS
-        if y == 2 * roomy and not self.row_count:
-            text = self.empty_text()
-            text = text.pad_left(max(0, width - text.cell_length) // 2 * roomy)
+        lines = [] if self.row_count else self.empty_text().wrap(max(1, width - 1))
+        if 0 <= (at := y - 2 * roomy) < len(lines):
+            text = lines[at].pad_left(1 + max(0, width - 1 - lines[at].cell_length) // 2 * roomy)
             return to_strip(text, width, self.visual_style, style_parser(self))
         return Strip.blank(width, self.visual_style.rich_style)
 
@@ -317,9 +318,9 @@ class ChoiceList(RowList):
         """Draw label and remark."""
         choice: Choice = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
-        detail = Content.styled(clean_line(choice.detail), ".rows--muted")
-        room = width - 3 - min(label.cell_length, width * 2 // 3)
-        detail = detail.truncate(max(0, room), ellipsis=True)
+        room = max(0, width - 3 - min(label.cell_length, width * 2 // 3))
+        said = whole_parts(clean_line(choice.detail), room)
+        detail = Content.styled(said, ".rows--muted").truncate(room, ellipsis=True)
         label = label.truncate(max(8, width - detail.cell_length - 3), ellipsis=True)
         gap = max(1, width - label.cell_length - detail.cell_length - 1)
         return [(label + Content(" " * gap) + detail).truncate(width)]

@@ -217,3 +217,10 @@ def test_every_footer_writes_keys_alike() -> None:
 
 def test_the_popup_offers_every_slash_command() -> None:
     assert [action.slash for action in matching_commands("/")] == list(slash_commands())
+
+
+@pytest.mark.parametrize("width", [24, 40, 66])
+def test_help_fits_a_narrow_terminal_without_columns(width: int) -> None:
+    lines = help_table("", {}, width=width).plain.partition("Any key can")[0].split("\n")
+    assert max(len(line) for line in lines if line.startswith("  ")) <= width
+    assert any(line.startswith("  j  Down  Move") for line in lines)

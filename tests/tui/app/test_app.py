@@ -246,6 +246,24 @@ async def test_the_palette_offers_every_action_of_the_main_screen(shell) -> None
             assert any(action.title in text for text in offered), action.id
 
 
+async def test_the_palette_shows_the_keys_where_there_is_no_room_for_more(shell) -> None:
+    await shell.pilot.resize_terminal(40, 14)
+    await shell.press("f8")
+    await shell.until(lambda: type(shell.app.screen).__name__ == "Palette")
+    await shell.until(lambda: "F1  /help" in picture(shell.app))
+    assert "Enter does it · Esc leaves" in picture(shell.app)
+    assert "…" not in picture(shell.app)
+
+
+async def test_what_waits_is_said_before_how_is_searched(shell) -> None:
+    status = shell.app.main.query_one("#status")
+    status.index, status.inbox = "by words, not meaning", 2
+    await shell.pilot.resize_terminal(60, 20)
+    await shell.until(lambda: "F6 2 waiting" in str(status.render()))
+    assert "Enter send" in str(status.render())
+    assert "by words" not in str(status.render())
+
+
 async def test_help_filters_as_one_types(shell) -> None:
     await shell.say("/help rename")
     await shell.until(lambda: isinstance(shell.app.screen, HelpScreen))

@@ -279,3 +279,13 @@ def test_what_is_made_for_the_lines_of_a_long_difference_does_not_pile_up():
         next(parts)
         alive = sum(isinstance(each, Content | Span) for each in gc.get_objects())
         assert alive < before + 50
+
+
+def test_of_a_new_note_the_properties_without_a_value_are_not_shown():
+    text = "---\ntype: topic\nrelated: []\nowner:\ntags:\n  - one\n---\n# A\n"
+    new = diff_file("knowledge/topics/x.md", None, text.encode())
+    said = "\n".join(plain(lay_out([new], 60, side_by_side=False)))
+    assert "+ type  topic" in said
+    assert "+ tags" in said
+    assert "related" not in said
+    assert "owner" not in said

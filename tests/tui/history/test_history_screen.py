@@ -37,7 +37,8 @@ async def history(pilot, kb, *arguments) -> HistoryScreen:
     screen = HistoryScreen(kb, *arguments)
     await pilot.app.push_screen(screen)
     await until(pilot, lambda: screen.rows.commits, "the log is read")
-    await until(pilot, lambda: screen.diff.lines, "a diff is shown")
+    shown = lambda: screen.diff.lines or not screen.detail.display  # noqa: E731
+    await until(pilot, shown, "a diff is shown where there is room")
     return screen
 
 
@@ -394,3 +395,37 @@ async def test_of_a_commit_with_very_many_files_the_first_are_compared(tmp_path,
         await pilot.press("q")
         screen = await history(pilot, kb, "knowledge/topics/t19.md")
         await until(pilot, lambda: "■ T19" in text_of(screen.diff))
+
+
+async def test_in_few_rows_the_list_has_them_until_a_change_is_opened(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(60, 14)) as pilot:
+        screen = await history(pilot, kb)
+        assert "wrote ● Alice" in text_of(screen.rows)
+        assert screen.rows.size.height > 8
+        assert not screen.detail.display
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.diff.size.height > 5, "the change has the screen")
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.rows.size.height > 8, "the list has it again")
+
+
+async def test_the_year_leaves_room_for_what_was_done_on_the_day(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(60, 20)) as pilot:
+        screen = await history(pilot, kb)
+        await pilot.press("h")
+        await until(pilot, lambda: screen.query("YearView") and screen.rows.size.height > 3)
+        assert "wrote ● Alice" in text_of(screen.rows)
+        assert str(screen.query_one("YearView").border_subtitle).endswith("h closes")
+        await pilot.press("h")
+        await until(pilot, lambda: screen.detail.display, "the change is back beside the list")
+
+
+async def test_a_reason_that_says_what_was_done_anyway_is_left_out(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(110, 40)) as pilot:
+        screen = await history(pilot, kb)
+        said = str(screen.query_one("#history-what").render())
+        assert "wrote ● Alice" in said
+        assert "new person" not in said

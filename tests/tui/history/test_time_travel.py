@@ -231,3 +231,12 @@ async def test_a_moment_that_names_nothing_is_said(kb):
         await until(pilot, lambda: "There is no commit up to 1999-01-01" in app.toasts)
         run_latest(app.screen, "travel", travel, app.screen, kb, "HEAD~3")
         await arrived(pilot, TimeTravelScreen, "#notes-tree")
+
+
+async def test_the_way_back_and_the_steps_are_the_first_hints(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await past(pilot, kb)
+        hints = str(screen.query_one("Hints").render())
+        assert hints.startswith("T back to now   , earlier   . later   R restore")
+        assert screen.query_one("#past-banner").size.height == 1

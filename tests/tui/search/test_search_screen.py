@@ -238,3 +238,12 @@ async def test_a_file_of_searches_that_is_damaged_is_none(tmp_path):
     for damaged in ("[1", "[]", '{"saved": 3}', '{"saved": null}'):
         (workspace_state(tmp_path) / "searches.json").write_text(damaged)
         assert searches.read() == ([], [])
+
+
+async def test_in_few_rows_the_hits_have_them(tmp_path):
+    app = NotesApp(searchable(tmp_path))
+    async with app.run_test(size=(40, 12)) as pilot:
+        screen = await searching(pilot, "para")
+        await until(pilot, lambda: "Paragraph 50" in text_of(screen.hits))
+        assert screen.hits.size.height >= 4
+        assert not screen.query_one("#search-preview").display

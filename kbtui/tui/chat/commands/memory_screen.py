@@ -187,6 +187,7 @@ class MemoryScreen(ListScreen):
         #memory-bar { height: auto; max-height: 40%; }
         FactList { height: 2fr; }
         #memory-week { height: 1fr; }
+        &.-short FactList { height: 1fr; }
         &.-beside FactList { width: 3fr; height: 100%; }
         &.-beside #memory-week { width: 2fr; height: 100%; }
         &.-low #memory-bar, &.-low #memory-week { display: none; }

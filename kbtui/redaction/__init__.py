@@ -1,5 +1,5 @@
-"""Secrets: out of what a machine is about to write, and out of all files that hold one.
+"""Detection and removal of secrets.
 
-Others use `redact` (finds what looks like a secret, by the rows of ``secrets.tsv``) and `secret`
-(one text that must go, in every form in which it may stand).
+Other packages use `redact`, which detects secrets in text that a machine is about to write, by the
+rows of ``secrets.tsv``, and `secret`, which finds one given secret in files, in every encoding.
 """

@@ -1,4 +1,4 @@
-"""Finds what has a form of the table, and asks whether it is a secret."""
+"""Matches the patterns of the table, and verifies their matches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from operator import attrgetter
 
 from kbtui.redaction import table
 from kbtui.redaction.heads import Heads, TextMatcher, heads_of
-from kbtui.redaction.values import TESTS, is_made
+from kbtui.redaction.values import TESTS, is_random_text
 
 Span = tuple[int, int, str]
-_WORTH = 2
+_MIN_HEAD = 2
 _STRIPPED = ".,:?*_ \t\r\n"
-_LEAST_ISSUED = 15  # characters of the shortest key that is known by how it begins
+_MIN_ISSUED = 15  # length of the shortest key that is recognized by its prefix
 _CLASSES = {
     "w": "[A-Za-z0-9]",
     "u": "[A-Z0-9]",
@@ -28,14 +28,14 @@ _CLASSES = {
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A row: a kind of secret, the name of the test that it must pass, and the pattern.
+    """A row of the table: a kind of secret, its pattern, and the test that matches must pass.
 
     Attributes:
         section: The section of the table.
-        place: Its number in it, from 0: of two that overlap the first is more certain.
-        kind: What it is, for people.
-        test: A name of `TESTS`.
-        source: A pattern, whose group `secret`, or else the last that takes part, is the secret.
+        place: Its index in the section; of two overlapping matches the lower index wins.
+        kind: The kind of secret, as shown to users.
+        test: A key of `TESTS`.
+        source: The pattern; its group `secret`, or else its last matching group, is the secret.
     """
 
     section: str
@@ -46,20 +46,20 @@ class Form:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern, compiled when a text may hold it."""
+        """The pattern, compiled on first use."""
         return re.compile(self.source)
 
     @cached_property
     def heads(self) -> Heads:
-        """What it can't do without; empty if that is so little that it stands anywhere."""
+        """Literals that each match contains; empty if they are too short to be selective."""
         found = heads_of(self.source)
-        is_worth = min(map(len, found.texts), default=0) >= _WORTH
+        is_worth = min(map(len, found.texts), default=0) >= _MIN_HEAD
         return found if is_worth else found._replace(texts=frozenset())
 
-    def spans(self, read: Text) -> Iterator[Span]:
-        """Where secrets of this form stand."""
+    def spans(self, scan: Text) -> Iterator[Span]:
+        """Yield the spans of secrets of this form."""
         names = self.pattern.groupindex
-        for match in read.matches(self):
+        for match in scan.matches(self):
             group = "secret" if "secret" in names else 0 if names else match.lastindex or 0
             secret = match[group].rstrip(_STRIPPED if self.test != "any" else None)
             if secret and TESTS[self.test](secret):
@@ -67,15 +67,15 @@ class Form:
 
 
 class Text:
-    """A text, and where in it forms may stand.
+    """A text, prefiltered for the forms that may match in it.
 
     Attributes:
-        forms: Those that may stand in it, by their sections.
+        forms: The forms that may match, by section.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # As long as the text: of one letter `lower` makes two. `re` takes others for small ones.
+        # Preserves offsets: `lower` turns one letter into two; `re` takes others for i and s.
         even = text.replace("İ", "i").replace("ı", "i").replace("ſ", "s")
         self.lowered = even.lower()
         finder, of_head, anywhere = _finder()
@@ -88,12 +88,12 @@ class Text:
             self.forms[form.section].append(form)
 
     def spans(self, section: str) -> Iterator[Span]:
-        """Where secrets of the forms of a section stand."""
+        """Yield the spans of secrets of a section's forms."""
         for form in self.forms[section]:
             yield from form.spans(self)
 
     def matches(self, form: Form, *, small: bool = False) -> Iterator[re.Match[str]]:
-        """All that a form's pattern finds, in `small` letters or as they are."""
+        """Yield a form's matches, in the lowercase text if `small`."""
         text = self.lowered if small else self.text
         if form.heads.texts and form.heads.begin:
             end = 0
@@ -108,7 +108,7 @@ class Text:
             yield from form.pattern.finditer(text)
 
     def lines(self, places: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Where the lines of these places begin and end."""
+        """Yield the spans of the lines that contain the given offsets."""
         end = -1
         for place in places:
             if place >= end:
@@ -116,13 +116,13 @@ class Text:
                 yield self.text.rfind("\n", 0, place) + 1, end
 
     def end(self, place: int) -> int:
-        """Where the line of a place ends."""
+        """Return the end of the line at an offset."""
         return self.text.find("\n", place) + 1 or len(self.text)
 
 
 @cache
 def forms(section: str) -> list[Form]:
-    """The forms of a section; what the rows give as examples is for tests."""
+    """Return the forms of a section."""
     return [
         Form(section, place, kind, test, table.whole(source))
         for place, (kind, test, source, *_) in enumerate(table.rows(section))
@@ -131,7 +131,7 @@ def forms(section: str) -> list[Form]:
 
 @cache
 def _finder() -> tuple[TextMatcher, dict[str, list[Form]], list[Form]]:
-    """Finds heads; the forms that each is one of, and those that have none."""
+    """Return a matcher of all heads, the forms by head, and the forms without heads."""
     of_head: dict[str, list[Form]] = {}
     every = [form for name in SECTIONS for form in forms(name)]
     for form in every:
@@ -145,7 +145,7 @@ SECTIONS = ("forms", "guesses", "told", "told before", "columns")
 
 @dataclass(frozen=True)
 class Issued:
-    """How an issuer's keys look: their beginning, and the class and number of what follows."""
+    """The format of an issuer's keys: prefix, and class and number of the characters after it."""
 
     kind: str
     prefix: str
@@ -153,7 +153,7 @@ class Issued:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Begins with the prefix itself, so that `re` can look for that first."""
+        """The pattern; it begins with the literal prefix, which `re` searches for fast."""
         chars, counts = _CLASSES[self.rest[0]], self.rest[1:].rstrip("!")
         least, dash, most = counts.partition("-")
         ends = "[A-Za-z0-9]*" if dash and not most else "(?![A-Za-z0-9])"
@@ -162,23 +162,23 @@ class Issued:
         return re.compile(form, re.ASCII)
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where such keys stand."""
+        """Yield the spans of such keys."""
         for match in self.pattern.finditer(text):
             secret = match[0].rstrip("-_.")  # markup may follow
-            if not self.rest.endswith("!") or is_made(match[0].removeprefix(self.prefix)):
+            if not self.rest.endswith("!") or is_random_text(match[0].removeprefix(self.prefix)):
                 yield match.start(), match.start() + len(secret), self.kind
 
 
 @cache
 def issued_forms() -> list[Issued]:
-    """A form a prefix."""
+    """Return the known key formats, one per prefix."""
     rows = table.rows("issued")
     return [Issued(kind, each, rest) for kind, prefixes, rest in rows for each in prefixes.split()]
 
 
 def issued(text: str) -> Iterator[Span]:
-    """Keys that are known by how they begin."""
-    words = " ".join([word for word in text.split() if len(word) >= _LEAST_ISSUED])
+    """Yield the spans of keys recognized by their prefix."""
+    words = " ".join([word for word in text.split() if len(word) >= _MIN_ISSUED])
     for form in issued_forms() if words else ():
         if form.prefix in words:
             yield from form.spans(text)

@@ -1,9 +1,8 @@
-"""Secrets out of what a machine is about to write: keys, tokens, private keys, passwords, cards.
+"""Redacts secrets from text that a machine is about to write: keys, passwords, card numbers.
 
-Three ways of knowing one, cheapest first: an issuer's own form, a value that looks made by a
-machine behind a name that says so, and what is told in plain words; all are rows of
-``secrets.tsv``. Hashes, ids and addresses of everyday text are no secrets. The time is linear in
-the text.
+Secrets are recognized in three ways, cheapest first: by an issuer's format, as a random-looking
+value after a telling name, and in plain sentences; all are rows of ``secrets.tsv``. Hashes, ids and
+URLs of everyday text aren't secrets. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from kbtui.redaction.forms import Span, Text, issued
 from kbtui.redaction.told import is_in_code, told
 from kbtui.redaction.values import is_code, is_password
 
-# The address of a link or picture, what a wiki link names, and any address that stands by itself.
+# The target of a link or picture, of a wiki link, and any bare URL.
 _LINK = re.compile(
     r"\[\[(?![\s\"'\[{])[^\[\]\n]{1,500}\]\]|\]\(<?[^\s<>)]{1,4096}"
     r"|(?:href|src)=[\"'][^\"'\n]{1,4096}|(?m:^ {0,3}\[[^\]\n]{1,500}\]:[ \t]+[#./]\S*)"
     r"|(?<![\w+.-])[A-Za-z][\w+.-]{1,20}://[^\s<>\"'`)\]]{1,4096}"
 )
-# But not of everyday sharing, "?token=", nor of what is signed for a while.
+# Not for shared links ("?token=") nor signed URLs, which expire.
 _IS_VALUE = re.compile(r"[?&;#](?!(?i:X-Amz-|X-Goog-|Signature=|[\w-]*(?<![a-z])token=))[\w.-]*=\Z")
 _SPLITS = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]|\\\\(?=[_*.~-])")
 _IS_WIDE = re.compile("[\uff01-\uff5e\u3000\xa0]")
@@ -34,12 +33,12 @@ _FIELD = re.compile(r"[\"']?[\w .:-]{0,30}[\"']?\r?")
 _RULE = re.compile(r"[ \t]*\|[-:| \t]+\s*")
 _LOOK_BACK = 40
 _SINGLE_LOOKUPS = 500
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A secret: its kind, the line (1-based) it begins in, and what may be shown of it."""
+    """A detected secret: its kind, its first line (1-based), and a preview safe to show."""
 
     kind: str
     line: int
@@ -48,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Text without its secrets, and what they were."""
+    """Redacted text and the secrets found in it."""
 
     text: str
     found: tuple[Finding, ...]
@@ -57,16 +56,16 @@ class Redaction:
 def redact(text: str, keep: str = "") -> Redaction:
     """Replace every secret in `text` by ``[redacted: <kind>]``.
 
-    Secrets in what stood there before, `keep`, are the user's own, and the user's to remove.
+    Secrets that are already in the previous text, `keep`, are left for the user to remove.
     """
     spans = [
         (start + first, start + last, kind)
-        for start, part in _changed(text, keep)
+        for start, part in _changed_parts(text, keep)
         for first, last, kind in _secrets(part)
     ]
     if not spans:
         return Redaction(text, ())
-    known = _kept(spans, text, keep)
+    known = _already_there(spans, text, keep)
     lines = [match.start() for match in re.finditer("\n", text)]
     pieces: list[str] = []
     found: list[Finding] = []
@@ -81,35 +80,35 @@ def redact(text: str, keep: str = "") -> Redaction:
     return Redaction("".join([*pieces, text[end:]]), tuple(found))
 
 
-def _changed(text: str, keep: str) -> Iterator[tuple[int, str]]:
-    """The parts with lines that didn't stand there before, and where each begins.
+def _changed_parts(text: str, keep: str) -> Iterator[tuple[int, str]]:
+    """Yield the offset and text of each part with lines that aren't in `keep`.
 
-    A name or the head of a table may stand above its secret, so that the whole paragraph is looked
-    at, and two lines above it; only private keys may be longer.
+    A label or table header may precede its secret, so each part is extended to its paragraph and
+    two lines before it; if there may be a private key, the part is the whole text.
     """
     if not keep or "PRIVATE KEY" in text or "PuTTY-" in text:
         yield 0, text
         return
     known = set(keep.splitlines(keepends=True))
-    above = deque[int](maxlen=_MOST_LINES)  # where the lines of this paragraph and two before begin
-    begun = -1
+    above = deque[int](maxlen=_MAX_LINES)  # line offsets: this paragraph and two lines before it
+    begin = -1
     at = 0
     for line in text.splitlines(keepends=True):
-        if line not in known and begun < 0:
-            begun = above[0] if above else at
-        elif line in known and begun >= 0:
-            yield begun, text[begun:at]
-            begun = -1
+        if line not in known and begin < 0:
+            begin = above[0] if above else at
+        elif line in known and begin >= 0:
+            yield begin, text[begin:at]
+            begin = -1
         above.append(at)
         if not line.strip():
-            above = deque(list(above)[-2:], maxlen=_MOST_LINES)
+            above = deque(list(above)[-2:], maxlen=_MAX_LINES)
         at += len(line)
-    if begun >= 0:
-        yield begun, text[begun:]
+    if begin >= 0:
+        yield begin, text[begin:]
 
 
-def _kept(spans: list[Span], text: str, keep: str) -> set[str]:
-    """Those of the secrets that stood there before."""
+def _already_there(spans: list[Span], text: str, keep: str) -> set[str]:
+    """Return the secrets that are already in `keep`."""
     if not keep:
         return set()
     secrets = {text[first:last] for first, last, _ in spans}
@@ -119,7 +118,7 @@ def _kept(spans: list[Span], text: str, keep: str) -> set[str]:
 
 
 def _secrets(text: str) -> list[Span]:
-    """Where secrets stand, in order; of two that overlap the one that is more certain stays."""
+    """Return the sorted spans of secrets; of two that overlap the more certain one is kept."""
     plain = text.translate(_WIDE) if not text.isascii() and _IS_WIDE.search(text) else text
     cuts: list[int] = []
     if not plain.isascii() or "\\" in plain:
@@ -140,28 +139,28 @@ def _secrets(text: str) -> list[Span]:
 
 
 def _spans(text: str) -> Iterator[Span]:
-    """Where secrets stand, the certain kinds first."""
-    read = Text(text)
-    yield from read.spans("forms")
+    """Yield spans of secrets, most certain kinds first."""
+    scan = Text(text)
+    yield from scan.spans("forms")
     yield from issued(text)
-    yield from _outside_of_links(text, _guessed(read))
+    yield from _outside_of_links(text, _contextual(scan))
 
 
-def _guessed(read: Text) -> Iterator[Span]:
-    """Secrets that are known by what stands around them, or by a check digit alone."""
-    yield from read.spans("guesses")
-    yield from told(read)
-    for span in read.spans("told before"):
-        if not is_in_code(read.text, *span[:2]):
+def _contextual(scan: Text) -> Iterator[Span]:
+    """Yield secrets recognized by their context, or only by a check digit."""
+    yield from scan.spans("guesses")
+    yield from told(scan)
+    for span in scan.spans("told before"):
+        if not is_in_code(scan.text, *span[:2]):
             yield span
-    yield from _in_tables(read)
+    yield from _in_tables(scan)
 
 
-def _in_tables(read: Text) -> Iterator[Span]:
-    """Secrets in the columns of a table, or of separated values, whose heads promise some."""
-    text, end = read.text, 0
-    for form in read.forms["columns"]:
-        for first, last in read.lines(match.start() for match in read.matches(form, small=True)):
+def _in_tables(scan: Text) -> Iterator[Span]:
+    """Yield secrets in columns of a table or of CSV whose headers name one."""
+    text, end = scan.text, 0
+    for form in scan.forms["columns"]:
+        for first, last in scan.lines(match.start() for match in scan.matches(form, small=True)):
             line = text[first:last].rstrip("\n")
             sign = max("|,;\t", key=line.count)
             heads = line.split(sign)
@@ -175,7 +174,7 @@ def _in_tables(read: Text) -> Iterator[Span]:
             if sign == "|" and (rule := _RULE.match(text, last)):
                 end = rule.end()
             named = [table.part("column").fullmatch(head.strip("\"' \t\r*`")) for head in heads]
-            while sign in text[end : (more := read.end(end))]:
+            while sign in text[end : (more := scan.end(end))]:
                 yield from _in_row(text[end:more], end, sign, named)
                 end = more
 
@@ -192,9 +191,9 @@ def _in_row(row: str, place: int, sign: str, named: list[re.Match[str] | None]) 
 
 
 def _outside_of_links(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """Leave out what is a part of an address: it is no guess that could be worth a broken link.
+    """Drop spans inside URLs: an uncertain match isn't worth a broken link.
 
-    But ``?api_key=...`` says so itself, unless the link is shared or signed for a while.
+    Parameters such as ``?api_key=`` are kept, except those of shared links and signed URLs.
     """
     links: list[tuple[int, int]] | None = None
     for span in spans:

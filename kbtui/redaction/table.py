@@ -1,4 +1,4 @@
-"""The rows of ``secrets.tsv``: what secrets look like, and the words that tell of them."""
+"""Loads ``secrets.tsv``: the patterns and words by which secrets are recognized."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _sections() -> dict[str, list[list[str]]]:
 
 
 def rows(section: str) -> list[list[str]]:
-    """The rows of a section, each as its columns."""
+    """Return the rows of a section as lists of columns."""
     return _sections()[section]
 
 
 def whole(pattern: str) -> str:
-    """A pattern with the parts in it that it names: ``{password}``."""
+    """Expand the named parts of a pattern, such as ``{password}``."""
     return _PART.sub(lambda match: f"(?:{_alternatives(match[1])})", pattern)
 
 
@@ -38,11 +38,11 @@ def _alternatives(name: str) -> str:
 
 @cache
 def part(name: str) -> re.Pattern[str]:
-    """A part by itself."""
+    """Return a part as a compiled pattern."""
     return re.compile(_alternatives(name))
 
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """The words of a list."""
+    """Return a word list."""
     return frozenset(" ".join(row[1] for row in rows("words") if row[0] == name).split())

@@ -1,7 +1,7 @@
-"""Secrets that people tell in plain words: "the gate code is 4711", "mi contraseña es gatito99".
+"""Secrets in plain sentences: "the gate code is 4711", "mi contraseña es gatito99".
 
-A row of the section ``told`` is what a language calls a secret, and how it says that it is this or
-that; one of ``links`` is a way from there to the value, in any language.
+A row of the section ``told`` has a language's words for a kind of secret; a row of ``links`` is a
+pattern that connects them to the value, in any language.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kbtui.redaction.values import TESTS, is_passphrase
 
 _LOOK_BACK = 40
 _LOOK_AHEAD = 110
-_MOST_WORDS = 6
-_LEAST_WORDS = {"phrase": 3, "said": 4}  # of a passphrase, by the test of a row
-_BEHIND = " \t\r\n.,;?\"'`*_)”“»"
-_MOST_MARKS = 12  # of Markdown before a word that stands alone in its line
+_MAX_WORDS = 6
+_MIN_WORDS = {"phrase": 3, "said": 4}  # of a passphrase, by the test of a row
+_TRAILING = " \t\r\n.,;?\"'`*_)”“»"
+_MAX_MARKUP = 12  # characters of Markdown before a word that is alone on its line
 _LONG_NUMBER = re.compile(r"\d{8,64}")
 _LAST_WORD = re.compile(r"(\w+)[ -]?\Z")
-_ASIDE = re.compile(r"[ \t]*\((?P<inside>[^()\n\"'{};]{1,24})\)")
+_PARENTHESIS = re.compile(r"[ \t]*\((?P<inside>[^()\n\"'{};]{1,24})\)")
 _CLAUSE_END = re.compile(r"[.!?;]\s|\s[–—]\s|\"[,}]")
-# Of a program that was made small: "e&&(t=n),", "return!0", "(a,b){", ");".
+# Typical of minified code: "e&&(t=n),", "return!0", "(a,b){", ");".
 _CODE_MARK = re.compile(
     r"=>|[=!]==?|&&\b|\w\|\||[)\]}][)\]}{;.,:?=]|\w\([\w!)]|[,;({?]\w{1,3}[=:,()]|,\w+:\d|![01]"
     r"|\bfunction\b|\breturn\b"
@@ -36,52 +36,52 @@ _OF_A_SECRET = re.compile(
     r"(?:[A-Za-z]\w*[._])+(?:passw(?:or)?d|passphrase|pwd?|secret|token|credential|cred)s?"
 )
 _DIGIT = re.compile(r"\d")
-_DRAWN = re.compile(r"(?i)\d|\b[b-df-hj-np-tv-xz]{4}\b")  # a digit, or a group without a vowel
+_RANDOM = re.compile(r"(?i)\d|\b[b-df-hj-np-tv-xz]{4}\b")  # a digit, or a group without a vowel
 _COMMENT = re.compile(r"(?://|#|/\*)[ \t]")
 _QUOTES = frozenset("\"'`")
-_MOST_CODE = 2  # such marks near a secret that is told in words
+_MAX_CODE_MARKS = 2  # near a secret in a sentence
 _NEAR = 80
 
 
 class _Link(NamedTuple):
-    """A way to a value: from where it is looked for, and whether it says "is"."""
+    """A pattern between name and value: where to search for it, and whether it contains "is"."""
 
     where: str
-    says: bool
+    has_is: bool
     pattern: re.Pattern[str]
 
 
 @cache
 def _links(language: str) -> list[_Link]:
-    """The rows, with how a language says "is"."""
+    """Return the links with a language's words for "is" filled in."""
     links = []
-    for where, says, source, *_ in table.rows("links"):
+    for where, has_is, source, *_ in table.rows("links"):
         whole = table.whole(source.replace("{is}", f"{{is_{language}}}"))
-        links.append(_Link(where, says == "is", re.compile(whole, re.IGNORECASE)))
+        links.append(_Link(where, has_is == "is", re.compile(whole, re.IGNORECASE)))
     return links
 
 
 class _ValuePlace(NamedTuple):
-    """Where a value may begin, where its clause ends, and if "is" or a colon stands before it."""
+    """A candidate: start of the value, end of its clause, and whether "is" or ":" precedes it."""
 
     first: int
     stop: int
-    says: bool
+    has_is: bool
 
 
-def told(read: Text) -> Iterator[Span]:
-    """Secrets behind a word that tells of them."""
-    for form in read.forms["told"]:
-        for match in read.matches(form, small=True):
-            if not _is_spoken_of(read, match):
-                yield from _values(read.text, match, form)
+def told(scan: Text) -> Iterator[Span]:
+    """Yield the spans of secrets after a word that names one."""
+    for form in scan.forms["told"]:
+        for match in scan.matches(form, small=True):
+            if not _is_other_meaning(scan, match):
+                yield from _values(scan.text, match, form)
 
 
-def _is_spoken_of(read: Text, match: re.Match[str]) -> bool:
-    """True if it is another thing that has this name, or only its length or policy is told."""
-    if table.part("no_secret").match(read.lowered, match.end()):
+def _is_other_meaning(scan: Text, match: re.Match[str]) -> bool:
+    """Return whether the name means something else, or only a length or policy is mentioned."""
+    if table.part("no_secret").match(scan.lowered, match.end()):
         return True
-    before = _LAST_WORD.search(read.lowered, max(0, match.start() - _LOOK_BACK), match.start())
+    before = _LAST_WORD.search(scan.lowered, max(0, match.start() - _LOOK_BACK), match.start())
     return (
         before is not None and match[0].startswith("code") and before[1] in table.words("no code")
     )
@@ -104,7 +104,7 @@ def _languages() -> dict[Form, str]:
 
 
 def _code_end(text: str, place: _ValuePlace, test: str) -> int:
-    """Where the code ends that begins here; 0 if none does."""
+    """Return the end of the code that starts here, or 0."""
     found = table.part(f"{test}_value").match(text, place.first)
     if not found or any(table.part("no_number").match(text, at) for at in found.span()):
         return 0
@@ -112,49 +112,49 @@ def _code_end(text: str, place: _ValuePlace, test: str) -> int:
 
 
 def _password_end(text: str, place: _ValuePlace, test: str) -> int:
-    """Where the password ends that begins here; 0 if none does."""
-    first, stop, says = place
+    """Return the end of the password that starts here, or 0."""
+    first, stop, has_is = place
     groups = table.part("groups_value").match(text, first, stop)
-    if groups and (_DRAWN.search(groups[0]) or (says and is_passphrase(groups[0]))):
+    if groups and (_RANDOM.search(groups[0]) or (has_is and is_passphrase(groups[0]))):
         return groups.end()
-    phrase = text[first:stop].rstrip(_BEHIND)
-    is_phrase = test == "phrase" or (says and test == "said")
-    if is_phrase and is_passphrase(phrase, _LEAST_WORDS[test]):
+    phrase = text[first:stop].rstrip(_TRAILING)
+    is_phrase = test == "phrase" or (has_is and test == "said")
+    if is_phrase and is_passphrase(phrase, _MIN_WORDS[test]):
         return first + len(phrase)
     found = table.part("word_value").match(text, first)
-    return _word_end(found, test, says=says) if found else 0
+    return _word_end(found, test, has_is=has_is) if found else 0
 
 
-def _word_end(found: re.Match[str], test: str, *, says: bool) -> int:
-    """Where a word ends that is a password; 0 if it is none."""
+def _word_end(found: re.Match[str], test: str, *, has_is: bool) -> int:
+    """Return the end of a word that is a password, or 0."""
     text, first = found.string, found.start()
-    secret = found[0].rstrip(".,;:?)*_|" if says else ".,;:?)*_|!")
+    secret = found[0].rstrip(".,;:?)*_|" if has_is else ".,;:?)*_|!")
     last = first + len(secret)
     goes_on = secret.isalpha() and table.part("goes_on").match(text, last)
     if goes_on or _is_variable(text, first, last):
         return 0
-    is_plain = test in _LEAST_WORDS
-    is_secret = TESTS[test if says or not is_plain else "password"](secret)
+    is_plain = test in _MIN_WORDS
+    is_secret = TESTS[test if has_is or not is_plain else "password"](secret)
     return last if is_secret or (is_plain and _LONG_NUMBER.fullmatch(secret)) else 0
 
 
 def _places(text: str, begin: int, end: int, language: str) -> Iterator[_ValuePlace]:
-    """Where the value may be that is told behind a name, the likeliest first."""
-    if aside := _ASIDE.match(text, end):
-        yield _ValuePlace(aside.start("inside"), aside.end() - 1, says=False)
-        end = aside.end()
+    """Yield candidate positions of the value after a name, most likely first."""
+    if parenthesis := _PARENTHESIS.match(text, end):
+        yield _ValuePlace(parenthesis.start("inside"), parenthesis.end() - 1, has_is=False)
+        end = parenthesis.end()
     stop = _clause_end(text, end + 3)
     is_of = table.part("says_of").match(text, end) is not None
     for link in _links(language):
         if link.where == "clause" or (link.where == "of" and is_of):
-            for each in islice(link.pattern.finditer(text, end, stop), _MOST_WORDS):
-                if text.count(" ", end, each.start()) > _MOST_WORDS:
+            for each in islice(link.pattern.finditer(text, end, stop), _MAX_WORDS):
+                if text.count(" ", end, each.start()) > _MAX_WORDS:
                     break
-                yield _ValuePlace(each.end(), stop, link.says)
+                yield _ValuePlace(each.end(), stop, link.has_is)
         elif link.where == "alone" and not _is_alone(text, begin):
             continue
         elif found := link.pattern.match(text, end):
-            yield _ValuePlace(found.end(), _clause_end(text, found.end() + 3), link.says)
+            yield _ValuePlace(found.end(), _clause_end(text, found.end() + 3), link.has_is)
 
 
 def _clause_end(text: str, place: int) -> int:
@@ -165,23 +165,23 @@ def _clause_end(text: str, place: int) -> int:
 
 
 def _is_variable(text: str, first: int, last: int) -> bool:
-    """True if a variable is handed on: "password=smtp_password,", "salt=salt)"."""
+    """Return whether a variable is passed: "password=smtp_password,", "salt=salt)"."""
     name = text[first:last]
     is_given = text[last : last + 1] in {",", ")"} and _OF_A_SECRET.fullmatch(name)
     return bool(is_given) or text.startswith(f"{name}=", first - len(name) - 1)
 
 
 def _is_alone(text: str, begin: int) -> bool:
-    """True if nothing but marks stands in its line before a word."""
-    before = text[max(0, begin - _MOST_MARKS) : begin]
+    """Return whether only markup precedes a word on its line."""
+    before = text[max(0, begin - _MAX_MARKUP) : begin]
     line = before.rpartition("\n")[2]
-    return not line.strip(" \t>*#_-") and (line != before or begin < _MOST_MARKS)
+    return not line.strip(" \t>*#_-") and (line != before or begin < _MAX_MARKUP)
 
 
 def is_in_code(text: str, first: int, last: int) -> bool:
-    """True if what stands around in its line is a program's text, in which nobody tells anything.
+    """Return whether the surrounding line is program code rather than a sentence.
 
-    What is quoted there is a value all the same, if it holds a digit and is no name.
+    A quoted string with a digit that isn't a name counts as a value even in code.
     """
     inside = len(_CODE_MARK.findall(text, first, last))
     is_quoted = text[first - 1 : first] in _QUOTES and text[last : last + 1] in _QUOTES
@@ -191,4 +191,4 @@ def is_in_code(text: str, first: int, last: int) -> bool:
     before = _COMMENT.split(text[begin:first].rpartition("\n")[2])[-1]
     around = before, text[last:end].partition("\n")[0]
     marks = sum(len(_CODE_MARK.findall(each)) for each in around)
-    return marks > 1 and marks + inside > _MOST_CODE
+    return marks > 1 and marks + inside > _MAX_CODE_MARKS

@@ -384,9 +384,7 @@ class SettingsScreen(ListScreen):
         return await ask_text(self, field.label, text, field.about)
 
     async def _pick(self, field: Field, values: Sequence[Any]) -> str | None:
-        choices = [Choice(said(each), "", str(each)) for each in values]
-        chosen: str | None = await pick(self, field.label, choices)
-        return chosen
+        return await pick(self, field.label, [Choice(said(each), "", str(each)) for each in values])
 
     async def _pick_model(self, field: Field) -> str | None:
         """A model that is found here, any other by its name, or none of its own."""
@@ -394,7 +392,7 @@ class SettingsScreen(ListScreen):
         choices = [Choice(each.name, each.about, each.name) for each in found]
         if field.setting.value is not None:
             choices.insert(0, Choice("none of its own", field.standard, ""))
-        chosen: str | None = await pick(self, field.label, choices, new="by its name")
+        chosen = await pick(self, field.label, choices, new="by its name")
         if chosen == "":
             await self._reset(field)
         return chosen or None

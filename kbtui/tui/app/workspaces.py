@@ -71,6 +71,6 @@ def passed_over(opened: Path) -> str:
     )
 
 
-def _choice(known: KnownWorkspace) -> Choice:
+def _choice(known: KnownWorkspace) -> Choice[str]:
     place = clean_line(str(known.path).replace(str(Path.home()), "~", 1))
     return Choice(place, said(known.used), str(known.path))

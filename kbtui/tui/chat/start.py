@@ -228,7 +228,7 @@ class NearbyDialog(PickDialog):
 
     PLACEHOLDER = "type to filter, or write where it is"
 
-    def __init__(self, title: str, look: Callable[[], Sequence[Choice]], new: str) -> None:
+    def __init__(self, title: str, look: Callable[[], Sequence[Choice[str]]], new: str) -> None:
         super().__init__(title, [], new=new)
         self._look_around = look
 
@@ -244,7 +244,7 @@ class NearbyDialog(PickDialog):
         self.offer(found)
 
 
-def nearby_notes(here: Path) -> list[Choice]:
+def nearby_notes(here: Path) -> list[Choice[str]]:
     """Folders of notes around, without the one that is open; for a thread."""
     known = [NotesNearby(each.path, "kbtui") for each in known_workspaces() if each.is_there]
     found = {each.path: each for each in (*known, *notes_nearby())}
@@ -255,12 +255,12 @@ def nearby_notes(here: Path) -> list[Choice]:
     ]
 
 
-def nearby_exports(_here: Path) -> list[Choice]:
+def nearby_exports(_here: Path) -> list[Choice[str]]:
     """Files around that look like exports; for a thread."""
     return [_choice(path, "") for path in exports_nearby()]
 
 
-def _choice(path: Path, program: str) -> Choice:
+def _choice(path: Path, program: str) -> Choice[str]:
     place = str(path.parent)
     home = str(Path.home())
     if place == home or place.startswith(f"{home}/"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,7 +18,7 @@ from textual.dom import DOMNode
 from textual.widgets import Static
 
 from kbtui.errors import StoppedError
-from kbtui.history.change import Change, Commit, Sink, Watch
+from kbtui.history.change import Change, Commit, Watch
 from kbtui.history.history import History
 from kbtui.history.looking.diff import FileDiff, diff_file
 from kbtui.presentation.notes import Names
@@ -91,13 +91,26 @@ class ConfirmScreen(ReadingDialog[str], KeyDialog):
             view.toggle_raw()
 
 
+async def confirm(
+    node: DOMNode,
+    title: str,
+    text: str,
+    choices: Mapping[str, str],
+    diffs: Sequence[FileDiff] = (),
+    **how: Any,
+) -> str | None:
+    """Ask by a `ConfirmScreen`; the key of the choice, None for leaving everything as it is."""
+    return await node.app.push_screen_wait(ConfirmScreen(title, text, choices, diffs, **how))
+
+
 async def choose_version(
     node: DOMNode, path: str, *, theirs: str, mine: str, base: str
 ) -> str | None:
     """Show `theirs` (in the file now) against `mine`, both grown out of `base`; None: go on."""
     both = merged(path, base, mine, theirs)
     choices = {"m": "saves mine over it", "t": "takes the file's"}
-    screen = ConfirmScreen(
+    answer = await confirm(
+        node,
         f"{path.removeprefix('knowledge/')} changed meanwhile",
         "Removed lines (-) are in the file now, added ones (+) are yours. Your text is kept as a "
         "draft until you decide.",
@@ -105,7 +118,6 @@ async def choose_version(
         [diff_file(path, theirs.encode(), mine.encode())],
         leave="goes on editing",
     )
-    answer = await node.app.push_screen_wait(screen)
     return {"m": mine, "t": theirs, "b": both}.get(answer or "")
 
 
@@ -237,14 +249,14 @@ class Question(NamedTuple):
 
 
 async def make_change(
-    node: DOMNode, history: History, gather: Callable[[Sink], object], question: Question
+    node: DOMNode, history: History, gather: Callable[..., object], question: Question
 ) -> Commit | None:
     """Work a change out, ask if it touches other files, and make it.
 
     Args:
         node: Whose app asks.
         history: Where it is made.
-        gather: Hands the change to the sink; runs in a thread and writes nothing.
+        gather: Hands the change to the `sink` it is given; runs in a thread and writes nothing.
         question: What is asked.
 
     Returns:
@@ -256,7 +268,7 @@ async def make_change(
 
     def gathered(_watch: Watch) -> list[Change]:
         changes: list[Change] = []
-        gather(changes.append)
+        gather(sink=changes.append)
         return changes
 
     title = question.title
@@ -289,7 +301,5 @@ async def _agreed(node: DOMNode, history: History, change: Change, question: Que
     text = question.text.replace("{files}", counted(others, kind))
     if len(change.edits) > len(diffs):
         text += f" The first {len(diffs)} of {len(change.edits):,} are shown below."
-    screen = ConfirmScreen(
-        f"{question.title}?", text, {"y": question.yes}, diffs, names=question.names
-    )
-    return await node.app.push_screen_wait(screen) is not None
+    title, keys = f"{question.title}?", {"y": question.yes}
+    return await confirm(node, title, text, keys, diffs, names=question.names) is not None

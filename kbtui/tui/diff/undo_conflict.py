@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from textual.widgets import Static
 
 from kbtui.errors import UndoConflictError
-from kbtui.history.change import Commit, Sink
+from kbtui.history.change import Commit
 from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Conflict, Resolution, Side
 from kbtui.presentation.notes import name_of
@@ -42,20 +42,20 @@ async def undo_asked(
     node: DOMNode,
     history: History,
     what: str,
-    undo: Callable[[Mapping[Conflict, Resolution], Sink], object],
+    undo: Callable[..., object],
     own: Collection[str] = (),
 ) -> Commit | None:
     """Undo something, after a question where that touches several files; as `make_change`.
 
-    Conflicts are shown until all are decided. `undo` hands the undo to the sink, with the
-    decisions made so far; `own` are the files that it is about.
+    Conflicts are shown until all are decided. `undo` is given the `decisions` made so far, and the
+    `sink` to hand the undo to; `own` are the files that it is about.
     """
     text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
     asking = Question("Undo this change", text, "undoes it", own)
     decisions: Decided = {}
     while True:
         try:
-            gather = partial(undo, decisions)
+            gather = partial(undo, decisions=decisions)
             return await make_change(node, history, gather, asking)
         except UndoConflictError as error:
             answer = await node.app.push_screen_wait(UndoConflictScreen(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import date, datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -17,10 +17,9 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kbtui.errors import UsageError
-from kbtui.history.change import Commit, Sink
+from kbtui.history.change import Commit
 from kbtui.history.history import open_foreign
 from kbtui.history.looking.diff import as_patch
-from kbtui.history.merging.tree_merge import Conflict, Resolution
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
@@ -222,10 +221,7 @@ class HistoryScreen(ListAndDiff):
 
     @_in_turn
     async def action_undo(self, commit: Commit) -> None:
-        history = self.kb.history
-        await self._undone(
-            commit, lambda decided, sink: history.undo(commit.id, decisions=decided, sink=sink)
-        )
+        await self._undone(commit, partial(self.kb.history.undo, commit.id))
 
     def action_undo_hunk(self) -> None:
         if self.place is not None:
@@ -238,7 +234,7 @@ class HistoryScreen(ListAndDiff):
             tell(self, "Several places are shown as one: { shows less around each.", "warning")
             return
         undo = partial(history.undo, place.commit.id, paths=(place.at.path,), hunk=number)
-        await self._undone(place.commit, lambda decided, sink: undo(decisions=decided, sink=sink))
+        await self._undone(place.commit, undo)
 
     @_in_turn
     async def action_undo_group(self, commit: Commit) -> None:
@@ -250,11 +246,9 @@ class HistoryScreen(ListAndDiff):
         undo = (
             partial(history.undo_turn, turn) if turn else partial(history.undo_batch, batch or "")
         )
-        await self._undone(commit, lambda decided, sink: undo(decisions=decided, sink=sink))
+        await self._undone(commit, undo)
 
-    async def _undone(
-        self, commit: Commit, undo: Callable[[Mapping[Conflict, Resolution], Sink], object]
-    ) -> None:
+    async def _undone(self, commit: Commit, undo: Callable[..., object]) -> None:
         said = sentence_drawn(commit, self._names()).plain
         done = await undo_asked(self, self.kb.history, said, undo)
         if done is not None:
@@ -281,8 +275,7 @@ class HistoryScreen(ListAndDiff):
         if len(entries) <= 1:
             return entries[0] if entries else None
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
-        chosen: str | None = await pick(self, "Restore which file?", choices)
-        return chosen
+        return await pick(self, "Restore which file?", choices)
 
     @_in_turn
     async def action_restore_all(self, commit: Commit) -> None:

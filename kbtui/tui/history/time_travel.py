@@ -27,7 +27,7 @@ from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names, name_of
 from kbtui.text import counted
 from kbtui.tui.actions.registry import actions, bindings
-from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
+from kbtui.tui.diff.confirm import Question, confirm, make_change
 from kbtui.tui.history.time_slider import TimeSlider, read_commits
 from kbtui.tui.messages import (
     AskAbout,
@@ -270,7 +270,7 @@ class TimeTravelScreen(FullScreen[None]):
             tell(self, f"{name} is the same today.")
             return
         text = f"From {when_text(self._commit).removeprefix('on ')} to now."
-        await self.app.push_screen_wait(ConfirmScreen(f"{name} since then", text, {}, diffs))
+        await confirm(self, f"{name} since then", text, {}, diffs)
 
     async def _restore(self, path: str) -> None:
         await restore_file(self, self.kb.history, path, self._commit)
@@ -317,8 +317,7 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
         tell(node, f"{name} is as it was then already.")
         return None
     text = f"It becomes what it was {when}. That is a change of its own."
-    screen = ConfirmScreen(f"Restore {name}?", text, {"enter": "restores it"}, preview)
-    if await node.app.push_screen_wait(screen) is None:
+    if await confirm(node, f"Restore {name}?", text, {"enter": "restores it"}, preview) is None:
         return None
     done = await asyncio.to_thread(history.restore, path, at)
     if done is not None:
@@ -337,9 +336,8 @@ async def restore_before(node: DOMNode, history: History, commit: Commit) -> Com
     question = Question(
         "Back to before this change", text, "goes back", unasked=-1, nothing=nothing
     )
-    done = await make_change(
-        node, history, lambda sink: history.restore_before(commit.id, sink=sink), question
-    )
+    restore = partial(history.restore_before, commit.id)
+    done = await make_change(node, history, restore, question)
     if done is not None:
         tell(node, f"Everything is as it was before {when_text(commit).removeprefix('on ')}.")
     return done

@@ -279,13 +279,8 @@ class InboxScreen(ListAndDiff):
             return
         history = self.kb.history
         with errors_told(self):
-            done = await undo_asked(
-                self,
-                history,
-                commit.subject,
-                lambda decided, sink: history.undo(commit.id, decisions=decided, sink=sink),
-                own=[change.path for change in commit.paths],
-            )
+            undo, own = partial(history.undo, commit.id), [each.path for each in commit.paths]
+            done = await undo_asked(self, history, commit.subject, undo, own)
             if done is None:
                 return
             self._accepted = None

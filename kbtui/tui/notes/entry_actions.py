@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from textual.dom import DOMNode
@@ -133,7 +134,7 @@ async def move_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> str | None:
         if category and category != info.category
     ]
     title = f"Move {clean_line(info.title)} to"
-    category: str | None = await pick(node, title, choices, new="new category")
+    category = await pick(node, title, choices, new="new category")
     if category is None:
         return None
     new = f"{category.strip('/')}/{info.slug}"
@@ -167,9 +168,8 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     text = "{files} would be changed: what says the name would link to it. F4 takes it back."
     names = Names(kb.library.infos())
     question = Question(f"Link what names {title}", text, "links them", unasked=0, names=names)
-    commit = await make_change(
-        node, kb.history, lambda sink: kb.library.link_mentions(path, others, sink=sink), question
-    )
+    link = partial(kb.library.link_mentions, path, others)
+    commit = await make_change(node, kb.history, link, question)
     if commit is not None:
         tell(node, f"{counted(len(commit.paths), 'note')} link to {title} now.")
 
@@ -181,9 +181,7 @@ async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | 
     text = "{files} would be rewritten: links to it become plain text. u brings everything back."
     names = Names(kb.library.infos())
     question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0, names=names)
-    commit = await make_change(
-        node, kb.history, lambda sink: kb.library.delete(path, sink=sink), question
-    )
+    commit = await make_change(node, kb.history, partial(kb.library.delete, path), question)
     if commit is not None:
         tell(node, f"Deleted {title}. u brings it back.", "warning")
     return commit
@@ -213,13 +211,8 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 async def _undone(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
-    return await undo_asked(
-        node,
-        kb.history,
-        _said(kb, commit),
-        lambda decided, sink: kb.history.undo(commit.id, paths=paths, decisions=decided, sink=sink),
-        own,
-    )
+    undo = partial(kb.history.undo, commit.id, paths=paths)
+    return await undo_asked(node, kb.history, _said(kb, commit), undo, own)
 
 
 def _said(kb: KnowledgeBase, commit: Commit) -> str:
@@ -237,9 +230,7 @@ async def pick_tag(node: DOMNode, kb: KnowledgeBase) -> str | None:
     """Choose one of all tags, each with how many entries have it."""
     counts = await asyncio.to_thread(kb.library.tags)
     choices = [Choice(f"#{tag}", f"{count:,}", tag) for tag, count in counts.items()]
-    title = f"Tags {len(counts):,}"
-    tag: str | None = await pick(node, title, choices, nothing="No note has a tag.")
-    return tag
+    return await pick(node, f"Tags {len(counts):,}", choices, nothing="No note has a tag.")
 
 
 class PlacedTask(NamedTuple):
@@ -272,8 +263,7 @@ async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
     choices = [Choice(f"☐ {clean_line(t.task.text)}", clean_line(t.title), t) for t in tasks]
     title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")
     nothing = "No note has a task that isn't done."
-    chosen: PlacedTask | None = await pick(node, title, choices, nothing=nothing)
-    return chosen
+    return await pick(node, title, choices, nothing=nothing)
 
 
 async def open_web_link(node: DOMNode, url: str) -> None:

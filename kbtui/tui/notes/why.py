@@ -147,7 +147,7 @@ def _explained(why: Why, names: Names) -> Iterator[Content]:
         yield Content.styled(clean_line(why.title), "bold")
 
 
-def _choice(message: SessionMessage, why: Why) -> Choice:
+def _choice(message: SessionMessage, why: Why) -> Choice[int]:
     who = speaker(message.role, why.session or "")
     mark = "●" if message.id in why.telling else "·"
     said = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)

@@ -23,7 +23,7 @@ from kbtui.tui.messages import tell
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.line_view import LineView
-from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList
+from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList, ValueT
 
 Answer = TypeVar("Answer")
 _CORNERS = 6
@@ -138,7 +138,7 @@ class PickDialog(ListDialog[Any]):
 
     PLACEHOLDER = "type to filter, or a new name"
 
-    def __init__(self, title: str, choices: Sequence[Choice], *, new: str = "") -> None:
+    def __init__(self, title: str, choices: Sequence[Choice[Any]], *, new: str = "") -> None:
         """Ask with `title`; `new` is what a new value is called, empty where there can't be one."""
         super().__init__()
         self.TITLE_TEXT = title
@@ -152,7 +152,7 @@ class PickDialog(ListDialog[Any]):
             choices.empty = "None was found: type one."
         yield choices
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def offer(self, choices: Sequence[Choice[Any]]) -> None:
         """Offer other choices; the filter stays."""
         self._all = list(choices)
         self._show(self.query_one(Input).value)
@@ -344,8 +344,13 @@ async def ask_text(node: DOMNode, title: str, value: str = "", about: str = "") 
 
 
 async def pick(
-    node: DOMNode, title: str, choices: Sequence[Choice], *, new: str = "", nothing: str = ""
-) -> Any:
+    node: DOMNode,
+    title: str,
+    choices: Sequence[Choice[ValueT]],
+    *,
+    new: str = "",
+    nothing: str = "",
+) -> ValueT | None:
     """Have one of many chosen; its value, or None.
 
     `new` is what a value that is typed instead is called, `nothing` is said where there is no
@@ -354,4 +359,5 @@ async def pick(
     if not choices and nothing:
         tell(node, nothing)
         return None
-    return await node.app.push_screen_wait(PickDialog(title, choices, new=new))
+    chosen: ValueT | None = await node.app.push_screen_wait(PickDialog(title, choices, new=new))
+    return chosen

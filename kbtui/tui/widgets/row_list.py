@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -20,6 +20,7 @@ from kbtui.text import clean_line
 from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import style_parser, to_strip
 
+ValueT = TypeVar("ValueT")
 _ROOMY_ROWS = 8
 """Rows from which on what stands in place of rows is in the middle."""
 
@@ -293,12 +294,12 @@ class RowList(ScrollView, can_focus=True):
         return Strip.blank(width, self.visual_style.rich_style)
 
 
-class Choice(NamedTuple):
+class Choice(NamedTuple, Generic[ValueT]):
     """One thing to choose: what is shown, a remark beside it, what it stands for, and its sign."""
 
     label: str
     detail: str
-    value: Any
+    value: ValueT
     sign: Content = Content()
 
 
@@ -307,7 +308,7 @@ class ChoiceList(RowList):
 
     def __init__(
         self,
-        choices: Sequence[Choice] = (),
+        choices: Sequence[Choice[Any]] = (),
         *,
         id: str | None = None,
     ) -> None:
@@ -316,7 +317,7 @@ class ChoiceList(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and remark."""
-        choice: Choice = self.items[index]
+        choice: Choice[Any] = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
         room = max(0, width - 3 - min(label.cell_length, width * 2 // 3))
         said = whole_parts(clean_line(choice.detail), room)

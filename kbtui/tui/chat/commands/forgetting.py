@@ -8,7 +8,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import ForgetPlan
 from kbtui.text import clean_line, counted
 from kbtui.tui.chat.conversation.items import NoticeItem
-from kbtui.tui.diff.confirm import ConfirmScreen, watched
+from kbtui.tui.diff.confirm import confirm, watched
 from kbtui.workspace.layout import short_name
 
 
@@ -22,8 +22,7 @@ async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeIte
     plan = await watched(
         node, title, "Looking where it stands …", lambda _: kb.memory.forgetting.plan(text)
     )
-    screen = ConfirmScreen(f"{title}?", _plan_text(plan), {"y": "forgets it"})
-    if await node.app.push_screen_wait(screen) is None:
+    if await confirm(node, f"{title}?", _plan_text(plan), {"y": "forgets it"}) is None:
         return None
     done = await watched(
         node, title, "Taking it out …", lambda _: kb.memory.forgetting.forget(plan), writes=True

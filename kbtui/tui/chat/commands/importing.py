@@ -17,7 +17,7 @@ from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target
 from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.start import CONVERSATIONS, take
-from kbtui.tui.diff.confirm import ConfirmScreen, watched
+from kbtui.tui.diff.confirm import confirm, watched
 from kbtui.tui.widgets.progress import Pace
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
 
     what = "This page is fetched, and its text" if is_address(source) else "A copy of this document"
     text = f"{clean_line(source)}\n{what} is kept under docs/, where search finds it."
-    screen = ConfirmScreen("Keep it?", text, {"y": "keeps it"})
-    if await host.app.push_screen_wait(screen) is None:
+    if await confirm(host, "Keep it?", text, {"y": "keeps it"}) is None:
         return
     kept = await watched(
         host.app, "Import", "Reading it …", lambda _: keep_document(kb.workspace, source)
@@ -128,8 +127,7 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     choices = {"y": "imports it", "c": "only the conversations, no memory of them"}
     *most, last = dict.fromkeys(preview.source for _, preview, _ in found)
     programs = f"{', '.join(most)} and {last}" if most else last
-    screen = ConfirmScreen(f"Import from {programs}?", "\n".join(lines[:-1]), choices)
-    answer = await host.app.push_screen_wait(screen)
+    answer = await confirm(host, f"Import from {programs}?", "\n".join(lines[:-1]), choices)
     return None if answer is None else answer == "y"
 
 
@@ -262,8 +260,7 @@ async def _undo(host: ChatHost, kb: KnowledgeBase) -> None:
         f"{clean_line(str(about.get('path', '')))}\nThe conversations and notes that came with it "
         "go; what you went on with since stays, and is said."
     )
-    screen = ConfirmScreen("Take the import back?", text, {"y": "takes it back"})
-    if await host.app.push_screen_wait(screen) is None:
+    if await confirm(host, "Take the import back?", text, {"y": "takes it back"}) is None:
         return
     undo = partial(kb.history.undo_batch, last.id)
     done = await asyncio.to_thread(take_back, kb.services, last.id, undo)

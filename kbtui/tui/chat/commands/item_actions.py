@@ -190,12 +190,8 @@ def _undo(host: ChatHost, item: Item) -> None:
 
 async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
     try:
-        commit = await undo_asked(
-            host.app,
-            kb.history,
-            "what this turn changed",
-            lambda decided, sink: kb.history.undo_turn(turn, decisions=decided, sink=sink),
-        )
+        undo = partial(kb.history.undo_turn, turn)
+        commit = await undo_asked(host.app, kb.history, "what this turn changed", undo)
     except NotFoundError:
         host.say("This turn changed nothing in the notes.")
     else:

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from kbtui.errors import NotFoundError, StoppedError, UsageError
 from kbtui.history.change import Commit
@@ -22,7 +23,7 @@ from kbtui.tui.chat.commands.memory_screen import MemoryScreen
 from kbtui.tui.chat.commands.reports import audit_report
 from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
-from kbtui.tui.diff.confirm import ConfirmScreen, Question, make_change
+from kbtui.tui.diff.confirm import Question, confirm, make_change
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.tui.widgets.dialogs import PageScreen, pick
@@ -164,9 +165,7 @@ async def _sync(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
 async def _show_dream(host: ChatHost, report: DreamReport) -> None:
     proposed = [diff for each in report.suggestions for diff in each.diffs]
     text = "\n".join([report.text, *(each.why for each in report.suggestions)])
-    await host.app.push_screen_wait(
-        ConfirmScreen("Dream, without writing", text, {}, [*report.diffs, *proposed])
-    )
+    await confirm(host, "Dream, without writing", text, {}, [*report.diffs, *proposed])
 
 
 async def _dream_log(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
@@ -191,18 +190,13 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
         "too.\no: only this change of Dream's is undone; later ones stay."
     )
     choices = {"b": "back to before it", "o": "only this change"}
-    screen = ConfirmScreen("Restore", text, choices, diffs)
-    answer = await host.app.push_screen_wait(screen)
+    answer = await confirm(host, "Restore", text, choices, diffs)
     if answer is None:
         return
     if answer == "b":
         asked = Question("Restore", "", "", unasked=sys.maxsize, nothing="It is all so already.")
-        commit = await make_change(
-            host.app,
-            kb.history,
-            lambda sink: kb.memory.dream_log.restore(change.commit.id, sink=sink),
-            asked,
-        )
+        restore = partial(kb.memory.dream_log.restore, change.commit.id)
+        commit = await make_change(host.app, kb.history, restore, asked)
         if commit is not None:
             host.tell(NoticeItem(title="Restored", text=commit.subject))
     else:
@@ -211,12 +205,8 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 
 async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
     """Undo one change; where a line was changed again, the person decides."""
-    done = await undo_asked(
-        host.app,
-        kb.history,
-        commit.subject,
-        lambda decided, sink: kb.history.undo(commit.id, decisions=decided, sink=sink),
-    )
+    undo = partial(kb.history.undo, commit.id)
+    done = await undo_asked(host.app, kb.history, commit.subject, undo)
     if done is not None:
         host.tell(NoticeItem(title="Undone", text=done.subject))
 
@@ -226,8 +216,7 @@ async def _choose_dream(host: ChatHost, kb: KnowledgeBase) -> str | None:
     if not commits:
         raise NotFoundError("Dream has changed nothing yet.", "/dream lets it.")
     choices = [Choice(f"{c.id[:10]}  {c.subject}", moment(c.time), c.id) for c in commits]
-    chosen: str | None = await pick(host.app, "Which change of Dream's?", choices)
-    return chosen
+    return await pick(host.app, "Which change of Dream's?", choices)
 
 
 # Looking and sorting

@@ -219,7 +219,7 @@ def conversations(infos: Sequence[SessionInfo]) -> PickDialog:
     return dialog
 
 
-def _choice(info: SessionInfo) -> Choice:
+def _choice(info: SessionInfo) -> Choice[str]:
     elsewhere = "" if info.channel in _OWN_CHANNELS else f"{info.channel} · "
     detail = f"{elsewhere}{counted(info.messages, 'message')} · {said(info.updated)}"
     return Choice(clean_line(info.title) or said(info.created), detail, info.id)

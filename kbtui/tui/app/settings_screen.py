@@ -150,14 +150,11 @@ class FieldList(RowList):
     Where there is room, what a field means stands below it.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"fields--value", "fields--given"}
-    DEFAULT_CSS = """
-    FieldList {
-        & > .fields--value { background: $panel; }
-        & > .fields--given { background: $panel; color: $text-primary; text-style: bold; }
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        **RowList.LOOKS,
+        "fields--value": "on $panel",
+        "fields--given": "bold $text-primary on $panel",
     }
-    """
-
     empty = "Nothing fits that."
 
     def show_fields(self, fields: Sequence[Field], name: str = "") -> None:

@@ -22,7 +22,7 @@ from kbtui.history.history import HistoryReader
 from kbtui.presentation.moments import day_heading
 from kbtui.text import counted
 from kbtui.tui.widgets.hints import whole_parts
-from kbtui.tui.widgets.line_view import style_parser, to_strip
+from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 WEEKS = 53
 _WEEK = 7
@@ -49,24 +49,20 @@ def level(count: int, most: int) -> int:
     return min(4, ceil(4 * log1p(count) / log1p(most))) if count else 0
 
 
-class YearView(Widget, can_focus=True):
+class YearView(Looks, Widget, can_focus=True):
     """A column a week, the last one this week's; as many weeks as there is room for."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "year--0", "year--1", "year--2", "year--3", "year--4", "year--cursor", "year--muted",
-    }  # fmt: skip
-    DEFAULT_CSS = """
-    YearView {
-        height: 11; padding: 0 1;
-        & > .year--0 { color: $foreground 12%; }
-        & > .year--1 { color: $primary 40%; }
-        & > .year--2 { color: $primary 60%; }
-        & > .year--3 { color: $primary 80%; }
-        & > .year--4 { color: $primary; }
-        & > .year--cursor { background: $foreground 35%; color: $foreground; text-style: bold; }
-        & > .year--muted { color: $text-muted; }
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        "year--0": "$foreground 12%",
+        "year--1": "$primary 40%",
+        "year--2": "$primary 60%",
+        "year--3": "$primary 80%",
+        "year--4": "$primary",
+        "year--cursor": "bold $foreground on $foreground 35%",
+        "year--muted": "$text-muted",
     }
-    """
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {"year--cursor": "bold $background on $foreground"}
+    DEFAULT_CSS = "YearView { height: 11; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "walk(-7)", "Week before", show=False),
         Binding("right,l", "walk(7)", "Next week", show=False),

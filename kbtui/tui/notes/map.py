@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -43,7 +44,7 @@ from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import mark, sign, signed
-from kbtui.tui.widgets.line_view import steady, style_parser, to_strip
+from kbtui.tui.widgets.line_view import Looks, steady, style_parser, to_strip
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
@@ -74,22 +75,23 @@ def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
     return Around(named(path), incoming, outgoing, further)
 
 
-class MapView(ScrollView, can_focus=True, inherit_bindings=False):
+class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a map; the cursor is on one of its spots."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "map--line", "map--quiet", "map--middle", "map--edge", "map--cursor", "map--edge-cursor",
-    }  # fmt: skip
-    DEFAULT_CSS = """
-    MapView {
-        overflow-x: hidden; scrollbar-size-vertical: 1; background: transparent;
-        & > .map--line { color: $foreground 40%; }
-        & > .map--quiet { color: $text-muted; }
-        & > .map--middle { background: $secondary-muted; color: $text-secondary; text-style: bold; }
-        & > .map--edge { color: $secondary-muted; }
-        & > .map--edge-cursor { color: $primary; }
-        & > .map--cursor { background: $primary; color: $background; text-style: bold; }
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        "map--line": "$foreground 40%",
+        "map--quiet": "$text-muted",
+        "map--middle": "bold $text-secondary on $secondary-muted",
+        "map--edge": "$secondary-muted",
+        "map--edge-cursor": "$primary",
+        "map--cursor": "bold $background on $primary",
     }
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {
+        "map--middle": "bold underline $text-secondary",
+        "map--cursor": "bold $background on $foreground",
+    }
+    DEFAULT_CSS = """
+    MapView { overflow-x: hidden; scrollbar-size-vertical: 1; background: transparent; }
     """
     cursor: reactive[int] = reactive(0, repaint=False)
 

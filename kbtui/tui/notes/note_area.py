@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widgets import TextArea
+
+from kbtui.tui.widgets.line_view import Looks
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -41,27 +42,25 @@ _INLINE = (
 )
 
 
-class NoteArea(TextArea):
+class NoteArea(Looks, TextArea):
     """A `TextArea` for Markdown; Tab indents. A key that `takes_key` takes goes no further."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "note--heading", "note--muted", "note--code", "note--strong", "note--em", "note--link",
-        "note--tag", "note--bullet", "note--key", "note--found",
-    }  # fmt: skip
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        "note--heading": "bold $text-primary",
+        "note--muted": "$foreground 50%",
+        "note--code": "$text-accent",
+        "note--strong": "bold",
+        "note--em": "italic",
+        "note--link": "underline $text-accent",
+        "note--tag": "$text-secondary",
+        "note--bullet": "$text-primary",
+        "note--key": "$text-secondary",
+        "note--found": "reverse",
+    }
     DEFAULT_CSS = """
     NoteArea {
         border: none; padding: 0 0 0 1; background: transparent; scrollbar-size-vertical: 1;
         &:focus { border: none; }
-        & > .note--heading { color: $text-primary; text-style: bold; }
-        & > .note--muted { color: $foreground 50%; }
-        & > .note--code { color: $text-accent; }
-        & > .note--strong { text-style: bold; }
-        & > .note--em { text-style: italic; }
-        & > .note--link { color: $text-accent; text-style: underline; }
-        & > .note--tag { color: $text-secondary; }
-        & > .note--bullet { color: $text-primary; }
-        & > .note--key { color: $text-secondary; }
-        & > .note--found { text-style: reverse; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -73,7 +72,6 @@ class NoteArea(TextArea):
     ]
 
     def __init__(self, text: str, *, id: str | None = None) -> None:
-        self._note_styles: dict[str, Style] = {}
         self._areas: list[str] = []
         self._areas_for = -1
         self._edits = 0
@@ -81,11 +79,6 @@ class NoteArea(TextArea):
         self.takes_key: Callable[[str], bool] = lambda _key: False
         super().__init__(text, id=id, show_line_numbers=False)
         self.indent_width = _INDENT
-
-    def notify_style_update(self) -> None:
-        """The colours changed."""
-        self._note_styles = {}
-        super().notify_style_update()
 
     def show_found(self, pattern: re.Pattern[str] | None) -> None:
         """Mark what is looked for in every line."""
@@ -197,14 +190,7 @@ class NoteArea(TextArea):
                 line.stylize(self._style(name), match.start(), match.end())
 
     def _style(self, name: str) -> Style:
-        style = self._note_styles.get(name)
-        if style is None:
-            visual = self.get_visual_style(f"note--{name}", partial=True)
-            colored = visual.foreground is not None and visual.foreground.a > 0
-            foreground = visual.foreground if colored else None
-            visual = replace(visual, background=None, foreground=foreground)
-            style = self._note_styles[name] = visual.rich_style
-        return style
+        return self.get_visual_style(f"note--{name}", partial=True).rich_style
 
     def kind_of_line(self, index: int) -> str:
         """The kind of a line: ``front``, ``code`` or ``text``."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -46,8 +45,40 @@ def steady(text: str) -> str:
     return text if text.isascii() else _UNSTEADY.sub("", text)
 
 
+if TYPE_CHECKING:
+    _Drawn = Widget
+else:
+    _Drawn = object  # beside a widget, of which Textual takes styles and keys from the first base
+
+
+class Looks(_Drawn):
+    """How the parts of a widget look, by the names that styles and fills use.
+
+    In place of component classes: each of those costs the stylesheet a pass over all rules, at
+    the start and whenever the focus moves.
+    """
+
+    LOOKS: ClassVar[Mapping[str, str]] = {}
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {}
+    """How some of them look where there are 16 colours or none."""
+
+    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
+        name = component_classes[0] if component_classes else ""
+        looks = self.LOOKS
+        if name in self.FEW_COLORS and self.app.has_class("-few-colors"):
+            looks = self.FEW_COLORS
+        if name not in looks:
+            return super().get_visual_style(*component_classes, partial=partial)
+        style = Style.parse(looks[name])
+        if style.foreground is not None and style.foreground.auto:
+            # Textual's own themes have `auto 60%` for what is muted; its parser loses the share.
+            ground = self.visual_style.background or Color(0, 0, 0)
+            style = replace(style, foreground=ground.get_contrast_text(_MUTED))
+        return style if partial else self.visual_style + style
+
+
 def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
-    """How the spans of `widget` are read: ``.name`` is one of its component classes.
+    """How the spans of `widget` are read: ``.name`` is one of its `Looks`.
 
     Without `colors` only bold, underlined and the like are kept.
     """
@@ -60,7 +91,7 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
                 kind_colour(widget.app.current_theme, name.removeprefix(KIND_STYLE))
             )
         elif name.startswith("."):
-            style = _component(widget, name[1:])
+            style = widget.get_visual_style(name[1:], partial=True)
         else:
             style = Style.parse(name)
         return style if colors else replace(style, foreground=None, background=None)
@@ -73,15 +104,6 @@ def coloured(widget: Widget, content: Content) -> Content:
     parse = style_parser(widget)
     spans = [Span(start, end, parse(style)) for start, end, style in content.spans]
     return Content(content.plain, spans, strip_control_codes=False)
-
-
-def _component(widget: Widget, name: str) -> Style:
-    """The looks of a component class; Textual leaves an opaque ground out of a partial style."""
-    style = widget.get_visual_style(name, partial=True)
-    with suppress(KeyError):
-        ground = widget.get_component_styles(name).background
-        return replace(style, background=ground) if ground.a == 1 else style
-    return style
 
 
 def to_strip(
@@ -130,20 +152,13 @@ class Line:
         return f"Line({self.text!r}, {self.source}, {self.fill!r}, joined={self.joined})"
 
 
-class LineView(ScrollView, can_focus=True):
+class LineView(Looks, ScrollView, can_focus=True):
     """Shows `Line`s, which fit its width already; text can be selected with the mouse."""
 
     ALLOW_SELECT = True
     widest: ClassVar[int | None] = None
     """The cells that a line of text may take at most, where longer ones are hard to read."""
     LOOKS: ClassVar[Mapping[str, str]] = {"lines--flash": "on $warning-muted"}
-    """How parts of lines look, by the names that styles and fills use.
-
-    In place of component classes: each of those costs the stylesheet a pass over all rules, at
-    the start and whenever the focus moves.
-    """
-    FEW_COLORS: ClassVar[Mapping[str, str]] = {}
-    """How some of them look where there are 16 colours or none."""
     DEFAULT_CSS = """
     LineView {
         overflow-x: hidden;
@@ -300,21 +315,6 @@ class LineView(ScrollView, can_focus=True):
         """The colours changed."""
         super().notify_style_update()
         self._strips.clear()
-
-    def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
-        """The looks of a part, from the table."""
-        name = component_classes[0] if component_classes else ""
-        looks = self.LOOKS
-        if name in self.FEW_COLORS and self.app.has_class("-few-colors"):
-            looks = self.FEW_COLORS
-        if name not in looks:
-            return super().get_visual_style(*component_classes, partial=partial)
-        style = Style.parse(looks[name])
-        if style.foreground is not None and style.foreground.auto:
-            # Textual's own themes have `auto 60%` for what is muted; its parser loses the share.
-            ground = self.visual_style.background or Color(0, 0, 0)
-            style = replace(style, foreground=ground.get_contrast_text(_MUTED))
-        return style if partial else self.visual_style + style
 
     def _redraw(self) -> None:
         self._strips.clear()

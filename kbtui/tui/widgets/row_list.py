@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -18,14 +18,14 @@ from textual.strip import Strip
 
 from kbtui.text import clean_line
 from kbtui.tui.widgets.hints import whole_parts
-from kbtui.tui.widgets.line_view import style_parser, to_strip
+from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 ValueT = TypeVar("ValueT")
 _ROOMY_ROWS = 8
 """Rows from which on what stands in place of rows is in the middle."""
 
 
-class RowList(ScrollView, can_focus=True):
+class RowList(Looks, ScrollView, can_focus=True):
     """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
 
     A row shows one of the `items`; a subclass says how it looks by `render_row`, and calls
@@ -37,18 +37,22 @@ class RowList(ScrollView, can_focus=True):
     CLICK_SELECTS: ClassVar[bool] = True
     """True where one click selects; else it moves the cursor, and two select."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--cursor",
-        "rows--cursor-blurred",
-        "rows--hover",
-        "rows--strong",
-        "rows--muted",
-        "rows--accent",
-        "rows--second",
-        "rows--good",
-        "rows--bad",
-        "rows--match",
-        "rows--gone",
+    LOOKS: ClassVar[Mapping[str, str]] = {
+        "rows--cursor": "bold on $primary 22%",
+        "rows--cursor-blurred": "on $block-cursor-blurred-background",
+        "rows--hover": "on $block-hover-background",
+        "rows--strong": "bold",
+        "rows--muted": "$text-muted",
+        "rows--accent": "$text-accent",
+        "rows--second": "$text-secondary",
+        "rows--good": "$text-success",
+        "rows--bad": "$text-error",
+        "rows--match": "bold $text-warning",
+        "rows--gone": "strike $text-muted",
+    }
+    FEW_COLORS: ClassVar[Mapping[str, str]] = {
+        "rows--cursor": "bold $background on $foreground",
+        "rows--cursor-blurred": "underline",
     }
     DEFAULT_CSS = """
     RowList {
@@ -56,17 +60,6 @@ class RowList(ScrollView, can_focus=True):
         overflow-y: auto;
         scrollbar-size-vertical: 1;
         background: transparent;
-        & > .rows--cursor { background: $primary 22%; text-style: bold; }
-        & > .rows--cursor-blurred { background: $block-cursor-blurred-background; }
-        & > .rows--hover { background: $block-hover-background; }
-        & > .rows--strong { text-style: bold; }
-        & > .rows--muted { color: $text-muted; }
-        & > .rows--accent { color: $text-accent; }
-        & > .rows--second { color: $text-secondary; }
-        & > .rows--good { color: $text-success; }
-        & > .rows--bad { color: $text-error; }
-        & > .rows--match { color: $text-warning; text-style: bold; }
-        & > .rows--gone { color: $text-muted; text-style: strike; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -294,6 +287,18 @@ class RowList(ScrollView, can_focus=True):
         return Strip.blank(width, self.visual_style.rich_style)
 
 
+def at_both_ends(left: Content, right: Content, width: int) -> Content:
+    """A row with something at its left and at its right, which gives way first, to a third."""
+    right = right.truncate(_right_room(left, width), ellipsis=True)
+    left = left.truncate(max(4, width - right.cell_length - 3 * bool(right)), ellipsis=True)
+    gap = max(0, width - left.cell_length - right.cell_length - 1)
+    return left + Content(" " * gap) + right if right else left
+
+
+def _right_room(left: Content, width: int) -> int:
+    return max(0, width // 3, width - left.cell_length - 3)
+
+
 class Choice(NamedTuple, Generic[ValueT]):
     """One thing to choose: what is shown, a remark beside it, what it stands for, and its sign."""
 
@@ -319,9 +324,5 @@ class ChoiceList(RowList):
         """Draw label and remark."""
         choice: Choice[Any] = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
-        room = max(0, width - 3 - min(label.cell_length, width * 2 // 3))
-        said = whole_parts(clean_line(choice.detail), room)
-        detail = Content.styled(said, ".rows--muted").truncate(room, ellipsis=True)
-        label = label.truncate(max(8, width - detail.cell_length - 3), ellipsis=True)
-        gap = max(1, width - label.cell_length - detail.cell_length - 1)
-        return [(label + Content(" " * gap) + detail).truncate(width)]
+        said = whole_parts(clean_line(choice.detail), _right_room(label, width))
+        return [at_both_ends(label, Content.styled(said, ".rows--muted"), width)]

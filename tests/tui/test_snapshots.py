@@ -100,7 +100,7 @@ def test_open_by_name(app: NotesApp, snap_compare: Callable[..., bool]) -> None:
         await ready(pilot)
         screen = SwitcherScreen(app.kb, "ra")
         await app.push_screen(screen)
-        await until(pilot, lambda: screen.names.entries and screen.preview.lines)
+        await until(pilot, lambda: screen.names.items and screen.preview.lines)
         screen.field.cursor_blink = False
 
     assert snap_compare(app, terminal_size=(120, 24), run_before=look)

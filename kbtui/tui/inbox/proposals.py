@@ -27,7 +27,7 @@ from kbtui.tui.notes.entry_editor import for_editor, restore
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import RowList, at_both_ends
 
 
 class ProposalList(RowList):
@@ -61,11 +61,10 @@ class ProposalList(RowList):
         ]
         if plan.conflicts:
             parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
-        when = Content.styled(f"  {said(proposal.created)} ", ".rows--muted")
-        first = Content.assemble(*parts).truncate(max(4, width - len(when)), ellipsis=True)
-        gap = " " * (width - first.cell_length - when.cell_length)
+        when = Content.styled(said(proposal.created), ".rows--muted")
         why = Content.styled(f"   {reason_of(plan, self.names)}", ".rows--muted")
-        return [first + Content(gap) + when, why.truncate(width, ellipsis=True)]
+        first = at_both_ends(Content.assemble(*parts), when, width)
+        return [first, why.truncate(width, ellipsis=True)]
 
     def _named(self, plan: Plan) -> Content:
         named, more = named_files(plan, self.names)

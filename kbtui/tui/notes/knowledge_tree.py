@@ -16,7 +16,7 @@ from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS
 from kbtui.tui.widgets.kinds import KIND_STYLE, sign
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import RowList, at_both_ends
 from kbtui.workspace.layout import CATEGORIES, ENTRIES
 
 if TYPE_CHECKING:
@@ -67,18 +67,22 @@ class Row(NamedTuple):
     """One visible line of the tree: a folder, an entry, or a file that can't be one."""
 
     depth: int
-    folder: Folder | None
-    entry: EntryInfo | None
-    left_out: LeftOut | None = None
+    of: Folder | EntryInfo | LeftOut
 
     @property
     def key(self) -> str:
         """A name that stays the same when the tree is made again."""
-        if self.entry is not None:
-            return self.entry.path
-        if self.left_out is not None:
-            return self.left_out.path
-        return f"{self.folder.path}/" if self.folder is not None else ""
+        return f"{self.of.path}/" if isinstance(self.of, Folder) else self.of.path
+
+    @property
+    def folder(self) -> Folder | None:
+        """The folder, where it is one."""
+        return self.of if isinstance(self.of, Folder) else None
+
+    @property
+    def entry(self) -> EntryInfo | None:
+        """The entry, where it is one."""
+        return None if isinstance(self.of, Folder | LeftOut) else self.of
 
 
 def build_tree(
@@ -126,19 +130,18 @@ def visible_rows(root: Folder, expanded: Collection[str]) -> list[Row]:
 def _rows(folder: Folder, expanded: Collection[str], depth: int) -> Iterator[Row]:
     pages = [entry for entry in folder.entries if not entry.is_entry and not depth]
     for entry in pages:
-        yield Row(depth, None, entry)
+        yield Row(depth, entry)
     for name in sorted(
         folder.folders, key=lambda name: (not name.startswith("@"), name.casefold())
     ):
         inner = folder.folders[name]
-        yield Row(depth, inner, None)
+        yield Row(depth, inner)
         if inner.path in expanded:
             yield from _rows(inner, expanded, depth + 1)
     for entry in folder.entries:
         if entry not in pages:
-            yield Row(depth, None, entry)
-    for each in folder.left_out:
-        yield Row(depth, None, None, each)
+            yield Row(depth, entry)
+    yield from (Row(depth, each) for each in folder.left_out)
 
 
 def all_folders(root: Folder) -> set[str]:
@@ -244,15 +247,8 @@ class KnowledgeTree(RowList):
         """The category that the cursor is in; empty where there is nothing."""
         if self.entry is not None:
             return self.entry.category.partition("@")[0]
-        return (
-            self.row.folder.path.partition("@")[0]
-            if self.row is not None and self.row.folder is not None
-            else ""
-        )
-
-    def row_at(self, index: int) -> Row | None:
-        """The row of that number, if there is one (still)."""
-        return self.items[index] if 0 <= index < len(self.items) else None
+        folder = self.row.folder if self.row is not None else None
+        return folder.path.partition("@")[0] if folder is not None else ""
 
     def reveal(self, path: str, category: str) -> None:
         """Put the cursor on an entry, unfolding what it is in."""
@@ -323,16 +319,14 @@ class KnowledgeTree(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw a folder with its count, or an entry with its mark."""
-        row = self.items[index]
-        indent = "  " * row.depth
-        if row.folder is not None:
-            return [self._folder_line(row.folder, indent, width)]
-        if row.entry is not None:
-            return [self._entry_line(row.entry, indent, width)]
-        if row.left_out is not None:
-            text = f"{indent}  {clean_line(row.left_out.name)} ({row.left_out.said})"
+        depth, of = self.items[index]
+        indent = "  " * depth
+        if isinstance(of, Folder):
+            return [self._folder_line(of, indent, width)]
+        if isinstance(of, LeftOut):
+            text = f"{indent}  {clean_line(of.name)} ({of.said})"
             return [Content.styled(text, ".rows--muted").truncate(width, ellipsis=True)]
-        return []
+        return [self._entry_line(of, indent, width)]
 
     def _folder_line(self, folder: Folder, indent: str, width: int) -> Content:
         is_open = self._is_open(folder)
@@ -346,29 +340,20 @@ class KnowledgeTree(RowList):
         if changed and not is_open:
             parts.append((f"  {_NEWS}{changed}", ".rows--accent"))
         line = Content.assemble(*parts)
-        count = Content.styled(f"{folder.count:,}", ".rows--muted")
-        room = width - count.cell_length - 2
-        return _at_both_ends(line.truncate(max(4, room), ellipsis=True), count, width)
+        return at_both_ends(line, Content.styled(f"{folder.count:,}", ".rows--muted"), width)
 
     def _entry_line(self, entry: EntryInfo, indent: str, width: int) -> Content:
         title, lead = title_of(entry), Content(f"{indent}  ")
         if entry.is_entry:
             lead += sign(kind_of(entry.type, entry.path))
-        name = self._with_matches(lead + Content(title), title, len(lead.plain))
+        name = marked(lead + Content(title), title, self._query)
         if entry.problem:
             name += Content.styled(" !", ".rows--bad")
         right = self._right_of(entry)
-        room = width - right.cell_length - (2 if right else 0)
-        if right and room < _TITLE_CELLS and name.cell_length > room:
-            right, room = Content(), width
-        return _at_both_ends(name.truncate(max(4, room), ellipsis=True), right, width)
-
-    def _with_matches(self, name: Content, title: str, offset: int) -> Content:
-        if not self._query:
-            return name
-        for start, end in matched_spans(title, self._query):
-            name = name.stylize(".rows--match", start + offset, end + offset)
-        return name
+        room = width - right.cell_length - 2
+        if room < _TITLE_CELLS and name.cell_length > room:
+            right = Content()
+        return at_both_ends(name, right, width)
 
     def _right_of(self, entry: EntryInfo) -> Content:
         """Who changed it since it was last looked at, else the day when it last changed."""
@@ -395,6 +380,9 @@ def _folder_name(folder: Folder) -> str:
     return name.capitalize() if folder.path in CATEGORIES or folder.path.startswith("@") else name
 
 
-def _at_both_ends(left: Content, right: Content, width: int) -> Content:
-    gap = max(0, width - left.cell_length - right.cell_length - 1)
-    return left + Content(" " * gap) + right if right else left
+def marked(name: Content, title: str, query: str) -> Content:
+    """A name that ends with a title, with what was looked for marked in that."""
+    lead = len(name.plain) - len(title)
+    for start, end in matched_spans(title, query) if query else ():
+        name = name.stylize(".rows--match", start + lead, end + lead)
+    return name

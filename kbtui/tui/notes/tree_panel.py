@@ -16,7 +16,7 @@ from kbtui.presentation.actors import actor_name
 from kbtui.text import clean_line
 from kbtui.tui.messages import OpenEntry, OpenSearch, go_to
 from kbtui.tui.notes.fuzzy import names_of
-from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, build_tree
+from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, LeftOut, build_tree
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.pane import Pane
@@ -159,16 +159,15 @@ class TreePanel(Pane):
 
     @on(RowList.Selected)
     def _choose_row(self, event: RowList.Selected) -> None:
-        row = self.knowledge_tree.row_at(event.index)
-        if row is not None and row.folder is not None:
-            self.knowledge_tree.toggle(row.folder)
-        elif row is not None and row.entry is not None:
-            self.post_message(OpenEntry(row.entry.path))
-        elif row is not None and row.left_out is not None and row.left_out.is_text:
-            self.post_message(OpenEntry(row.left_out.path))
-        elif row is not None and row.left_out is not None:
-            name, why = clean_line(row.left_out.name), row.left_out.why
-            self.notify(f"{name} is left out of the history: {why}. {LEFT_OUT}", markup=False)
+        rows = self.knowledge_tree.items
+        of = rows[event.index].of if event.index < len(rows) else None
+        if isinstance(of, Folder):
+            self.knowledge_tree.toggle(of)
+        elif isinstance(of, LeftOut) and not of.is_text:
+            name = clean_line(of.name)
+            self.notify(f"{name} is left out of the history: {of.why}. {LEFT_OUT}", markup=False)
+        elif of is not None:
+            self.post_message(OpenEntry(of.path))
 
     # Filter
 

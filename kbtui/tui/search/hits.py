@@ -14,7 +14,7 @@ from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted
 from kbtui.tui.markdown.plain import kept, without_markup
 from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import RowList, at_both_ends
 from kbtui.workspace.layout import CATEGORIES, ENTRIES, short_name
 
 _LINK = re.compile(r"\[\[([^\[\]|#]+/[^\[\]|#]+)")
@@ -25,7 +25,7 @@ def by_note(hits: Iterable[Hit]) -> list[Hit]:
     """Hits with those of one note together, notes in the order of their best hit."""
     notes: dict[str, list[Hit]] = {}
     for hit in hits:
-        notes.setdefault(hit.session or hit.path, []).append(hit)
+        notes.setdefault(_note(hit), []).append(hit)
     return [hit for group in notes.values() for hit in group]
 
 
@@ -36,8 +36,7 @@ class HitList(RowList):
     empty = "Nothing found."
 
     def __init__(self, *, id: str | None = None) -> None:
-        self.hits: tuple[Hit, ...] = ()
-        self.weak: tuple[Hit, ...] = ()
+        self.items: tuple[Hit | tuple[Hit, ...], ...] = ()  # the last one may be all weak ones
         self._names = Names()
         super().__init__(id=id)
 
@@ -46,31 +45,26 @@ class HitList(RowList):
         kept = self.hit if self.cursor else None
         strong, weak = without_weak(hits)
         self._names = names
-        self.hits, self.weak = tuple(by_note(strong)), tuple(by_note(weak))
+        found = by_note(strong)
         places = (
             index
-            for index, hit in enumerate(self.hits)
+            for index, hit in enumerate(found)
             if kept is not None and (hit.path, hit.lines) == (kept.path, kept.lines)
         )
-        self.rows_changed(next(places, 0))
+        self.show((*found, *([tuple(by_note(weak))] if weak else ())), next(places, 0))
 
     def unfold(self) -> bool:
         """Show the weak hits as well where the cursor is on their line; True if it was."""
-        if not self.weak or self.cursor < len(self.hits):
+        weak = self.item
+        if not isinstance(weak, tuple):
             return False
-        self.hits, self.weak = (*self.hits, *self.weak), ()
-        self.rows_changed()
+        self.show((*self.items[:-1], *weak))
         return True
 
     @property
     def hit(self) -> Hit | None:
         """The hit under the cursor."""
-        return self.hits[self.cursor] if self.cursor < len(self.hits) else None
-
-    @property
-    def row_count(self) -> int:
-        """The hits, and the line that the weak ones are behind."""
-        return len(self.hits) + bool(self.weak)
+        return self.item if isinstance(self.item, Hit) else None
 
     def named(self, hit: Hit) -> Named:
         """What a hit is in."""
@@ -80,33 +74,40 @@ class HitList(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw one hit, or the line that stands for the weak ones."""
-        if index >= len(self.hits):
-            more = f" {counted(len(self.weak), 'weaker hit')}, by meaning alone · Enter shows them"
+        hit, above = self.items[index], self.items[index - 1] if index else None
+        if isinstance(hit, tuple):
+            more = f" {counted(len(hit), 'weaker hit')}, by meaning alone · Enter shows them"
             return [Content.styled(more, ".rows--muted").truncate(width, ellipsis=True)]
-        hit = self.hits[index]
-        right = Content.styled(place_of(hit), ".rows--muted").truncate(width // 2, ellipsis=True)
-        head = self._head(index).truncate(max(4, width - right.cell_length - 3), ellipsis=True)
-        gap = " " * (width - head.cell_length - right.cell_length - 1)
+        head = self._head(hit, same_note=isinstance(above, Hit) and _note(above) == _note(hit))
+        right = Content.styled(place_of(hit), ".rows--muted")
         lines = snippet_of(hit, self._names).wrap(max(10, width - 4))
         if len(lines) > 2:
             lines[1] = (lines[1].rstrip() + " …").truncate(max(10, width - 4), ellipsis=True)
-        return [head + Content(gap) + right, *(Content("   ") + line for line in lines[:2])]
+        below = (Content("   ") + line for line in lines[:2])
+        return [at_both_ends(head, right, width), *below]
 
-    def _head(self, index: int) -> Content:
+    def _head(self, hit: Hit, *, same_note: bool) -> Content:
         """The note, once for all its hits, and the section."""
-        hit, named = self.hits[index], self.named(self.hits[index])
-        before = self.hits[index - 1] if index else None
-        heading = clean_line(hit.heading)
-        if hit.session is not None:
-            who = speaker(hit.speaker or "", hit.session)
-            heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
-        section = without_markup(heading.rpartition(" > ")[2])
+        named, section = self.named(hit), _section(hit)
         section = "" if section in {named.title, str(day_of_note(hit.path))} else section
         also = f"  also in {counted(len(hit.also), 'place')}" if hit.also else ""
-        if before is not None and (before.session or before.path) == (hit.session or hit.path):
+        if same_note:
             return Content.styled(f"   {section or 'further down'}{also}", ".rows--muted")
         into = f"{INTO}{section}" if section else ""
         return Content.assemble(" ", signed(named, ".rows--strong"), (into + also, ".rows--muted"))
+
+
+def _note(hit: Hit) -> str:
+    return hit.session or hit.path
+
+
+def _section(hit: Hit) -> str:
+    """The heading that a hit is below; of a conversation who said it, and when."""
+    heading = clean_line(hit.heading)
+    if hit.session is not None:
+        who = speaker(hit.speaker or "", hit.session)
+        heading = f"{who}, {heading.partition(', ')[2]}".removesuffix(", ")
+    return without_markup(heading.rpartition(" > ")[2])
 
 
 def place_of(hit: Hit) -> str:

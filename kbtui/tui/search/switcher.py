@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual import getters
 from textual.app import ComposeResult
@@ -21,23 +22,29 @@ from kbtui.tui.notes.entry_actions import first_line_to_fill, new_entry
 from kbtui.tui.notes.fuzzy import (
     TEXTS_AFTER_SECONDS,
     entries_saying,
-    matched_spans,
     names_of,
     worth_searching,
 )
+from kbtui.tui.notes.knowledge_tree import marked
 from kbtui.tui.search.finder import Finder, Preview
 from kbtui.tui.widgets.kinds import signed
-from kbtui.tui.widgets.row_list import RowList
+from kbtui.tui.widgets.row_list import RowList, at_both_ends
 
 LIMIT = 200
+
+
+class FoundEntry(NamedTuple):
+    """A row: an entry by its name or the `line` of its text that says it, or none to be made."""
+
+    entry: EntryInfo | None = None
+    line: int | None = None
 
 
 class EntryNamesList(RowList):
     """Entries of that name, the offer to make one, and then entries that say so in their text."""
 
     def __init__(self) -> None:
-        self.entries: list[EntryInfo] = []
-        self.in_texts: list[tuple[EntryInfo, int]] = []
+        self.items: Sequence[FoundEntry] = ()
         self.query_text = ""
         self.offer = ""
         self._filled = False
@@ -45,41 +52,22 @@ class EntryNamesList(RowList):
 
     def show_entries(self, entries: list[EntryInfo], query: str) -> None:
         """Show what was found for `query`; a name that nobody has can be made."""
-        self.entries, self.query_text, self._filled = entries, query, True
-        self.in_texts = []
+        self.query_text, self._filled = query, True
         taken = {name.casefold() for e in entries[:20] for name in (e.title, *e.aliases)}
         title = clean_line(query)
         self.offer = title if title and title.casefold() not in taken else ""
-        self.rows_changed(0)
+        self.show([*map(FoundEntry, entries), *[FoundEntry()] * bool(self.offer)], 0)
 
     def show_in_texts(self, found: list[tuple[EntryInfo, int]]) -> None:
         """Show below all else which entries say it in their text, each with the line."""
-        named = {entry.path for entry in self.entries}
-        self.in_texts = [each for each in found if each[0].path not in named]
-        self.rows_changed()
+        named = {row.entry.path for row in self.items if row.entry is not None}
+        new = (each for each in found if each[0].path not in named)
+        self.show([*self.items, *(FoundEntry(*each) for each in new)])
 
     @property
-    def entry(self) -> EntryInfo | None:
-        """The entry under the cursor; None on the offer."""
-        if self.cursor < len(self.entries):
-            return self.entries[self.cursor]
-        found = self._in_text(self.cursor)
-        return found[0] if found else None
-
-    @property
-    def line(self) -> int | None:
-        """Where the entry under the cursor says it, if it was found by its text."""
-        found = self._in_text(self.cursor)
-        return found[1] if found else None
-
-    def _in_text(self, index: int) -> tuple[EntryInfo, int] | None:
-        at = index - len(self.entries) - bool(self.offer)
-        return self.in_texts[at] if 0 <= at < len(self.in_texts) else None
-
-    @property
-    def row_count(self) -> int:
-        """Entries, the offer, and entries by their text."""
-        return len(self.entries) + bool(self.offer) + len(self.in_texts)
+    def found(self) -> FoundEntry:
+        """The row under the cursor, without an entry on the offer."""
+        return self.item or FoundEntry()
 
     def empty_text(self) -> Content:
         """Say that there is nothing yet."""
@@ -88,35 +76,22 @@ class EntryNamesList(RowList):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw an entry with its folder, or the offer."""
-        found = self._in_text(index)
-        if found is not None:
-            info = found[0]
-            named = Named(info.path, title_of(info), kind_of(info.type, info.path))
-            label = Content(" ") + signed(named)
-            said = Content.styled("  in its text", ".rows--muted")
-            return [(label + said).truncate(width, ellipsis=True)]
-        if index >= len(self.entries):
-            return [
-                Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”").truncate(
-                    width, ellipsis=True
-                )
-            ]
-        entry = self.entries[index]
+        entry, line = self.items[index]
+        if entry is None:
+            offer = Content.assemble((" + ", ".rows--good"), f"make “{self.offer}”")
+            return [offer.truncate(width, ellipsis=True)]
         named = Named(entry.path, title_of(entry), kind_of(entry.type, entry.path))
-        right = Content.styled(self._place(entry), ".rows--muted")
-        right = right.truncate(width // 2, ellipsis=True)
-        room = max(4, width - right.cell_length - 3)
         name = Content(" ") + signed(named)
-        before = len(name) - len(named.title)
-        for start, end in matched_spans(named.title, self.query_text):
-            name = name.stylize(".rows--match", start + before, end + before)
-        name = name.truncate(room, ellipsis=True)
-        gap = " " * (width - name.cell_length - right.cell_length - 1)
-        return [name + Content(gap) + right]
+        if line is not None:
+            said = Content.styled("  in its text", ".rows--muted")
+            return [(name + said).truncate(width, ellipsis=True)]
+        name = marked(name, named.title, self.query_text)
+        return [at_both_ends(name, Content.styled(self._place(entry), ".rows--muted"), width)]
 
     def _place(self, entry: EntryInfo) -> str:
         """What a page is; of entries whose titles are alike, where each lies."""
-        alike = sum(title_of(each) == title_of(entry) for each in self.entries) > 1
+        named = (row.entry for row in self.items if row.entry is not None and row.line is None)
+        alike = sum(title_of(each) == title_of(entry) for each in named) > 1
         is_page = entry.category.startswith("@")
         return clean_line(
             f"{entry.category}/{entry.slug}" if alike else entry.category[1:] * is_page
@@ -187,7 +162,7 @@ class SwitcherScreen(Finder, ModalScreen[None]):
 
     def look_at(self, preview: Preview) -> None:
         """Show the entry under the cursor."""
-        entry = self.names.entry
+        entry = self.names.found.entry
         if entry is None:
             preview.clear()
         elif preview.display:
@@ -195,9 +170,9 @@ class SwitcherScreen(Finder, ModalScreen[None]):
 
     async def take(self) -> None:
         """Open the entry, or make it."""
-        entry = self.names.entry
+        entry, line = self.names.found
         if entry is not None:
-            self.leave_for(entry.path, self.names.line)
+            self.leave_for(entry.path, line)
         elif self.names.offer:
             await self._make(self.names.offer)
 

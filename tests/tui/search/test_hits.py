@@ -56,7 +56,7 @@ async def test_weak_hits_by_meaning_alone_are_folded_until_they_are_asked_for() 
     assert not rows.unfold()
     rows.cursor = 1
     assert rows.unfold()
-    assert rows.hits == (strong, *weak)
+    assert rows.items == (strong, *weak)
 
 
 async def test_where_all_hits_are_by_meaning_none_is_folded() -> None:

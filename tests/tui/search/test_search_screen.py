@@ -207,7 +207,7 @@ async def test_a_saved_search_and_what_was_found_lately_stand_where_nothing_is_t
     app = NotesApp(searchable(tmp_path))
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot, "para")
-        await until(pilot, lambda: screen.hits.hits)
+        await until(pilot, lambda: screen.hits.items)
         await pilot.press("ctrl+s")
         screen.ask("owns")
         await until(pilot, lambda: screen.answered == "owns")

@@ -36,8 +36,8 @@ async def test_without_a_name_what_changed_last_comes_first(tmp_path):
     app = NotesApp(kb)
     async with app.run_test() as pilot:
         screen = await switcher(pilot)
-        assert [entry.slug for entry in screen.names.entries[:2]] == ["kafka", "bob"]
-        assert len(screen.names.entries) == 5
+        assert [row.entry.slug for row in screen.names.items[:2]] == ["kafka", "bob"]
+        assert screen.names.row_count == 5
 
 
 async def test_a_few_letters_find_an_entry_and_enter_opens_it(tmp_path):
@@ -46,7 +46,7 @@ async def test_a_few_letters_find_an_entry_and_enter_opens_it(tmp_path):
         screen = await switcher(pilot)
         await pilot.press(*"psql")
         await until(pilot, lambda: screen.names.query_text == "psql")
-        assert screen.names.entry.slug == "postgresql"
+        assert screen.names.found.entry.slug == "postgresql"
         await pilot.press("enter")
         await shown(pilot, app.notes, "knowledge/topics/postgresql.md")
         assert len(app.screen_stack) == 1
@@ -57,9 +57,9 @@ async def test_arrows_choose_and_a_wide_screen_previews(tmp_path):
     async with app.run_test(size=(140, 40)) as pilot:
         screen = await switcher(pilot, "o")
         await until(pilot, lambda: screen.names.query_text == "o")
-        first = screen.names.entry
+        first = screen.names.found.entry
         await pilot.press("down")
-        assert screen.names.entry is not first
+        assert screen.names.found.entry is not first
         preview = screen.query_one("#switcher-preview")
         await until(pilot, lambda: text_of(preview).strip())
 
@@ -72,11 +72,11 @@ async def test_below_the_names_stand_entries_that_say_it_in_their_text(tmp_path)
     async with app.run_test() as pilot:
         screen = await switcher(pilot)
         await pilot.press(*"zanzibar")
-        await until(pilot, lambda: screen.names.in_texts)
+        await until(pilot, lambda: any(row.line for row in screen.names.items))
         assert "make “zanzibar”" in text_of(screen.names)
-        assert screen.names.entry is None, "the cursor stays where it was: on the offer"
+        assert screen.names.found.entry is None, "the cursor stays where it was: on the offer"
         await pilot.press("down")
-        assert screen.names.line == 11
+        assert screen.names.found.line == 11
         await pilot.press("enter")
         await shown(pilot, app.notes, "knowledge/topics/messaging.md")
 

@@ -1,8 +1,8 @@
-"""Reads documents in a process of its own; nothing else of kbtui is imported here.
+"""The child process that reads documents; it imports nothing else of kbtui.
 
-Each line of the input is JSON with the `path` and the `kind` of a file; one line of JSON answers
-it: ``{"title", "parts": [[place, text], ...], "markdown", "problem"}``. Memory and the size of what
-is written are limited here, time is limited by whoever waits for the answer.
+Each input line is JSON with the `path` and `kind` of a file, and is answered by a line of JSON:
+``{"title", "parts": [[place, text], ...], "markdown", "problem"}``. Memory and file writes are
+limited here, time by the parent.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 _MEMORY = 2 << 30
-_MOST_UNPACKED = 512 << 20
-_MOST_TEXT = 20_000_000  # characters
-_MOST_CELLS = 100  # in a row; of a wider one those that are filled
+_MAX_UNPACKED = 512 << 20
+_MAX_CHARACTERS = 20_000_000  # characters
+_MAX_CELLS = 100  # in a row; of a wider one those that are filled
 _PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP")
-_MOST_PIXELS = 64_000_000
+_MAX_PIXELS = 64_000_000
 _SMALL = (200, 120)
 _SECONDS = 45.0  # after which what was read so far has to do
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -45,19 +45,19 @@ Part = tuple[str, str]
 
 
 class RefusedDocumentError(Exception):
-    """A document that can't be read; its text is the reason, as it follows "because"."""
+    """A document can't be read; the message is worded to follow "because"."""
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what a library prints is no answer
+    os.dup2(nowhere, 1)  # keeps libraries' output out of the answers
     os.dup2(nowhere, 2)
     _limit()
-    # markitdown would guess the kind of a file by a neural network; here it is known.
+    # markitdown would detect the file type with a neural network, but it is known here.
     sys.modules["magika"] = types.ModuleType("magika")
-    # Half a second of imports for what is read otherwise, and markitdown does without.
+    # Saves half a second of importing libraries that markitdown doesn't need for these formats.
     sys.modules.update(dict.fromkeys(("pandas", "pdfminer", "pdfplumber")))  # type: ignore[arg-type]
     for line in sys.stdin.buffer:
         task = json.loads(line)
@@ -77,7 +77,7 @@ def _answer(path: str, kind: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 — bytes, and no name is made of it
             title, found = _READERS[kind](file)
-            parts, is_cut = _within_limit(found)
+            parts, is_cut = _collect(found)
     except RefusedDocumentError as error:
         return {"problem": str(error)}
     except MemoryError:
@@ -89,7 +89,7 @@ def _answer(path: str, kind: str) -> dict[str, Any]:
     if not any(text for _, text in parts):
         return {"problem": _EMPTY.get(kind, "there is no text in it")}
     return {
-        "title": _tidied(title),
+        "title": _tidy(title),
         "parts": parts,
         "markdown": kind != "pdf",
         "problem": "only its beginning is read, it is too long" if is_cut else "",
@@ -99,20 +99,20 @@ def _answer(path: str, kind: str) -> dict[str, Any]:
 _EMPTY = {"pdf": "it holds pictures of pages, and no text"}
 
 
-def _within_limit(found: Iterator[Part]) -> tuple[list[Part], bool]:
+def _collect(found: Iterator[Part]) -> tuple[list[Part], bool]:
     parts: list[Part] = []
-    left = _MOST_TEXT
-    until = time.monotonic() + _SECONDS
+    left = _MAX_CHARACTERS
+    deadline = time.monotonic() + _SECONDS
     for place, text in found:
-        shown = _tidied(text)
-        parts.append((" ".join(_tidied(place).split())[:120], shown[:left]))
+        shown = _tidy(text)
+        parts.append((" ".join(_tidy(place).split())[:120], shown[:left]))
         left -= len(shown)
-        if left < 0 or time.monotonic() > until:
+        if left < 0 or time.monotonic() > deadline:
             return parts, True
     return parts, False
 
 
-def _tidied(text: str) -> str:
+def _tidy(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
     text = _INVISIBLE.sub("", _BROKEN_WORD.sub("", text))
     lines = "\n".join(line.rstrip() for line in text.split("\n"))
@@ -144,48 +144,48 @@ def _pdf(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
 
 def _picture(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
-    """A picture made small, as base64 of its pixels; its place are its sizes before and after."""
+    """Return a downscaled picture as base64 of its pixels; the place holds both sizes."""
     from PIL import Image, ImageOps
 
-    Image.MAX_IMAGE_PIXELS = None  # asked below, where it can be said
+    Image.MAX_IMAGE_PIXELS = None  # checked below, with a message
     try:
         picture = Image.open(file, formats=_PICTURES)
         width, height = picture.size
-        if width * height > _MOST_PIXELS:
+        if width * height > _MAX_PIXELS:
             raise RefusedDocumentError(f"{width} x {height} pixels are too many")
         picture.draft("RGB", _SMALL)
         shown = ImageOps.exif_transpose(picture).convert("RGBA")
     except (OSError, SyntaxError, ValueError):
         raise RefusedDocumentError("it is damaged, or no picture") from None
     shown.thumbnail(_SMALL)
-    paper = Image.new("RGBA", shown.size, "white")  # what is drawn with ink shows on no other
+    paper = Image.new("RGBA", shown.size, "white")  # drawings are made for a white background
     small = Image.alpha_composite(paper, shown).convert("RGB")
     sizes = f"{width} {height} {small.width} {small.height}"
     return "", iter([(sizes, base64.b64encode(small.tobytes()).decode())])
 
 
-def _unpacked(file: IO[bytes]) -> zipfile.ZipFile:
-    """A document that is a zip, unless it is a bomb."""
+def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
+    """Open a document that is a zip, rejecting zip bombs."""
     head = file.read(4)
     file.seek(0)
     if head == _OLE:
         raise RefusedDocumentError(f"{_PROTECTED}, or of an old format")
     try:
-        packed = zipfile.ZipFile(file)
+        archive = zipfile.ZipFile(file)
     except zipfile.BadZipFile:
         raise RefusedDocumentError("it is damaged") from None
-    size = sum(info.file_size for info in packed.infolist())
-    if size > _MOST_UNPACKED:
+    size = sum(info.file_size for info in archive.infolist())
+    if size > _MAX_UNPACKED:
         raise RefusedDocumentError(f"it unpacks to {size >> 20:,} MB")
-    if any(info.flag_bits & 1 for info in packed.infolist()):
+    if any(info.flag_bits & 1 for info in archive.infolist()):
         raise RefusedDocumentError(_PROTECTED)
-    return packed
+    return archive
 
 
 def _markdown(name: str, file: IO[bytes], ending: str) -> str:
     from markitdown import StreamInfo, converters
 
-    _unpacked(file)
+    _open_zip(file)
     file.seek(0)
     found = getattr(converters, name)().convert(file, StreamInfo(extension=ending))
     return _PICTURE.sub(r"\1", found.markdown)
@@ -202,35 +202,35 @@ def _pptx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
 
 def _xlsx(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
-    """The values of each sheet as a table, row by row: a frame of pandas would hold all at once."""
+    """Yield each sheet as a table, row by row, without loading the whole file as pandas would."""
     import openpyxl
 
-    _unpacked(file)
+    _open_zip(file)
     file.seek(0)
     book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
     def sheets() -> Iterator[Part]:
         for sheet in book.worksheets:
-            sheet.reset_dimensions()  # they are what the file says, not what it holds
+            sheet.reset_dimensions()  # the declared ones may be wrong
             yield f"sheet {sheet.title}", "\n".join(_rows(sheet))
 
     return "", sheets()
 
 
 def _rows(sheet: Any) -> Iterator[str]:
-    left = _MOST_TEXT
-    until = time.monotonic() + _SECONDS
+    left = _MAX_CHARACTERS
+    deadline = time.monotonic() + _SECONDS
     for row in sheet.iter_rows(values_only=True):
         cells = ["" if value is None else " ".join(str(value).split()) for value in row]
         while cells and not cells[-1]:
             cells.pop()
-        if len(cells) > _MOST_CELLS:
+        if len(cells) > _MAX_CELLS:
             cells = list(filter(None, cells))
         if cells:
             line = f"| {' | '.join(cells)} |"
             left -= len(line)
             yield line
-        if left < 0 or time.monotonic() > until:
+        if left < 0 or time.monotonic() > deadline:
             return
 
 
@@ -240,7 +240,7 @@ def _html(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
 
 def _article(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
-    """A web page without its navigation; all of it, where no article is found in it."""
+    """Return the article of a web page, or the whole page if none is found."""
     import trafilatura
 
     data = file.read()
@@ -250,7 +250,7 @@ def _article(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
 
 def _page(data: bytes) -> tuple[str, str]:
-    """The title and the Markdown of a web page; what it would run or load is left out."""
+    """Return the title and Markdown of a web page, without scripts and images."""
     from bs4.dammit import UnicodeDammit
     from markitdown.converters import HtmlConverter
 
@@ -268,12 +268,12 @@ def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
 
     from defusedxml import ElementTree
 
-    packed = _unpacked(file)
-    if "META-INF/rights.xml" in packed.namelist():
+    archive = _open_zip(file)
+    if "META-INF/rights.xml" in archive.namelist():
         raise RefusedDocumentError("it is protected against copying")
 
     def read(name: str) -> Any:
-        return ElementTree.parse(io.BytesIO(packed.read(name)))
+        return ElementTree.parse(io.BytesIO(archive.read(name)))
 
     try:
         rootfile = read("META-INF/container.xml").find(".//{*}rootfile").get("full-path")
@@ -288,8 +288,8 @@ def _epub(file: IO[bytes]) -> tuple[str, Iterator[Part]]:
     def chapters() -> Iterator[Part]:
         for number, href in enumerate(order, 1):
             name = posixpath.normpath(posixpath.join(folder, unquote(href)))
-            with contextlib.suppress(KeyError):  # named, and not there
-                own, text = _page(packed.read(name))
+            with contextlib.suppress(KeyError):  # listed but missing
+                own, text = _page(archive.read(name))
                 heading = _HEADING.search(text)
                 chapter = heading.group(1) if heading else own if own != title else ""
                 if text.strip():

@@ -1,7 +1,7 @@
-"""The text of documents, with the page, slide, sheet or chapter that each line stands on.
+"""The text of documents, with the page, slide, sheet or chapter of each line.
 
-It is derived: kept in the cache by the file's content, made again on any doubt, and read by a child
-process that is ended when a file takes too long.
+Texts are cached by the hash of the file's content, and extracted by a child process that is killed
+when a file takes too long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kbtui.workspace.layout import Workspace, located
 from kbtui.workspace.scan import hash_file
 
 VERSION = "1"
-"""The version of the texts that are kept; those of another are made again."""
+"""The version of cached texts; those of other versions are extracted again."""
 _KINDS = {
     ".pdf": "pdf",
     ".docx": "docx",
@@ -47,37 +47,37 @@ _KINDS = {
     ".xhtml": "html",
 }
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
-_MOST_PICTURE_BYTES = 40 << 20
-MOST_BYTES = 200 << 20
-_MOST_ANSWER = 128 << 20
+_MAX_PICTURE_BYTES = 40 << 20
+MAX_BYTES = 200 << 20
+_MAX_ANSWER_BYTES = 128 << 20
 _SECONDS = 90.0
-_NEEDED = {"pdf": "pypdfium2", "xlsx": "openpyxl", "page": "trafilatura"}
-_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
+_REQUIRED_MODULES = {"pdf": "pypdfium2", "xlsx": "openpyxl", "page": "trafilatura"}
+_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
 @cache
 def missing() -> str:
-    """Why a document can't be read without what an extra brings, and what to type to get that."""
+    """Return why documents can't be read without an extra, and the command to install it."""
     return f"reading it needs markitdown: {_install_line('documents')}"
 
 
 def _install_line(extra: str) -> str:
-    """The command that brings an extra into the environment in which kbtui runs."""
+    """Return the command that installs an extra into the current environment."""
     what = shlex.quote(f"kbtui[{extra}]")
     with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
-        # Where it was installed from (PEP 610).
-        told = json.loads(metadata.distribution("kbtui").read_text("direct_url.json") or "{}")
-        if (folder := urlsplit(told.get("url", ""))).scheme == "file":
-            is_linked = told.get("dir_info", {}).get("editable", False)
+        # The source of the installation (PEP 610).
+        source = json.loads(metadata.distribution("kbtui").read_text("direct_url.json") or "{}")
+        if (folder := urlsplit(source.get("url", ""))).scheme == "file":
+            is_linked = source.get("dir_info", {}).get("editable", False)
             what = f"{'-e ' * is_linked}{shlex.quote(f'{unquote(folder.path)}[{extra}]')}"
     return f"{shlex.quote(sys.executable)} -m pip install {what}"
 
 
 @dataclass(frozen=True)
 class DocumentText:
-    """The text of a document, in parts with their places, such as ``page 3``, or none.
+    """The text of a document as parts of (place, text); a place is such as ``page 3``, or empty.
 
-    `problem` is why there is no text, or not all of it, as it follows "because"; else empty.
+    `problem` says why the text is missing or incomplete, worded to follow "because"; else empty.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -87,38 +87,38 @@ class DocumentText:
 
     @cached_property
     def whole(self) -> str:
-        """All parts, each below a line with its place: ``[page 3]``."""
+        """All parts, each after a line with its place: ``[page 3]``."""
         return "".join(
             f"[{place}]\n{text}\n\n" if place else f"{text}\n" for place, text in self.parts
         )
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The line of `whole` on which each part's text begins, below its place; from 1."""
+        """The line of `whole` (1-based) on which each part's text begins."""
         lines = [text.count("\n") + (3 if place else 1) for place, text in self.parts]
         begins = accumulate(lines, initial=1)
         return tuple(at + bool(place) for at, (place, _) in zip(begins, self.parts, strict=False))
 
     @property
     def places(self) -> tuple[tuple[int, str], ...]:
-        """The places, each with the line of `whole` from which on it holds."""
+        """The places, each with its first line in `whole`."""
         named = zip(self.starts, self.parts, strict=True)
         return tuple((start - 1, place) for start, (place, _) in named if place)
 
     def place_at(self, line: int) -> str:
-        """The place of a line of `whole`; empty where there is none."""
+        """Return the place of a line of `whole`, or ""."""
         return place_at(self.places, line)
 
 
 def place_at(places: Sequence[tuple[int, str]], line: int) -> str:
-    """The place that holds on a line; empty where there is none."""
+    """Return the place of a line, or ""."""
     found = bisect_right(places, line, key=lambda each: each[0])
     return places[found - 1][1] if found else ""
 
 
 @dataclass(frozen=True)
 class DocumentPicture:
-    """A picture made small: its size in pixels, that of what is left, and that in RGB, by rows."""
+    """A downscaled picture: original size, new size, and RGB pixels by rows."""
 
     width: int
     height: int
@@ -127,18 +127,18 @@ class DocumentPicture:
     pixels: bytes
 
 
-TOO_LARGE = DocumentText(problem=f"it is larger than {MOST_BYTES >> 20} MB")
+TOO_LARGE = DocumentText(problem=f"it is larger than {MAX_BYTES >> 20} MB")
 
 
 def kind_of(path: str) -> str:
-    """The kind of document that a workspace path names: ``pdf``, ...; empty: none."""
+    """Return the kind of a document by its path, such as ``pdf``, or "" if it isn't one."""
     return _KINDS.get(os.path.splitext(path)[1].lower(), "")  # noqa: PTH122 — no file is meant
 
 
 def is_document(path: str, roots: Collection[str] = ()) -> bool:
-    """True if a file is searched by the text that is made of it; `roots`: folders beside docs/.
+    """Return whether a file is searched by its extracted text; `roots` are folders beside docs/.
 
-    Among entries a web page isn't: there it is rather an export, or a part of some project.
+    Web pages among entries are left out: they are rather exports, or parts of some project.
     """
     areas = ("docs/", *(f"{root}/" for root in roots))
     return bool(kind_of(path)) and (
@@ -147,25 +147,25 @@ def is_document(path: str, roots: Collection[str] = ()) -> bool:
 
 
 def is_beside_notes(name: str) -> bool:
-    """True if this is, by its name, a document that people keep among their notes."""
+    """Return whether a name is that of a document that people keep among their notes."""
     return kind_of(name) not in {"", "html"}
 
 
 def is_picture(path: str) -> bool:
-    """True if a file is, by its name, a picture that can be shown."""
+    """Return whether a name is that of a picture that can be shown."""
     return path.lower().endswith(_PICTURES)
 
 
 def can_read(kind: str) -> bool:
-    """True if what reads this kind is installed."""
-    return find_spec(_NEEDED.get(kind, "markitdown")) is not None
+    """Return whether the library for a kind is installed."""
+    return find_spec(_REQUIRED_MODULES.get(kind, "markitdown")) is not None
 
 
 class Documents:
-    """The documents of a workspace; for one thread at a time, ended by `close`."""
+    """The documents of a workspace; not thread-safe."""
 
     def __init__(self, workspace: Workspace, closing: Callable[[], bool] = lambda: False) -> None:
-        """Opens nothing yet; what is being read is given up as soon as `closing` says so."""
+        """Reading is aborted as soon as `closing` returns True."""
         self._workspace = workspace
         self._closing = closing
         self._child: ChildProcess | None = None
@@ -177,13 +177,13 @@ class Documents:
         self.close()
 
     def close(self) -> None:
-        """End the child process."""
+        """Kill the child process."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
     def stored(self, path: str, blob: str) -> DocumentText | None:
-        """The text that is known of a content; None: it has to be read."""
+        """Return the cached text of a content, or None."""
         try:
             data = self._file(path, blob).read_bytes()
             check, _, rest = data.partition(b"\n")
@@ -192,19 +192,19 @@ class Documents:
             return None
 
     def has(self, path: str, blob: str) -> bool:
-        """True if a text of this content is kept."""
+        """Return whether the text of a content is cached."""
         return self._file(path, blob).exists()
 
     def read(self, path: str) -> DocumentText:
-        """The text of a document, out of the cache if it is known; takes seconds else.
+        """Return the text of a document; takes seconds unless it is cached.
 
         Raises:
-            NotFoundError: It isn't there.
-            UnsafePathError: The path leads outside, or through a link.
+            NotFoundError: There is no such file.
+            UnsafePathError: The path leaves the workspace, or contains a symbolic link.
         """
         kind = kind_of(path)
-        file, size = _checked(self._workspace, path)
-        if size > MOST_BYTES:
+        file, size = _checked_file(self._workspace, path)
+        if size > MAX_BYTES:
             return TOO_LARGE
         with storage_errors(f"Can't read {file.name}"):
             blob = hash_file(file, size)
@@ -212,26 +212,26 @@ class Documents:
             return known
         if not can_read(kind):
             return DocumentText(problem=missing())
-        answer = self._ask(file, kind)
+        answer = self._request(file, kind)
         if answer is not None and not answer.get("missing"):
-            self._keep(self._file(path, blob), answer)
-        return _told(answer)
+            self._cache(self._file(path, blob), answer)
+        return _result(answer)
 
     def convert(self, file: Path, kind: str) -> DocumentText:
-        """The text of any file, which isn't kept; ``page``: a web page without its navigation."""
-        return _told(self._ask(file, kind))
+        """Extract any file's text uncached; kind ``page`` is a web page without its navigation."""
+        return _result(self._request(file, kind))
 
     def picture(self, path: str) -> DocumentPicture:
-        """A picture of the workspace, made small; it isn't kept.
+        """Return a downscaled picture of the workspace; it isn't cached.
 
         Raises:
-            NotFoundError: It isn't there.
-            UnsafePathError: The path leads outside, or through a link.
-            UnreadableError: It is too large, or none that can be shown.
+            NotFoundError: There is no such file.
+            UnsafePathError: The path leaves the workspace, or contains a symbolic link.
+            UnreadableError: The file is too large, or not a readable picture.
         """
-        file, size = _checked(self._workspace, path)
-        if size > _MOST_PICTURE_BYTES:
-            raise UnreadableError(f"larger than {_MOST_PICTURE_BYTES >> 20} MB")
+        file, size = _checked_file(self._workspace, path)
+        if size > _MAX_PICTURE_BYTES:
+            raise UnreadableError(f"larger than {_MAX_PICTURE_BYTES >> 20} MB")
         text = self.convert(file, "picture")
         if text.problem or not text.parts:
             raise UnreadableError(text.problem or "no picture")
@@ -246,7 +246,7 @@ class Documents:
         return DocumentPicture(width, height, columns, rows, data)
 
     def keep_only(self, contents: Collection[tuple[str, str]]) -> None:
-        """Delete the texts of all but these (path, blob), such as of files that are gone."""
+        """Delete the cached texts of all contents except the given (path, blob) pairs."""
         wanted = {self._file(path, blob).name for path, blob in contents}
         with contextlib.suppress(OSError):
             for file in self._folder.iterdir():
@@ -260,8 +260,8 @@ class Documents:
     def _file(self, path: str, blob: str) -> Path:
         return self._folder / f"{blob}-{kind_of(path)}-{VERSION}.json"
 
-    def _keep(self, file: Path, answer: dict[str, Any]) -> None:
-        """Store a text; without room it is read again another time."""
+    def _cache(self, file: Path, answer: dict[str, Any]) -> None:
+        """Cache a text; errors are ignored."""
         data = json.dumps(answer).encode()
         temporary = file.with_name(temporary_name())
         with contextlib.suppress(OSError):
@@ -272,15 +272,15 @@ class Documents:
             finally:
                 temporary.unlink(missing_ok=True)
 
-    def _ask(self, file: Path, kind: str) -> dict[str, Any] | None:
-        """Have the child read a file; None: it was told to stop, or there is no process for it."""
+    def _request(self, file: Path, kind: str) -> dict[str, Any] | None:
+        """Have the child read a file; None if aborted, or if the child can't be started."""
         task = json.dumps({"path": str(file), "kind": kind}).encode()
         try:
             self._child = self._child or _start()
         except OSError:
             return None
         try:
-            answer = json.loads(self._child.ask(task, _SECONDS, self._closing, _MOST_ANSWER))
+            answer = json.loads(self._child.ask(task, _SECONDS, self._closing, _MAX_ANSWER_BYTES))
             _text(answer)
             return dict(answer)
         except ClosedError:
@@ -295,23 +295,23 @@ class Documents:
 
 
 def _start() -> ChildProcess:
-    """Start the process that reads, one file after the other.
+    """Start the child process.
 
     Raises:
-        OSError: it can't be started.
+        OSError: It can't be started.
     """
     package = str(Path(__file__).resolve().parents[2])
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    kept = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     return ChildProcess(
-        # -P: no module out of whatever folder somebody is in.
+        # -P: import no modules from the current directory.
         [sys.executable, "-P", "-B", "-m", "kbtui.documents.child"],
-        # No key of the user's is for what reads a stranger's file.
+        # A process that parses untrusted files gets none of the user's API keys.
         {**kept, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
 
 
-def _told(answer: dict[str, Any] | None) -> DocumentText:
+def _result(answer: dict[str, Any] | None) -> DocumentText:
     if answer is None:
         return DocumentText(problem="reading it was interrupted")
     if name := answer.get("missing"):
@@ -320,9 +320,9 @@ def _told(answer: dict[str, Any] | None) -> DocumentText:
 
 
 def _text(answer: Any) -> DocumentText:
-    """Read an answer of the child, which may have been taken over by what it read."""
+    """Validate an answer of the child, which a hostile file may have taken over."""
     if not isinstance(answer, dict):
-        raise ValueError("no answer")  # noqa: TRY004 — to be caught with what JSON raises
+        raise ValueError("no answer")  # noqa: TRY004 - handled like errors of the JSON parser
     try:
         parts = tuple(
             (clean_line(str(place)), clean(str(text))) for place, text in answer.get("parts", ())
@@ -337,8 +337,8 @@ def _text(answer: Any) -> DocumentText:
     )
 
 
-def _checked(workspace: Workspace, path: str) -> tuple[Path, int]:
-    """The file of a document, which no link leads to, and its size in bytes."""
+def _checked_file(workspace: Workspace, path: str) -> tuple[Path, int]:
+    """Return a document's file, reached through no symbolic link, and its size in bytes."""
     top, file = located(workspace, checked_path(path))
     *parts, name = file.split("/")
     with storage_errors(f"Can't read {file}"):

@@ -1,7 +1,7 @@
-"""Keeps a file or a web page under ``docs/``, and writes down where it is from in SOURCES.md.
+"""Stores a file or web page under ``docs/``, and records its origin in SOURCES.md.
 
-A page is fetched only here, and only because a person asks for it: no redirect leads from outside
-to an address on this machine or network, and size and time are limited.
+This is the only place that fetches pages, and only when the user asks for one. Redirects from a
+public address to a local one are refused, and size and time are limited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kbtui import __version__
-from kbtui.documents.documents import MOST_BYTES, Documents, can_read, kind_of, missing
+from kbtui.documents.documents import MAX_BYTES, Documents, can_read, kind_of, missing
 from kbtui.errors import NotFoundError, RemoteError, UnreadableError, UsageError
 from kbtui.text import clean_line, shorten, slugify
 from kbtui.workspace import files
@@ -34,8 +34,8 @@ SOURCES = "docs/SOURCES.md"
 _HEADING = "# Where these documents are from\n\n"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc", ".tex", ".csv")
-_MOST_FETCHED = 50 << 20
-_MOST_REDIRECTS = 5
+_MAX_FETCHED_BYTES = 50 << 20
+_MAX_REDIRECTS = 5
 _PAUSE_SECONDS = 15.0
 _SECONDS = 90.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -60,7 +60,7 @@ _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 @dataclass(frozen=True, slots=True)
 class KeptDocument:
-    """A document that is kept: its workspace `path` and its `source`; not `new`: it was there."""
+    """A stored document: its workspace path, its source, and whether it wasn't there before."""
 
     path: str
     source: str
@@ -68,44 +68,44 @@ class KeptDocument:
 
 
 def is_address(source: str) -> bool:
-    """True if this names something to fetch, with whatever scheme, rather than a file."""
+    """Return whether a source is a URL, of any scheme, rather than a file."""
     return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", source) is not None
 
 
 def is_keepable(file: Path) -> bool:
-    """True if a file is one that is kept as it is: a document, a text or a picture."""
+    """Return whether a file can be stored: a document, a text or a picture."""
     name = file.name.lower()
     return file.is_file() and (bool(kind_of(name)) or name.endswith((*_PICTURES, *_TEXTS)))
 
 
 def keep_document(workspace: Workspace, source: str) -> KeptDocument:
-    """Keep a file, or what lies at an ``http(s)`` address; raises nothing but `KbtuiError`.
+    """Store a file, or the resource at an ``http(s)`` URL.
 
     Raises:
         NotFoundError: There is no such file.
-        UnreadableError: It is no document, too large, or a page without text.
-        UsageError: The address is of another kind.
-        RemoteError: It can't be fetched.
+        UnreadableError: It isn't a known kind of document, is too large, or a page without text.
+        UsageError: The URL has another scheme.
+        RemoteError: The URL can't be fetched.
         StorageError: The workspace can't be written.
     """
     if is_address(source):
-        return _keep_address(workspace, source)
+        return _store_url(workspace, source)
     file = Path(source).expanduser()
     if not file.is_file():
         raise NotFoundError(f"There is no file {file}.", "Give the path of a document.")
     if not is_keepable(file):
         raise UnreadableError(f"{file} is no document, text or picture that kbtui knows.")
-    if file.stat().st_size > MOST_BYTES:
-        raise UnreadableError(f"{file} is larger than {MOST_BYTES >> 20} MB.")
+    if file.stat().st_size > MAX_BYTES:
+        raise UnreadableError(f"{file} is larger than {MAX_BYTES >> 20} MB.")
     with storage_errors(f"Can't read {file}"):
         data = file.read_bytes()
     return _write(workspace, "docs", file.name, data, str(file.resolve()))
 
 
-def _keep_address(workspace: Workspace, address: str) -> KeptDocument:
+def _store_url(workspace: Workspace, address: str) -> KeptDocument:
     final, kind, data = fetch(address)
     if kind in _PAGES or (not kind and b"<html" in data[:1024].lower()):
-        return _keep_page(workspace, address, data)
+        return _store_page(workspace, address, data)
     name = unquote(urlsplit(final).path).rpartition("/")[2]
     if not kind_of(name) and not name.lower().endswith(_PICTURES):
         ending = ".pdf" if data.startswith(b"%PDF-") else _ENDINGS.get(kind, "")
@@ -118,8 +118,8 @@ def _keep_address(workspace: Workspace, address: str) -> KeptDocument:
     return _write(workspace, "docs/web", name, data, address)
 
 
-def _keep_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument:
-    """Keep the text of a page as Markdown: without navigation, and with nothing that runs."""
+def _store_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument:
+    """Store the text of a page as Markdown, without navigation and scripts."""
     if not can_read("page"):
         raise UnreadableError(f"{address} can't be kept: {missing()}.")
     with tempfile.TemporaryDirectory(prefix="kbtui-") as folder, Documents(workspace) as documents:
@@ -144,7 +144,7 @@ def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: st
         path = f"{folder}/{stem}{f'-{number}' if number > 1 else ''}{ending}"
         if files.is_gone(workspace, path):
             break
-        if files.blob_id(files.read_bytes(workspace, path, MOST_BYTES)) == blob:
+        if files.blob_id(files.read_bytes(workspace, path, MAX_BYTES)) == blob:
             return KeptDocument(path, source, new=False)
         number += 1
     known = b"" if files.is_gone(workspace, SOURCES) else files.read_bytes(workspace, SOURCES)
@@ -161,22 +161,22 @@ def _write(workspace: Workspace, folder: str, name: str, data: bytes, source: st
 
 
 def fetch(address: str) -> tuple[str, str, bytes]:
-    """Get what lies at an address: where it was in the end, its media type, its bytes.
+    """Fetch a URL; return the final URL, the media type and the content.
 
-    An address on this machine or network is fetched from if it is the one that was given; a
-    redirect never leads to one, unless it is the same machine.
+    A local address is fetched if it was given explicitly; redirects to one are refused unless they
+    stay on the same host.
 
     Raises:
-        UsageError: It is no ``http`` or ``https`` address.
-        RemoteError: It can't be reached, refuses, is too large or too slow.
+        UsageError: It isn't an ``http`` or ``https`` URL.
+        RemoteError: The server can't be reached or refuses, or its answer is too large or slow.
     """
-    until = time.monotonic() + _SECONDS
-    parts = given = _parsed(address)
+    deadline = time.monotonic() + _SECONDS
+    parts = given = _parse_url(address)
     own = given.hostname if _is_local(given) else None
-    for _ in range(_MOST_REDIRECTS + 1):
-        status, headers, data = _get(parts, until, may_be_local=parts.hostname == own)
+    for _ in range(_MAX_REDIRECTS + 1):
+        status, headers, data = _get(parts, deadline, may_be_local=parts.hostname == own)
         if status in _REDIRECTS and headers.get("location"):
-            parts = _parsed(urljoin(parts.geturl(), headers["location"]))
+            parts = _parse_url(urljoin(parts.geturl(), headers["location"]))
             continue
         if status != _OK:
             raise RemoteError(f"{address} can't be fetched: the server answered {status}.")
@@ -185,7 +185,7 @@ def fetch(address: str) -> tuple[str, str, bytes]:
     raise RemoteError(f"{address} leads from one address to the next, too often.")
 
 
-def _parsed(address: str) -> SplitResult:
+def _parse_url(address: str) -> SplitResult:
     try:
         parts = urlsplit(quote(clean_line(address), _SAFE))
         host, port = parts.hostname, parts.port
@@ -202,17 +202,17 @@ def _parsed(address: str) -> SplitResult:
 
 
 def _get(
-    parts: SplitResult, until: float, *, may_be_local: bool
+    parts: SplitResult, deadline: float, *, may_be_local: bool
 ) -> tuple[int, Mapping[str, str], bytes]:
     host, is_safe = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if is_safe else 80)
     kind = http.client.HTTPSConnection if is_safe else http.client.HTTPConnection
     connection = kind(host, port, timeout=_PAUSE_SECONDS)
-    timer = threading.Timer(max(0.0, until - time.monotonic()), lambda: _hang_up(connection))
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), lambda: _disconnect(connection))
     timer.daemon = True
     try:
-        # Connected here: what was looked at is what is spoken to.
-        place = _place(host, port, may_be_local=may_be_local)
+        # Connect to the address just checked, rather than resolving the name again.
+        place = _resolve(host, port, may_be_local=may_be_local)
         connection.sock = socket.create_connection(place, _PAUSE_SECONDS)
         timer.start()
         if is_safe:
@@ -224,7 +224,7 @@ def _get(
         answer = connection.getresponse()
         found = {name.lower(): value for name, value in answer.getheaders()}
         data = b"" if answer.status in _REDIRECTS else _body(answer, found)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise TimeoutError(f"it takes longer than {_SECONDS:.0f} seconds")
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -236,19 +236,19 @@ def _get(
         connection.close()
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
+def _disconnect(connection: http.client.HTTPConnection) -> None:
     with contextlib.suppress(OSError):
         connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _is_local(parts: SplitResult) -> bool:
-    """True if an address is on this machine or network, as the person must know who gave it."""
+    """Return whether a URL's host is on this machine or network."""
     try:
-        _place(parts.hostname or "", 80, may_be_local=False)
+        _resolve(parts.hostname or "", 80, may_be_local=False)
     except RemoteError:
         return True
     except (OSError, UnicodeError):
-        return False  # said when it is fetched
+        return False  # reported when it is fetched
     return False
 
 
@@ -257,8 +257,8 @@ def _is_public(address: str) -> bool:
     return (getattr(place, "ipv4_mapped", None) or place).is_global
 
 
-def _place(host: str, port: int, *, may_be_local: bool) -> tuple[str, int]:
-    """The address of a host; of one that may not be local, none that is."""
+def _resolve(host: str, port: int, *, may_be_local: bool) -> tuple[str, int]:
+    """Resolve a host; refuse local addresses unless `may_be_local`."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     places = [str(each[4][0]) for each in found]
     if not may_be_local and not all(map(_is_public, places)):
@@ -275,10 +275,12 @@ def _body(answer: http.client.HTTPResponse, headers: Mapping[str, str]) -> bytes
     while piece := answer.read1(1 << 16):
         if unpacker is not None:
             try:
-                piece = unpacker.decompress(piece, _MOST_FETCHED + 1)
+                piece = unpacker.decompress(piece, _MAX_FETCHED_BYTES + 1)
             except zlib.error as error:
                 raise http.client.HTTPException("its answer is damaged") from error
         data += piece
-        if len(data) > _MOST_FETCHED:
-            raise http.client.HTTPException(f"it answers with more than {_MOST_FETCHED >> 20} MB")
+        if len(data) > _MAX_FETCHED_BYTES:
+            raise http.client.HTTPException(
+                f"it answers with more than {_MAX_FETCHED_BYTES >> 20} MB"
+            )
     return bytes(data)

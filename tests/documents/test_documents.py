@@ -233,6 +233,6 @@ def test_documents_are_known_by_folder_and_ending() -> None:
 
 def test_what_takes_long_is_read_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [("page 1", "One"), ("page 2", "Two")]
-    assert child._within_limit(iter(parts)) == (parts, False)
+    assert child._collect(iter(parts)) == (parts, False)
     monkeypatch.setattr(child, "_SECONDS", -1.0)
-    assert child._within_limit(iter(parts)) == (parts[:1], True)
+    assert child._collect(iter(parts)) == (parts[:1], True)

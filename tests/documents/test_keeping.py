@@ -146,7 +146,7 @@ def test_an_address_that_misbehaves_is_refused_with_the_reason(
     workspace: Workspace, site: str, monkeypatch: pytest.MonkeyPatch,
     name: str, error: type[KbtuiError], why: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(keeping, "_MOST_FETCHED", 2000)
+    monkeypatch.setattr(keeping, "_MAX_FETCHED_BYTES", 2000)
     with pytest.raises(error, match=why):
         keep_document(workspace, f"{site}/{name}")
     assert not workspace.docs.exists()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import (
-    MOST_BYTES,
+    MAX_BYTES,
     TOO_LARGE,
     VERSION,
     Documents,
@@ -173,7 +173,7 @@ class Builder:
             return known != state.blob
         if known == _mark_of(state):
             return False
-        if state.size > MOST_BYTES or self._documents.has(state.path, state.blob):
+        if state.size > MAX_BYTES or self._documents.has(state.path, state.blob):
             return True
         if can_read(kind_of(state.path)):
             self.waiting[state.path] = state.blob
@@ -197,7 +197,7 @@ class Builder:
         if not self._is_document(state.path):
             return self._text(state), state.blob
         text = self._documents.stored(state.path, state.blob)
-        if state.size > MOST_BYTES:
+        if state.size > MAX_BYTES:
             text = TOO_LARGE
         if text is not None:
             return read_parts(state.path, text, self._limits), _mark_of(state)

@@ -45,6 +45,8 @@ class _Commands(click.Group):
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], self.commands, 1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
+            if Path(args[0]).is_dir():
+                hint = f" Did you mean the folder? `kbtui ./{args[0]}` opens it."
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 

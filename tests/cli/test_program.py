@@ -139,6 +139,16 @@ def test_with_a_command_it_does_not(argv: list[str], monkeypatch: pytest.MonkeyP
     assert __main__.main() == 8
 
 
+def test_a_folder_named_without_a_slash_is_no_command_and_the_way_to_open_it_is_said(
+    kbtui: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vault").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = kbtui("vault")
+    assert done.status == 2
+    assert "`kbtui ./vault` opens it" in done.err
+
+
 def test_the_app_says_that_it_needs_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

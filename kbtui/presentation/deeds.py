@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kbtui.history.change import SHIPPED, Actor, Commit, PathChange, is_derived
 from kbtui.presentation.actors import committer
 from kbtui.presentation.notes import Named, Names
-from kbtui.text import clean_line, counted
+from kbtui.text import clean_line, counted, slugify
 from kbtui.workspace.layout import ENTRIES
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
     for change in changes:
         by_kind[change.kind].append(change)
     for change in by_kind["renamed"][:_NAMED]:
-        yield [_rename(change, names), names[change.path]]
+        yield _rename(change, names)
     if more := by_kind["renamed"][_NAMED:]:
         yield [f"moved {counted(len(more), 'other note')}"]
     if by_kind["deleted"]:
@@ -91,11 +91,14 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
         yield [mended] if follows else ["changed ", *_listed(changed, names)]
 
 
-def _rename(change: PathChange, names: Names) -> str:
+def _rename(change: PathChange, names: Names) -> list[Piece]:
     old, new = change.old_path or "", change.path
-    if old.rpartition("/")[2] == new.rpartition("/")[2]:
-        return f"moved from {_folder(old)} to {_folder(new)}: "
-    return f"renamed {names[old].title} to "
+    was, now = (path.rpartition("/")[2].removesuffix(".md") for path in (old, new))
+    if was == now:
+        return ["moved ", names[new], f" from {_folder(old)} to {_folder(new)}"]
+    if slugify(now) != slugify(names[new].title):  # only the file has another name
+        return ["renamed ", names[new], f" from {was} to {now}"]
+    return [f"renamed {names[old].title} to ", names[new]]
 
 
 def _folder(path: str) -> str:

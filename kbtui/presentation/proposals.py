@@ -33,9 +33,10 @@ def files_said(plan: Plan, names: Names) -> str:
 
 
 def reason_of(plan: Plan, names: Names) -> str:
-    """Why it is proposed, with the notes by their names."""
+    """Why it is proposed, with the notes that are there by their names."""
     reason = clean(plan.proposal.reason).strip()
-    for path in sorted(paths_of(plan), key=len, reverse=True):
+    there = [each.path for each in plan.files if each.places and each.kind == "modified"]
+    for path in sorted(there, key=len, reverse=True):
         reason = reason.replace(path, names[path].title)
         reason = reason.replace(short_name(path), names[path].title)
     return reason

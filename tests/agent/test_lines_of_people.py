@@ -39,6 +39,8 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("edit_entry", {"entry": BOILER, "title": "Heater"}),
     ("edit_entry", {"entry": "boiler", "old": "1998", "new": "1999"}),
     ("rename_entry", {"entry": "boiler", "new_name": "Heater"}),
+    ("rename_entry", {"entry": "boiler", "new_name": "old-boiler"}),
+    ("rename_entry", {"entry": "boiler", "new_name": "facts/boiler"}),
     ("move_entry", {"entry": "boiler", "category": "facts"}),
     ("delete_entry", {"entry": "boiler"}),
     ("edit_entry", {"entry": "memory/MEMORY.md", "old": "window open", "new": "window shut"}),

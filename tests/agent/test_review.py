@@ -142,6 +142,25 @@ async def test_an_entry_that_is_to_be_renamed_is_edited_under_either_name(
     assert not (kb.workspace.root / "knowledge/topics/docker.md").exists()
 
 
+async def test_what_changes_several_files_goes_on_with_what_waits_for_them(
+    kb: KnowledgeBase, session: Session, inbox: Inbox
+) -> None:
+    kb.library.create("topic", "Docker", body="Containers. See [[ops]].")
+    kb.library.create("topic", "Ops", body="See [[docker]].")
+    script = [
+        Reply(tool_calls=[call("rename_entry", entry="docker", new_name="Podman")]),
+        Reply(tool_calls=[call("rename_entry", entry="ops", new_name="Running")]),
+        Reply("It waits."),
+    ]
+    with ScriptedServer(script) as server:
+        told = await ask(kb, session, "Rename them", model_at(server))
+    assert [each.ok for each in told.tools] == [True, True], told.tools
+    (proposal,) = inbox.list()
+    inbox.accept(proposal.id)
+    assert "See [[running]]." in kb.library.find("Podman").text
+    assert "See [[podman]]." in kb.library.find("Running").text
+
+
 async def test_a_name_of_what_is_there_and_of_what_is_proposed_is_ambiguous(
     kb: KnowledgeBase, session: Session, inbox: Inbox
 ) -> None:

@@ -281,16 +281,27 @@ def test_an_edit_goes_on_with_what_it_was_made_from_and_nothing_else(
 ) -> None:
     origin = Origin(session="s", turn="t")
     old, new = (files.blob_id(text.encode()) for text in (OLD, NEW))
-    first = inbox.add_to_turn("one", {MEMORY: NEW}, origin, MEMORY, expected={MEMORY: old})
+    first = inbox.add_to_turn("one", {MEMORY: NEW}, origin, expected={MEMORY: old})
     newer = f"{NEW}- Plays chess\n"
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        inbox.add_to_turn("two", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: old})
-    second = inbox.add_to_turn("two", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: new})
+        inbox.add_to_turn("two", {MEMORY: newer}, origin, expected={MEMORY: old})
+    second = inbox.add_to_turn("two", {MEMORY: newer}, origin, expected={MEMORY: new})
     assert second.id == first.id
     inbox.reject(first.id)
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        inbox.add_to_turn("three", {MEMORY: newer}, origin, MEMORY, expected={MEMORY: new})
+        inbox.add_to_turn("three", {MEMORY: newer}, origin, expected={MEMORY: new})
     assert inbox.list() == []
+
+
+def test_one_edit_goes_on_with_one_proposal_and_says_which_file_waits_in_another(
+    inbox: Inbox,
+) -> None:
+    first = inbox.add_to_turn("one", {MEMORY: NEW}, Origin(session="s", turn="t"))
+    other = "knowledge/topics/tea.md"
+    second = inbox.add_to_turn("two", {other: NEW}, Origin(session="s", turn="u"))
+    with pytest.raises(ConflictError, match=r"MEMORY\.md wait in the inbox already"):
+        inbox.add_to_turn("three", {MEMORY: OLD, other: OLD}, Origin(session="s", turn="v"))
+    assert inbox.list() == [first, second]
 
 
 def test_a_text_never_takes_the_place_of_a_deletion(inbox: Inbox) -> None:
@@ -298,5 +309,5 @@ def test_a_text_never_takes_the_place_of_a_deletion(inbox: Inbox) -> None:
     moved = {MEMORY: None, "memory/notes.md": OLD}
     first = inbox.add_to_turn("rename", moved, origin)
     with pytest.raises(ConflictError, match="is to go"):
-        inbox.add_to_turn("edit", {MEMORY: NEW}, origin, MEMORY)
+        inbox.add_to_turn("edit", {MEMORY: NEW}, origin)
     assert inbox.list() == [first]

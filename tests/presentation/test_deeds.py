@@ -133,3 +133,13 @@ def test_nor_do_the_how_tos_count_that_the_app_had_written_before_it_read_a_vaul
         assert (
             sentence(next(iter(kb.history.log())), _names(kb)) == "You had ○ One before kbtui came"
         )
+
+
+def test_a_file_with_another_name_alone_is_told_by_the_names_of_files(kb: KnowledgeBase) -> None:
+    _changed(kb, {ALICE: _person("Alice")})
+    text = (kb.workspace.root / ALICE).read_text()
+    other = "knowledge/people/boss.md"
+    renamed = _changed(kb, {ALICE: None, other: text})
+    assert str(deed(renamed, _names(kb))) == "renamed ● Alice from alice to boss"
+    moved = _changed(kb, {other: None, "knowledge/friends/boss.md": text})
+    assert str(deed(moved, _names(kb))) == "moved ● Alice from people to friends"

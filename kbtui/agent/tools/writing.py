@@ -128,7 +128,6 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
         change.reason,
         texts,
         context.origin,
-        next(iter(texts)) if len(texts) == 1 else "",
         actor=context.actor,
         expected=change.expected,
     )

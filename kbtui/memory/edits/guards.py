@@ -87,9 +87,10 @@ def reason_to_ask_of_tool(
 ) -> str:
     """Say to a model why a person must decide on what a tool is to do; empty: it may be done.
 
-    It may add, and change what machines wrote. A line that the user wrote only where they asked for
-    that; how the assistant is to be, and who the user is, never without their consent. `authors`
-    gives who wrote each line of a file, `asked` is as in `Author`.
+    It may add, and change what machines wrote. A line that the user wrote, and the name of a file
+    that they wrote in, only where they asked for that; how the assistant is to be, and who the user
+    is, never without their consent. `authors` gives who wrote each line of a file, `asked` is as in
+    `Author`.
     """
     guiding = _guides(edits)
     if guiding:
@@ -102,10 +103,14 @@ def reason_to_ask_of_tool(
         new = data or b"".join(filter(None, moved))
         gone = _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
         came = [line for each in edits.values() for line in _added(shown_text(old), each)]
-        if gone and not asked(_names_of(files, path), [*gone, *came]):
+        is_theirs = bool(gone) or (
+            data is None and any(author.brings_words_of_people for author in authors(path))
+        )
+        if is_theirs and not asked(_names_of(files, path), [*gone, *came]):
+            what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
             return (
-                f"the user wrote {shorten(gone[0], _SHOWN)!r} in {short_name(path)}, and hasn't"
-                " asked in this turn for a change of that"
+                f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
+                " change of that"
             )
     return ""
 

@@ -247,7 +247,7 @@ def merge_entries(ref: str, into: str, day: date) -> Operation:
 
 def delete_entry(ref: str) -> Operation:
     """Remove an entry; links to it become their text."""
-    return Operation(lambda copy: copy.files.removed(copy.entry(ref).path))
+    return Operation(lambda copy: copy.files.removed(copy.entry(ref).path), ref=ref)
 
 
 def replaced(whole: str, old: str, new: str, path: str) -> str:

@@ -109,31 +109,40 @@ class Inbox:
         reason: str,
         edits: Mapping[str, str | None],
         origin: Origin,
-        built_on: str = "",
         *,
         actor: Actor = Actor.AGENT,
         expected: Expected = MappingProxyType({}),
     ) -> Proposal:
         """Propose what an agent wants to do, together with what else it wants to do in its turn.
 
-        `built_on` is the path whose text was made from the one that is proposed already; `expected`
-        as in `add`.
+        A text of a file that the agent has proposed before goes on with that proposal: it has to be
+        made from what is proposed there, as `expected` says, else as in `add`.
 
         Raises:
             ConflictError: What it was made from is something else by now: a person has edited the
-                proposal, or decided on it, or somebody has changed the file.
+                proposal, or decided on it, or somebody has changed the file. Or it would go on with
+                several proposals.
         """
         with self._history.alone():
-            known = self._open_for(actor, origin, built_on)
+            known, others = self._open_for(actor, origin, edits)
             waits = _texts(known.edits) if known else {}
-            if edits.get(built_on) is not None and waits.get(built_on, "") is None:
+            for path in edits.keys() & waits.keys():
+                if edits[path] is not None and waits[path] is None:
+                    raise ConflictError(
+                        f"{short_name(path)} is to go: that it is renamed or deleted waits in the"
+                        " inbox.",
+                        "Edit it under its new name, or let the user decide first.",
+                        paths=(path,),
+                    )
+            twice = sorted(path for each in others for path in each.paths if path in edits)
+            if lacking := [path for path in twice if path not in waits]:
                 raise ConflictError(
-                    f"{short_name(built_on)} is to go: that it is renamed or deleted waits in the"
-                    " inbox.",
-                    "Edit it under its new name, or let the user decide first.",
-                    paths=(built_on,),
+                    f"Changes of {', '.join(map(short_name, dict.fromkeys(lacking)))} wait in the"
+                    " inbox already, in another proposal.",
+                    "Let the user decide on that first.",
+                    paths=tuple(lacking),
                 )
-            if known is None or any(path in waits and path != built_on for path in edits):
+            if known is None:
                 return self.add(actor, reason, edits, origin=origin, expected=expected)
             fresh = self._edits(edits, None)
             reasons = dict.fromkeys([*known.reason.split("; "), redact(reason).text])
@@ -364,12 +373,18 @@ class Inbox:
             if each.actor is actor and known_by(each.origin) == known_by(origin)
         ]
 
-    def _open_for(self, actor: Actor, origin: Origin, built_on: str) -> Proposal | None:
-        """The proposal that somebody goes on with: the one they build on, else the turn's."""
+    def _open_for(
+        self, actor: Actor, origin: Origin, paths: Collection[str]
+    ) -> tuple[Proposal | None, Sequence[Proposal]]:
+        """The proposal that somebody goes on with, and their others.
+
+        It is the last that has one of the files, else the turn's.
+        """
         mine = self._proposals_of(actor, origin)
-        built = (each for each in reversed(mine) if built_on in each.paths)
+        built = (each for each in reversed(mine) if not set(paths).isdisjoint(_texts(each.edits)))
         same = (each for each in mine if each.origin.turn == origin.turn is not None)
-        return next(built, None) or next(same, None)
+        known = next(built, None) or next(same, None)
+        return known, [each for each in mine if each is not known]
 
 
 def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:

@@ -14,7 +14,6 @@ Importing this module imports pydantic, which is slow, so the app does it after 
 from __future__ import annotations
 
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from pydantic import (
 )
 
 from kbtui.errors import ConfigurationError, StorageError
+from kbtui.whole_file import replace_file
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -441,12 +441,7 @@ def changed_config() -> Iterator[dict[str, Any]]:
         return
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(after)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(file.resolve() if file.is_symlink() else file)
+        replace_file(file.resolve() if file.is_symlink() else file, after.encode())
     except OSError as error:
         raise StorageError(f"{file} can't be written: {error.strerror}.") from error
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
-import os
 import queue
 import re
 import threading
@@ -23,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kbtui.errors import StorageError
+from kbtui.whole_file import replace_file
 
 log = logging.getLogger(__name__)
 OLLAMA = "Ollama"
@@ -200,15 +200,9 @@ class KeyStore:
         kept = {name: key for name, key in keys.items() if key}
         if kept == self._read():
             return
-        scratch = self._file.with_name(f"{self._file.name}.{os.getpid()}.new")
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(kept, file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.replace(self._file)
+            replace_file(self._file, json.dumps(kept, indent=2).encode())
         except OSError as error:
             raise StorageError(f"Can't keep the key in {self._file}: {error.strerror}.") from error
 

@@ -9,15 +9,15 @@ once; of these vectors the main directions are kept and evened out, and common t
 from __future__ import annotations
 
 import io
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kbtui.whole_file import replace_file
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from threading import Event
 
     from numpy.typing import NDArray
@@ -121,16 +121,7 @@ def write_table(folder: Path, table: Vectors) -> None:
     """
     data = io.BytesIO()
     np.save(data, table, allow_pickle=False)
-    descriptor, scratch = tempfile.mkstemp(prefix=".new-", dir=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data.getbuffer())
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(scratch).replace(folder / FILE)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+    replace_file(folder / FILE, data.getvalue())
 
 
 def _weights(vocabulary: Sequence[str]) -> NDArray[np.float64]:

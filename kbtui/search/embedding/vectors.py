@@ -14,13 +14,14 @@ import mmap
 import os
 import shutil
 import struct
-import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from kbtui.whole_file import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -221,18 +222,8 @@ class VectorStore:
             )
         )
         check = hashlib.sha256(body)
-        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(body)
-                stream.write(check.digest())
-                stream.flush()
-                os.fsync(stream.fileno())
-            name = f"{check.hexdigest()[:24]}{_SUFFIX}"
-            Path(temporary).rename(self._folder / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        name = f"{check.hexdigest()[:24]}{_SUFFIX}"
+        replace_file(self._folder / name, body + check.digest())
         return name
 
     def _load(self, file: Path) -> None:

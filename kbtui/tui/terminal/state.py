@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 from pathlib import Path
 
 from platformdirs import user_state_path
 
+from kbtui.whole_file import replace_file
 from kbtui.workspace.durable import is_alive
 
 _MAX_INPUTS = 1_000
@@ -48,16 +48,7 @@ def write_state(file: Path, text: str) -> bool:
     """Replace a state file whole; False where the disk refuses."""
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(name).replace(file)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(file, text.encode())
         return True
     return False
 

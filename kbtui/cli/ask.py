@@ -25,6 +25,7 @@ from kbtui.cli.output import (
     INTERRUPTED,
     complain,
     note,
+    picked,
     say,
     say_json,
     say_json_line,
@@ -193,38 +194,24 @@ class _JsonView:
     def take(self, event: Event) -> None:
         from kbtui.agent import events
 
-        match event:
-            case events.TextDelta():
-                say_json_line({"event": "text_delta", "text": event.text})
-            case events.RetryStarted():
-                say_json_line({"event": "retry_started", "text": event.text})
-            case events.NoticeGiven():
-                say_json_line({"event": "notice", "text": event.text})
-            case events.ToolStarted():
-                arguments = dict(event.arguments)
-                say_json_line({"event": "tool_started", "tool": event.tool, "arguments": arguments})
-            case events.ToolFinished():
-                shape = {"tool": event.tool, "ok": event.ok, "summary": event.summary}
-                if event.proposal:
-                    shape["proposal"] = event.proposal
-                say_json_line({"event": "tool_finished", **shape})
-            case events.UsageReported():
-                say_json_line(
-                    {
-                        "event": "usage",
-                        "prompt_tokens": event.prompt_tokens,
-                        "completion_tokens": event.completion_tokens,
-                        "cost_usd": event.cost_usd,
-                    }
-                )
-            case events.TurnFinished():
-                say_json_line(_finished_shape(event, self._layout))
-            case events.TurnFailed():
-                failed = {"event": "turn_failed", "error": event.error, "hint": event.hint}
-                say_json_line({**failed, "session": event.session})
-                self.status = _failed(event)
-            case _:
-                pass
+        shapes: dict[type, tuple[str, str]] = {
+            events.TextDelta: ("text_delta", "text"),
+            events.RetryStarted: ("retry_started", "text"),
+            events.NoticeGiven: ("notice", "text"),
+            events.ToolStarted: ("tool_started", "tool arguments"),
+            events.ToolFinished: ("tool_finished", "tool ok summary"),
+            events.UsageReported: ("usage", "prompt_tokens completion_tokens cost_usd"),
+            events.TurnFailed: ("turn_failed", "error hint session"),
+        }
+        if isinstance(event, events.TurnFinished):
+            say_json_line(_finished_shape(event, self._layout))
+        elif type(event) in shapes:
+            name, fields = shapes[type(event)]
+            is_proposed = isinstance(event, events.ToolFinished) and event.proposal
+            shown = picked(event, f"{fields} proposal" if is_proposed else fields)
+            say_json_line({"event": name, **shown})
+        if isinstance(event, events.TurnFailed):
+            self.status = _failed(event)
 
 
 # A link with a title of its own: a terminal shows the title, and what was written below it.

@@ -174,14 +174,13 @@ class _Talk:
             say(f"{clean_line(info.title)}, {when}, {info.messages} messages ({info.id})")
 
     def _resume(self, name: str) -> None:
-        infos = self._kb.sessions.list()
-        named = [info.id for info in infos if info.title.casefold() == name.casefold()]
         if not name:
             raise UsageError("Which one?", "/sessions lists them; then /resume <title or id>")
-        if named[:1] == [self.session.id] or name == self.session.id:
+        session = self._kb.sessions.find(name)
+        if session == self.session.id:
             raise UsageError("That is this conversation.")
         with self._other():
-            self.session = self._kb.sessions.open(named[0] if named else name)
+            self.session = self._kb.sessions.open(session)
 
     def _rename(self, title: str) -> None:
         if not clean_line(title):

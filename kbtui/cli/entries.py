@@ -22,6 +22,7 @@ from kbtui.cli.context import (
     pass_place,
 )
 from kbtui.cli.output import (
+    TAKE_BACK,
     backlink_shape,
     entry_shape,
     info_shape,
@@ -339,10 +340,7 @@ def delete(place: WorkspaceOption, entry: str, as_json: bool) -> None:
     It can be undone.
     """
     with place.opened() as kb:
-        commit = kb.library.delete(entry)
-        say_commit(commit, kb, as_json=as_json)
-    if commit is not None and not as_json:
-        note(f"Take it back with: kbtui undo {commit.id[:10]}")
+        say_commit(kb.library.delete(entry), kb, as_json=as_json, way_back=TAKE_BACK)
 
 
 def _say_entry(entry: Entry, layout: Layout, *, as_json: bool) -> None:

@@ -208,7 +208,7 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Expor
     """Write a conversation."""
     from kbtui.maintenance.export import session_markdown
 
-    session = _found(kb, ref)
+    session = kb.sessions.find(ref)
     log = kb.sessions.read_log(session)
     title = session if view.sessions.hides_any(session) else log.shown_title
     said = [each for each in log.messages if each.role in ("user", "assistant")]
@@ -222,24 +222,6 @@ def _session(kb: KnowledgeBase, view: View, ref: str, wanted: _Wanted) -> _Expor
             shape = {"format": _FORMAT, **named}
             stream.write(f"{json.dumps(shape, ensure_ascii=False, indent=1)}\n".encode())
     return _Exported(counted(len(shown), "message"), len(shown), len(said) - len(shown))
-
-
-def _found(kb: KnowledgeBase, ref: str) -> str:
-    """The id of the conversation with an id, a title or the beginning of an id.
-
-    Raises:
-        UsageError: There are several.
-    """
-    name, infos = ref.strip().removesuffix(".jsonl"), kb.sessions.list()
-    found = (
-        [info for info in infos if info.id == name]
-        or [info for info in infos if info.title.casefold() == name.casefold()]
-        or [info for info in infos if info.id.startswith(name)]
-    )
-    if len(found) > 1:
-        ids = ", ".join(info.id for info in found[:_SHOWN])
-        raise UsageError(f"{ref!r} may be {ids}.", "Name one of them by its id.")
-    return found[0].id if found else name
 
 
 def _tree(kb: KnowledgeBase, tree: Tree, wanted: _Wanted) -> None:

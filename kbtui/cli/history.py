@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -243,7 +244,7 @@ def undo(
     """
     named = sum(name is not None for name in (rev, turn, batch))
     _check_one(named, is_part=hunk is not None or bool(paths), is_commit=rev is not None)
-    with place.opened() as kb:
+    with place.opened() as kb, conflicts_shown(kb.workspace):
         last = None if named else kb.history.last_change()
         if last is not None:
             is_import = (last.origin.batch or "").startswith("import-")
@@ -253,14 +254,8 @@ def undo(
         if batch is not None and _undo_import(kb, batch, prefer, as_json=as_json):
             return
         work = _undo_of(kb, rev, paths, hunk, turn, batch)
-        try:
-            commit = _settled(work, prefer)
-        except UndoConflictError as error:
-            print_conflicts(error, kb.workspace)
-            raise
-        say_commit(commit, kb, as_json=as_json)
-    if commit is not None and not as_json:
-        note(f"To have it back: kbtui undo {commit.id[:10]}")
+        commit = _settled(work, prefer)
+        say_commit(commit, kb, as_json=as_json, way_back="To have it back")
 
 
 def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: bool) -> bool:
@@ -268,11 +263,7 @@ def _undo_import(kb: KnowledgeBase, batch: str, prefer: str | None, *, as_json: 
     from kbtui.importers.engine import take_back
 
     work = _undo_of(kb, None, (), None, None, batch)
-    try:
-        done = take_back(kb.services, batch, lambda: _settled(work, prefer))
-    except UndoConflictError as error:
-        print_conflicts(error, kb.workspace)
-        raise
+    done = take_back(kb.services, batch, lambda: _settled(work, prefer))
     if done is None:
         return False
     commit, taken = done
@@ -329,8 +320,17 @@ def _preferring(
     return work(decisions)
 
 
-def print_conflicts(error: UndoConflictError, layout: Layout) -> None:
-    """Show both sides of each place, to a person."""
+@contextmanager
+def conflicts_shown(layout: Layout) -> Iterator[None]:
+    """Show a person both sides of each place where the block's undo met a conflict."""
+    try:
+        yield
+    except UndoConflictError as error:
+        _print_conflicts(error, layout)
+        raise
+
+
+def _print_conflicts(error: UndoConflictError, layout: Layout) -> None:
     for conflict in error.conflicts:
         file = layout.file(conflict.path)
         place = f"{file}:{conflict.line}" if conflict.line else file

@@ -9,7 +9,7 @@ import click
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
 from kbtui.cli.entries import edited_copy
 from kbtui.cli.history import print_patch
-from kbtui.cli.output import note, say, say_commit, say_json, say_line, say_styled
+from kbtui.cli.output import TAKE_BACK, note, say, say_commit, say_json, say_line, say_styled
 from kbtui.text import counted, moment
 
 if TYPE_CHECKING:
@@ -94,14 +94,12 @@ def accept(
     """
     with place.opened() as kb:
         commit = kb.memory.inbox.accept(id_, hunks=hunks or None, theirs=theirs)
-        if commit is None and not as_json:
-            note("It stood there already.")
-        elif commit is None:
+        if commit is not None:
+            say_commit(commit, kb, as_json=as_json, way_back=TAKE_BACK)
+        elif as_json:
             say_json(None)
         else:
-            say_commit(commit, kb, as_json=as_json)
-    if commit is not None and not as_json:
-        note(f"Take it back with: kbtui undo {commit.id[:10]}")
+            note("It stood there already.")
 
 
 @inbox.command()

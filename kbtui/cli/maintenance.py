@@ -194,15 +194,14 @@ def reindex(place: WorkspaceOption) -> None:
                 shutil.rmtree(item, ignore_errors=True)
             else:
                 item.unlink(missing_ok=True)
-    with place.open() as kb:  # what there is to say of it has been said
+    # What there is to say of it has been said.
+    with place.open() as kb, ProgressLine() as progress:
         kb.library.refresh()
-        progress = ProgressLine()
         unsubscribe = kb.search.subscribe(lambda status: progress(status.message))
         report = kb.search.rebuild()
         if kb.settings.search.semantic and kb.search.load_model():
             kb.search.embed_missing()
         unsubscribe()
-        progress.end()
         status = kb.search.status()
     found = f"{counted(report.files, 'file')}, {counted(report.chunks, 'passage')}"
     say(f"{found}, {status.embedded:,} by meaning")
@@ -257,12 +256,8 @@ def check(place: WorkspaceOption, as_json: bool) -> int:
     History, files, memory, inbox, entries, links. Exits with 1 if something is wrong. A link to
     nothing isn't, in a folder that kbtui didn't lay out.
     """
-    progress = ProgressLine()
-    with place.opened() as kb:
-        try:
-            problems = kb.checking.run(progress)
-        finally:
-            progress.end()
+    with place.opened() as kb, ProgressLine() as progress:
+        problems = kb.checking.run(progress)
     wrong = sum(problem.damage for problem in problems)
     if as_json:
         say_json([asdict(problem) for problem in problems])
@@ -296,12 +291,8 @@ def sync(place: WorkspaceOption, remote: str | None, replace_theirs: bool, as_js
     the same line, yours stays and theirs waits in the inbox. Conversations and documents are synced
     only with sync.conversations and sync.documents.
     """
-    with place.opened() as kb:
-        progress = ProgressLine()
-        try:
-            done = kb.syncing.run(remote, tell=progress, replace_theirs=replace_theirs)
-        finally:
-            progress.end()
+    with place.opened() as kb, ProgressLine() as progress:
+        done = kb.syncing.run(remote, tell=progress, replace_theirs=replace_theirs)
     if as_json:
         say_json(_shape(done))
         return

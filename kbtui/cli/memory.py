@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kbtui.cli.context import WorkspaceOption, json_option, pass_place
-from kbtui.cli.history import LogPrinter, print_conflicts, print_diffs, print_patch
+from kbtui.cli.history import LogPrinter, conflicts_shown, print_diffs, print_patch
 from kbtui.cli.output import (
     commit_shape,
     note,
@@ -21,7 +21,7 @@ from kbtui.cli.output import (
     say_line,
     say_styled,
 )
-from kbtui.errors import UndoConflictError, UsageError
+from kbtui.errors import UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def consolidate(
         kb.memory.count_old()
         if by_model and not _may_cost(kb.memory, is_sure=is_sure):
             return 1
-        chosen = [_session_id(kb, session)] if session else kb.memory.unfinished(by_model=by_model)
+        chosen = [kb.sessions.find(session)] if session else kb.memory.unfinished(by_model=by_model)
         outcomes = [asyncio.run(kb.memory.consolidate(each, by_model=by_model)) for each in chosen]
     if as_json:
         say_json([_outcome_shape(outcome) for outcome in outcomes])
@@ -151,11 +151,6 @@ def _may_cost(memory: Memory, *, is_sure: bool) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError("Nobody can be asked whether it may cost that.", "Add --yes.")
     return click.confirm("Have that condensed?", err=True)
-
-
-def _session_id(kb: KnowledgeBase, ref: str) -> str:
-    with kb.sessions.open(ref) as opened:
-        return opened.id
 
 
 def _outcome_shape(outcome: CondensingOutcome) -> dict[str, object]:
@@ -309,7 +304,7 @@ def dream_restore(
             "--dry-run shows what going back to before the change would do, not undoing it alone.",
             "`kbtui dream-log REV` shows what the change did.",
         )
-    with place.opened() as kb:
+    with place.opened() as kb, conflicts_shown(kb.workspace):
         if rev is None:
             _list(kb, _LISTED, as_json=as_json)
             note("Name one of them: kbtui dream-restore REV")
@@ -318,11 +313,7 @@ def dream_restore(
         if dry_run:
             print_diffs(kb.memory.dream_log.preview(rev), kb.workspace)
             return None
-        try:
-            commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)
-        except UndoConflictError as error:
-            print_conflicts(error, kb.workspace)
-            raise
+        commit = kb.history.undo(change.commit.id) if only else kb.memory.dream_log.restore(rev)
         say_commit(commit, kb, as_json=as_json)
     return None
 

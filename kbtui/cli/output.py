@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -112,6 +112,12 @@ class ProgressLine:
             self._shown = True
             sys.stderr.write(f"\r\x1b[K{clean_line(text)[:76]}")
             sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         """Take the line away."""
@@ -251,8 +257,13 @@ def session_shape(info: SessionInfo) -> dict[str, Any]:
     }
 
 
-def say_commit(commit: Commit | None, kb: KnowledgeBase, *, as_json: bool) -> None:
-    """Name the commit that was made, and what it did; None: nothing had to be changed."""
+def say_commit(
+    commit: Commit | None, kb: KnowledgeBase, *, as_json: bool, way_back: str = ""
+) -> None:
+    """Name the commit that was made, and what it did; None: nothing had to be changed.
+
+    A `way_back`, such as "Take it back with", is told to a person, with the command.
+    """
     if commit is None:
         note("It is that already.")
     elif as_json:
@@ -262,3 +273,8 @@ def say_commit(commit: Commit | None, kb: KnowledgeBase, *, as_json: bool) -> No
         from kbtui.presentation.notes import Names
 
         say(f"{commit.id[:10]} {deed(commit, Names(kb.library.infos()))}")
+        if way_back:
+            note(f"{way_back}: kbtui undo {commit.id[:10]}")
+
+
+TAKE_BACK = "Take it back with"

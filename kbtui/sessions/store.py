@@ -302,7 +302,7 @@ class SessionStore:
             return self._opened(file, SessionLog.of([record]), claim)
 
     def open(self, ref: str) -> Session:
-        """Open a session, by its id, the beginning of it, or its title, to go on with it.
+        """Open a session, as `find` knows it, to go on with it.
 
         One that this process has open already is given again.
 
@@ -312,7 +312,7 @@ class SessionStore:
             ConflictError: another process has it open.
         """
         with self._lock:
-            session_id = self._resolve(ref)
+            session_id = self.find(ref)
             session = self._open.get(session_id)
             if session is not None and session.is_open:
                 return session
@@ -337,7 +337,7 @@ class SessionStore:
 
     def read_log(self, ref: str) -> SessionLog:
         """Read a whole log without opening the session, as `read` does."""
-        return SessionLog.of(read_lines(self._file(self._resolve(ref))).records)
+        return SessionLog.of(read_lines(self._file(self.find(ref))).records)
 
     def latest(self, channel: str | None = None) -> Session | None:
         """Open the session last spoken in that no other process has open; None without one."""
@@ -368,7 +368,7 @@ class SessionStore:
     def _append(self, ref: str, records: Iterable[dict[str, Any]]) -> None:
         """Add lines to the log of a session, whoever has it open."""
         with self._lock:
-            session_id = self._resolve(ref)
+            session_id = self.find(ref)
             self._check_writable()
             mine = self._open.get(session_id)
             for record in records:
@@ -386,7 +386,7 @@ class SessionStore:
             StorageError: the file system refused.
         """
         with self._lock:
-            session_id = self._resolve(ref)
+            session_id = self.find(ref)
             self._check_writable()
             mine = self._open.pop(session_id, None)
             if mine is not None:
@@ -428,13 +428,19 @@ class SessionStore:
     def _file(self, session_id: str) -> Path:
         return self._folder / f"{session_id}{_SUFFIX}"
 
-    def _resolve(self, ref: str) -> str:
+    def find(self, ref: str) -> str:
+        """The id of the session with an id, a title, or the beginning of an id.
+
+        Raises:
+            NotFoundError: there is none.
+            UsageError: several fit.
+        """
         ref = ref.strip().removesuffix(_SUFFIX)
         if _ID.fullmatch(ref) and self._file(ref).is_file():
             return ref
         infos = self.list() if ref else []
-        found = [info.id for info in infos if info.id.startswith(ref)] or [
-            info.id for info in infos if info.title.casefold() == ref.casefold()
+        found = [info.id for info in infos if info.title.casefold() == ref.casefold()] or [
+            info.id for info in infos if info.id.startswith(ref)
         ]
         if not found:
             raise NotFoundError(

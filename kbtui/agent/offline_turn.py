@@ -131,7 +131,7 @@ class OfflineTurn(Turn):
         return kept.told
 
     async def _answer(self, question: str) -> list[str]:
-        """The lines that answer, each with its number, and where and when it was written."""
+        """The lines that answer, each with its number, which says where, and when it was written."""
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
         return [_TIERS[found.tier], *map(self._quoted, found.lines)]
 
@@ -153,12 +153,10 @@ class OfflineTurn(Turn):
         source = self.context.sources.add(
             line.path, max(1, line.number), line.shown, line.title, places
         )
-        named = _SPOKEN.get(line.told, "" if line.time else line.title)  # a day says it all
-        place = line.place.partition(" > ")[0]
         said = _said_on(line, self.context.now().date())
-        where = " · ".join(filter(None, (named, place, said)))
+        facts = " · ".join(filter(None, (_SPOKEN.get(line.told), said)))
         shown = _PATH_LINK.sub(self._titled, line.shown)
-        return f"> {shown} [{source.n}]" + (f" · *{where}*" if where else "")
+        return f"> {shown} [{source.n}]" + (f" · *{facts}*" if facts else "")
 
     def _titled(self, link: re.Match[str]) -> str:
         """A link that says only a path, with the title of its note."""

@@ -11,7 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -23,6 +23,7 @@ from kbtui.tui.widgets.dialogs import Dialog
 _KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
 _NARROWEST_HELP = 30
+_AROUND = 4  # frame, filter and a blank line
 _WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
 _INDENT = "      "
 _TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116
@@ -75,7 +76,10 @@ class HelpScreen(Dialog[None]):
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:
-        self.query_one("VerticalScroll > Static", Static).update(self.table)
+        table = self.table
+        self.query_one("VerticalScroll > Static", Static).update(table)
+        if not self._word:  # as high as what may be filtered, so that typing doesn't move it
+            self.query_one(Vertical).styles.max_height = len(table.split("\n")) + _AROUND
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
@@ -160,10 +164,10 @@ def _row(left: str, title: str, text: str, width: int) -> Iterator[Content]:
     body = Content.styled(text, "$text-muted")
     if width - _KEYS_WIDTH - _LABEL_WIDTH >= _NARROWEST_HELP:
         head = f"  {left} ".ljust(_KEYS_WIDTH)
-        head += title.ljust(_KEYS_WIDTH + _LABEL_WIDTH - len(head))
-        styled = Content.assemble((head[:_KEYS_WIDTH], "$accent"), head[_KEYS_WIDTH:])
-        first, *rest = body.wrap(width - len(head))
-        yield styled + first
+        title = title.ljust(_KEYS_WIDTH + _LABEL_WIDTH - len(head))
+        first, *rest = body.wrap(width - len(head) - len(title))
+        yield Content.assemble((head, "$accent"), title, first)
+        head += title
     else:
         head, parts = _INDENT, filter(None, (Content.styled(left, "$accent"), Content(title), body))
         first, *rest = Content("  ").join(parts).wrap(max(1, width - len(head)))

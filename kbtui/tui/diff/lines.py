@@ -82,8 +82,12 @@ def lay_out_parts(
     """Do it in parts, of which the first is there soon; hunks are counted from the very top."""
     part, above, size = DiffLayout(), 0, _FIRST_LINES
     names = names or Names()
-    columns = two_columns if side_by_side else one_column
-    blocks = _blocks(diffs, names, lambda texts: columns(texts, width), raw=raw)
+
+    def columns(texts: _Texts) -> Iterator[Line]:
+        beside = side_by_side and texts.has_two_sides
+        return (two_columns if beside else one_column)(texts, width)
+
+    blocks = _blocks(diffs, names, columns, raw=raw)
     for each in _flow(blocks, note):
         if isinstance(each, _Begin):
             part.hunks.append(HunkPlace(above + len(part.lines), each.path, each.number))
@@ -340,6 +344,11 @@ class _Texts:
     def says_something(self) -> bool:
         """False where nothing but the date of the change was changed, which nobody decides on."""
         return self.raw or self._others or bool(self.hunk.title)
+
+    @property
+    def has_two_sides(self) -> bool:
+        """False where all was added or all removed: beside it there would be nothing."""
+        return len({line.kind for line in self._lines}) > 1
 
     def _is_hidden(self, index: int) -> bool:
         """True of the date beside other changes, and of a blank line that ends some of them."""

@@ -140,6 +140,13 @@ def test_beside_each_other_what_replaced_a_line_stands_in_its_row():
     ]
 
 
+def test_what_is_wholly_new_or_gone_takes_the_whole_width_as_nothing_stands_beside_it():
+    text = "one\ntwo\n"
+    for old, new, sign in (("", text, "+"), (text, "", "-")):
+        layout = lay_out([diff_of(old, new)], 120, side_by_side=True)
+        assert plain(layout)[-2:] == [f" {sign} one", f" {sign} two"]
+
+
 def test_only_the_words_that_changed_are_emphasized():
     layout = lay_out([diff_of("the quick fox\n", "the slow fox\n")], 80, side_by_side=False)
     assert marked(layout) == ["quick", "slow"]

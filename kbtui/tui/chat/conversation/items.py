@@ -336,9 +336,10 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
     """A line for each citation of an answer: the note, and the section, page or slide in it."""
     items = []
     for cited in citations:
-        named, place = names[cited.path], cited.place or cited.title
+        named = names[cited.path]
         # A passage is called "note > heading > heading", a line of a note "note: heading".
-        section = place.rpartition(" > ")[2].removeprefix(f"{named.title}: ")
+        section = cited.title.rpartition(" > ")[2].removeprefix(f"{named.title}: ")
+        section = cited.place.replace(" > ", f" {INTO}") or section
         says_more = section not in {"", named.title, str(day_of_note(cited.path))}
         note = f"{INTO}{section}".strip() if says_more else ""
         to = Target(cited.path, cited.first)

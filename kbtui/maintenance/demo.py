@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 from kbtui.history.change import Actor, Origin
 from kbtui.memory.background.service import Memory
+from kbtui.memory.recall.remembered import MEMORY
 from kbtui.memory.services import Services
 from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Usage
 from kbtui.sessions.store import Session
 from kbtui.shipped.install import example_entries
+from kbtui.workspace.files import text_of
 from kbtui.workspace.opening import leave_first_look
 
 MODEL = "example"
@@ -110,6 +112,8 @@ class _Story:
         first = {path: text for path, text in self._texts.items() if path not in later}
         first[_KESTREL] = _replaced(first[_KESTREL], _after(first[_KESTREL]), _OLD_STATUS)
         self._write(Actor.YOU, "the notebook of Kestrel", first)
+        go(27, 19, 5)
+        self._remember("I build Kestrel, a weather station, with Mira and Jonas.")
         go(26, 18, 40)
         brought = {path: self._texts[path] for path in (_BOOK, _SERIES)}
         self._write(Actor.IMPORT, "Brought from an older notebook.", brought)
@@ -124,6 +128,8 @@ class _Story:
         with self._talk("Power for the mast") as session:
             self._say(session, "t02", _POWER)
             self._from_talk(session, {_SOLAR: self._texts[_SOLAR]}, "decided: solar power")
+        go(18, 7, 50)
+        self._remember("Answers are to be short, with their source.")
         go(17, 10, 31)
         self._write(Actor.YOU, "", {_SHOPPING: _SHOPPING_TEXT})
         go(15, 17, 2)
@@ -135,6 +141,8 @@ class _Story:
         go(13, 8, 20)
         with self._history.change(Actor.YOU, "all bought") as change:
             change.delete(_SHOPPING)
+        go(12, 21, 20)
+        self._remember("Mira's birthday is on 12 March; she collects old barometers.")
         go(10, 19, 45)
         self._edit(
             _SITE,
@@ -149,6 +157,11 @@ class _Story:
 
     def _last_week(self) -> None:
         go = self._clock.go_to
+        go(6, 20, 10)
+        with self._talk("The winter meeting") as session:
+            self._say(session, "t05", _MEETING)
+            memory = text_of(self._services.library.read(MEMORY))
+            self._from_talk(session, {MEMORY: f"{memory}{_MET}\n"}, "asked to remember it")
         go(5, 3, 10)
         asyncio.run(self._memory.dream.run(model=_Storyteller(_DREAMT)))
         go(3, 11, 26)
@@ -172,6 +185,9 @@ class _Story:
     def _edit(self, path: str, old: str, new: str) -> None:
         text = self._services.library.get(path).text
         self._write(Actor.YOU, "", {path: _replaced(text, old, new)})
+
+    def _remember(self, line: str) -> None:
+        self._memory.remembering.remember(line, Origin())
 
     def _talk(self, title: str) -> Session:
         return self._services.sessions.create("tui", title=title)
@@ -248,6 +264,15 @@ _POWER = _DemoMessage(
     "carries the sender through sixteen dark days. Jonas has moved the receiver to the attic of "
     "his house.",
     "Noted as a decision, with what else was considered.",
+)
+_MEETING = _DemoMessage(
+    "The allotment association meets on the first Saturday in December, and I bring the poster "
+    "about the mast. Remember that.",
+    "I'll remember it in every conversation.",
+)
+_MET = (
+    "- The allotment association meets on the first Saturday in December; I bring the poster "
+    "about the mast."
 )
 _QUESTIONS = (
     _DemoMessage(

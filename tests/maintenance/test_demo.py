@@ -12,6 +12,7 @@ import pytest
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.demo import StoryClock, plant
+from kbtui.memory.recall.remembered import remembered
 from kbtui.workspace.opening import leave_first_look, take_first_look
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_two_proposals_wait_and_can_be_taken(kb):
 
 def test_every_message_is_accounted_for(kb):
     audit = kb.memory.audit()
-    assert (audit.sessions, audit.unaccounted, audit.pending) == (3, 0, 0)
+    assert (audit.sessions, audit.unaccounted, audit.pending) == (4, 0, 0)
     assert audit.archived == audit.messages
 
 
@@ -86,6 +87,11 @@ def test_why_leads_from_a_line_of_dreams_to_what_was_said(kb):
     assert why.commit is not None
     assert why.commit.actor is Actor.DREAM
     assert any("spare antenna" in each.content for each in why.messages)
+
+
+def test_its_memory_has_lines_of_the_users_and_one_that_kbtui_kept(kb):
+    origins = [each.origin for each in remembered(kb.history, kb.library) if each.origin]
+    assert [each.actor for each in origins] == [Actor.YOU] * 3 + [Actor.AGENT]
 
 
 def test_no_link_of_it_is_dead_and_all_is_well(kb):

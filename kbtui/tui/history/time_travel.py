@@ -96,6 +96,7 @@ class PastPane(NotesPane, inherit_bindings=False):
     """The notes of a `PastKnowledge`: everything that reads works, nothing that writes does."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("past"), *_REFUSED, *_READ]
+    WITH_RECENT = False  # the slider says what was done
 
     def offer_to_make(self, target: str) -> None:
         """A link led nowhere then."""

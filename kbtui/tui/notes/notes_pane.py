@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 
 from textual import events, getters, on
 from textual.containers import Vertical
@@ -112,6 +112,8 @@ class NotesPane(Vertical):
     """
     BINDINGS = bindings("notes")
     BLANK = True
+    WITH_RECENT: ClassVar[bool] = True
+    """True where the last changes may be shown below the tree."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -123,7 +125,7 @@ class NotesPane(Vertical):
 
     def compose(self) -> ComposeResult:
         with Divided(id="notes-split"):
-            yield TreePanel(id="notes-list")
+            yield TreePanel(id="notes-list", with_recent=self.WITH_RECENT)
 
     def on_resize(self, event: events.Resize) -> None:
         """Put tree and entry beside each other where there is room."""

@@ -19,6 +19,7 @@ from kbtui.tui.notes.fuzzy import names_of
 from kbtui.tui.notes.knowledge_tree import ChangeMark, Folder, KnowledgeTree, LeftOut, build_tree
 from kbtui.tui.notes.pages import pages_of
 from kbtui.tui.terminal.background import latest
+from kbtui.tui.terminal.later import later
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import RowList
 from kbtui.workspace.scan import LEFT_OUT
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
     from kbtui.history.change import Actor
     from kbtui.knowledge.library.library import EntryInfo
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.tui.notes import recent
+else:
+    recent = later("notes.recent")
 
+_ROOMY_ROWS = 36
+"""Rows from which on the last changes have room below the tree."""
 _REFRESH_SECONDS = 0.05
 _QUIET = "$text-muted not bold"
 
@@ -46,8 +52,14 @@ class TreePanel(Pane):
         Binding("down", "move(1)", "Down", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:
+    DEFAULT_CSS = """
+    TreePanel.-roomy #notes-tree { height: auto; max-height: 70%; }
+    """
+
+    def __init__(self, *, id: str | None = None, with_recent: bool = True) -> None:
+        """Show the tree alone, or `with_recent` the last changes below it where there is room."""
         super().__init__(id=id)
+        self._with_recent = with_recent
         self._kb: KnowledgeBase | None = None
         self._field: Input | None = None
         self._marks: dict[str, ChangeMark] = {}
@@ -67,6 +79,21 @@ class TreePanel(Pane):
     def on_mount(self) -> None:
         """Have a name from the first frame on."""
         self.label_with("Notes")
+
+    def on_resize(self) -> None:
+        """There may be room for more."""
+        super().on_resize()
+        self._show_recent()
+
+    def _show_recent(self) -> None:
+        """Show the last changes where there is room below the tree."""
+        has_room = self._with_recent and self.is_filled and self.size.height >= _ROOMY_ROWS
+        shown = self.query("#notes-recent")
+        if has_room and not shown and self._kb is not None:
+            self.mount(recent.RecentChanges(self._kb, id="notes-recent"))
+        elif not has_room:
+            shown.remove()
+        self.set_class(has_room, "-roomy")
 
     # Content
 
@@ -89,6 +116,8 @@ class TreePanel(Pane):
             if path != shown or machine:
                 self._marks[path] = ChangeMark(new=not known, machine=machine)
         self.read()
+        for shown in self.query("#notes-recent").results(recent.RecentChanges):
+            shown.read()
 
     def looked_at(self, path: str) -> None:
         """Take the mark off an entry."""
@@ -147,6 +176,7 @@ class TreePanel(Pane):
         self._show_marks()
         self.knowledge_tree.show_tree(root)
         self.is_filled = True
+        self._show_recent()
         if self._field is not None:
             await self._search(self._field.value)
         path, self._to_reveal = self._to_reveal, ""

@@ -206,7 +206,7 @@ class RowList(Looks, ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor; choose the row where a click is enough for that."""
-        index = self._row_at(event.y)
+        index = self._row_at(event)
         if index < 0:
             return
         event.stop()
@@ -216,15 +216,17 @@ class RowList(Looks, ScrollView, can_focus=True):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Show which row a click would hit."""
-        self._hover_over(self._row_at(event.y))
+        self._hover_over(self._row_at(event))
 
     def on_leave(self) -> None:
         """Nothing is under the mouse any more."""
         self._hover_over(-1)
 
-    def _row_at(self, y: int) -> int:
-        index = (y + round(self.scroll_y)) // self.ROW_HEIGHT
-        return index if 0 <= index < self.row_count else -1
+    def _row_at(self, event: events.MouseEvent) -> int:
+        """The row under the mouse; -1 where none is, as on a frame around the list."""
+        at = event.get_content_offset(self)
+        index = -1 if at is None else (at.y + round(self.scroll_y)) // self.ROW_HEIGHT
+        return index if index < self.row_count else -1
 
     def _hover_over(self, index: int) -> None:
         if index != self._hover:

@@ -1,0 +1,84 @@
+"""The last changes, below a tree that leaves room for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+from typing import ClassVar, cast
+
+from textual.content import Content
+
+from kbtui.history.change import Actor, Commit
+from kbtui.knowledge_base import KnowledgeBase
+from kbtui.presentation.actors import committer
+from kbtui.presentation.deeds import deed, is_upkeep
+from kbtui.presentation.moments import day_said
+from kbtui.presentation.notes import Names
+from kbtui.text import shorten
+from kbtui.tui.messages import OpenHistory
+from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.widgets.kinds import pieces_drawn
+from kbtui.tui.widgets.row_list import RowList
+
+_MOST = 50
+_ACTOR_CHARACTERS = 12
+
+
+class RecentChanges(RowList, can_focus=False):
+    """What was done last, a line each; a click shows it in the history, as the key of that does."""
+
+    DEFAULT_CSS = """
+    RecentChanges {
+        height: 1fr; margin-top: 1; border-top: solid $border-blurred;
+        border-title-color: $text-muted;
+        & > .rows--cursor-blurred { background: transparent; }
+    }
+    """
+    CLICK_SELECTS: ClassVar[bool] = True
+    empty = "Nothing was written yet."
+
+    def __init__(self, kb: KnowledgeBase, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._kb = kb
+        self._names = Names()
+        self.border_title = "Recent changes"
+
+    def on_mount(self) -> None:
+        """Read them."""
+        self.read()
+
+    def read(self) -> None:
+        """Read what was done last."""
+        run_latest(self, "log", self._read)
+
+    async def _read(self) -> None:
+        self._names, commits = await asyncio.to_thread(self._last)
+        self.show(commits, 0)
+
+    def _last(self) -> tuple[Names, list[Commit]]:
+        log = (commit for commit in self._kb.history.log() if not is_upkeep(commit))
+        return Names(self._kb.library.infos()), [*islice(log, _MOST)]
+
+    def render_row(self, index: int, width: int) -> Sequence[Content]:
+        """Draw when, who and what."""
+        commit: Commit = self.items[index]
+        moment = commit.time.astimezone()
+        is_today = moment.date() == datetime.now().astimezone().date()
+        when = f"{moment:%H:%M}" if is_today else day_said(moment.date())
+        line = Content.assemble(
+            (f" {when:>9}  ", ".rows--muted"),
+            (
+                shorten(committer(commit), _ACTOR_CHARACTERS),
+                ".rows--second" if commit.actor is Actor.YOU else ".rows--accent",
+            ),
+            " ",
+            *pieces_drawn(deed(commit, self._names).pieces),
+        )
+        return [line.truncate(width - 1, ellipsis=True)]
+
+    def on_row_list_selected(self, event: RowList.Selected) -> None:
+        """Show it in the history."""
+        event.stop()
+        self.post_message(OpenHistory(commit=cast("Commit", self.item).id))

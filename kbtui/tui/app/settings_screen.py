@@ -223,6 +223,11 @@ class SettingsScreen(ListScreen):
         #settings-about {
             height: auto; max-height: 8; padding: 0 1; margin-top: 1; background: $surface;
         }
+        &.-columns #settings-fields { layout: horizontal; }
+        &.-columns #settings-list { width: 101; height: 100%; }
+        &.-columns #settings-about {
+            width: 1fr; max-height: 100%; margin: 0 0 0 2; padding: 1 2;
+        }
         #settings-wrong { display: none; height: auto; color: $text-error; padding: 0 1; }
         &.-wrong #settings-wrong { display: block; }
     }
@@ -298,10 +303,19 @@ class SettingsScreen(ListScreen):
         if field is not None:
             source = field.setting.source
             given = f"set by {clean_line(source)}" if source else "not changed"
-            facts = f"{field.setting.name}   default: {field.standard}   {given}"
+            facts = [field.setting.name, f"default: {field.standard}", given]
+            if self.has_class("-columns"):
+                about.update(
+                    Content.assemble(
+                        (f"{field.label}\n", "bold $text-primary"),
+                        f"{field.about}\n\n",
+                        ("\n".join(facts), "$text-muted"),
+                    )
+                )
+                return
             told = self.rows.ROW_HEIGHT > 1 and cell_len(field.about) < self.rows.size.width - 2
             meaning = "" if told else f"{field.about or field.label}\n"
-            about.update(Content.assemble((meaning, "bold"), (facts, "$text-muted")))
+            about.update(Content.assemble((meaning, "bold"), ("   ".join(facts), "$text-muted")))
 
     @on(RowList.Highlighted, "#settings-names")
     def _other_group(self) -> None:

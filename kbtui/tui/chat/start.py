@@ -21,7 +21,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.moments import said
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
-from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME
+from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME, greeting_inset
 from kbtui.tui.chat.host import ChatHost
 from kbtui.tui.chat.nearby import NotesNearby, exports_nearby, notes_nearby
 from kbtui.tui.terminal.background import latest
@@ -202,8 +202,9 @@ class StartPanel(Widget):
             lines += [*(line.stylize(way_in) for line in drawn), *[Content()] * airy]
         if roomy:
             lines += [Content(), Content.styled("A number and Enter, or a click.", "$text-muted")]
-        room = max(1, width - GREETING_MARGIN)
-        inset = Content(" " * GREETING_MARGIN)
+        left = greeting_inset(width)
+        room = max(1, width - left)
+        inset = Content(" " * left)
         return [inset + line.truncate(room, ellipsis=True) for line in lines]
 
     def on_click(self, event: events.Click) -> None:

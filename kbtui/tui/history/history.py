@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
@@ -30,7 +30,7 @@ from kbtui.tui.diff.diff_view import ListAndDiff
 from kbtui.tui.diff.undo_conflict import undo_asked
 from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_number
 from kbtui.tui.history.commit_list import CommitList
-from kbtui.tui.history.year import YearView, read_days
+from kbtui.tui.history.year import YearView, read_year
 from kbtui.tui.messages import KnowledgeChanged, tell
 from kbtui.tui.notes.why import WhyScreen
 from kbtui.tui.terminal.background import InTurn, latest
@@ -38,6 +38,10 @@ from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice, RowList
+
+
+_YEAR_ROWS = 44
+"""Rows from which on the year stands above the list by itself."""
 
 
 def _in_turn(
@@ -59,7 +63,7 @@ class HistoryScreen(ListAndDiff):
     DEFAULT_CSS = """
     HistoryScreen {
         &.-beside .split-list, &.-beside .split-detail { width: 1fr; }
-        &.-low YearView:blur { display: none; }
+        &.-low YearView:blur, &.-full YearView { display: none; }
         &.-low #history-what { max-height: 2; }
         &.-low .split-detail, &.-year.-short .split-detail { display: none; }
         &.-beside .split-detail, &.-year.-beside .split-detail { display: block; }
@@ -121,6 +125,8 @@ class HistoryScreen(ListAndDiff):
     def _knowledge_changed(self) -> None:
         """Show what was committed meanwhile."""
         self.rows.read_again()
+        if self.query(YearView):
+            self._show_year()
 
     @on(CommitList.Empty)
     def _empty(self) -> None:
@@ -128,8 +134,14 @@ class HistoryScreen(ListAndDiff):
 
     @on(RowList.Highlighted)
     def _highlighted(self) -> None:
-        if self.rows.commit is not None:
-            self.detail.show(self.rows.commit)
+        commit = self.rows.commit
+        if commit is None:
+            return
+        self.detail.show(commit)
+        for year in self.query(YearView):
+            if self.rows.day is None:
+                with year.prevent(YearView.DayHighlighted):
+                    year.day = commit.time.astimezone().date()
 
     def row_chosen(self) -> None:
         """Show what it did."""
@@ -144,41 +156,64 @@ class HistoryScreen(ListAndDiff):
         if filters and self.end_filter():
             self.give_room(to_diff=False)
         elif self.rows.day is not None and not self.has_class("-full"):
-            self.run_worker(self.action_year())
+            self._leave_year()
         else:
             super().action_back()
 
     def _show_commit(self, commit: Commit) -> None:
         """Show all commits, with one selected."""
         self.query(Input).remove()
-        self.query("YearView").remove()
-        self.remove_class("-year")
-        self.rows.day = None
+        self._leave_year()
         self.rows.go_to(commit)
 
-    # The year
+    # The year: where there is room it is always there, and the cursor of the list moves in it
 
-    async def action_year(self) -> None:
-        if not self.query(YearView):
+    @property
+    def _keeps_year(self) -> bool:
+        return self.size.height >= _YEAR_ROWS and self.has_class("-beside")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """There may be room for the year."""
+        super().on_resize(event)
+        if self._keeps_year and not self.query(YearView):
             self._show_year()
-            return
-        await self.query(YearView).remove()
-        self.remove_class("-year")
+
+    def action_year(self) -> None:
+        if self.rows.day is None:
+            self._walk_in_year()
+        else:
+            self._leave_year()
+
+    @latest("walk")
+    async def _walk_in_year(self) -> None:
+        await self._read_year()
+        year = self.query_one(YearView)
+        self.give_room(to_diff=False)
+        year.focus()
+        self._show_day(year.day)
+
+    def _leave_year(self) -> None:
+        """Show all days."""
         self._show_day(None)
         self.rows.focus()
+        if not self._keeps_year:
+            self.query(YearView).remove()
+            self.remove_class("-year")
 
     @latest("year")
     async def _show_year(self) -> None:
+        await self._read_year()
+
+    async def _read_year(self) -> None:
         today = datetime.now().astimezone().date()
-        days = await asyncio.to_thread(read_days, self.kb.history, self.path, today)
-        year = YearView(days, today, id="history-year")
-        last = max(days, default=today)
+        written = await asyncio.to_thread(read_year, self.kb.history, self.path, today)
+        if self.query(YearView):
+            self.query_one(YearView).show(written)
+            return
+        year = YearView(written, today, id="history-year")
         year.add_class("framed")
-        self.give_room(to_diff=False)
         await self.mount(year, before=".parts")
         self.add_class("-year")
-        year.focus()
-        self._show_day(last)
 
     def _show_day(self, day: date | None) -> None:
         self.rows.day = day

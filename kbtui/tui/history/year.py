@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from math import ceil, log1p
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -19,8 +19,9 @@ from textual.widget import Widget
 
 from kbtui.history.change import is_derived
 from kbtui.history.history import HistoryReader
+from kbtui.presentation.actors import committer
 from kbtui.presentation.moments import day_heading
-from kbtui.text import counted
+from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
@@ -30,18 +31,28 @@ _GLYPHS, _FEW_COLORS = "■■■■■", "·░▒▓█"
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MARGIN = 4
 _KEYS, _CORNERS = "←↑↓→ day · n p with changes · Enter shows it · h closes", 6
+_HAND_COLUMNS, _COUNT_COLUMNS = 15, 8
+_HANDS_APART, _LEAST_BAR, _WIDEST_BAR = 6, 12, 60
 _LAST_ROW = _WEEK + 1  # below the months and the days: what is said of the one under the cursor
 
 
-def read_days(history: HistoryReader, path: str | None, today: date) -> Counter[date]:
-    """How many files were written on each day of the last 53 weeks; called in a thread."""
+class Written(NamedTuple):
+    """How many files were written on each day of a year, and by whom."""
+
+    days: Counter[date]
+    hands: Counter[str]
+
+
+def read_year(history: HistoryReader, path: str | None, today: date) -> Written:
+    """What was written in the last 53 weeks; called in a thread."""
     since = datetime.combine(today - timedelta(days=WEEKS * _WEEK), time()).astimezone()
-    days: Counter[date] = Counter()
+    year = Written(Counter(), Counter())
     for commit in history.log(path, since=since):
         written = sum(not is_derived(change.path) for change in commit.paths)
         if written:
-            days[commit.time.astimezone().date()] += written
-    return days
+            year.days[commit.time.astimezone().date()] += written
+            year.hands[committer(commit)] += written
+    return year
 
 
 def level(count: int, most: int) -> int:
@@ -50,7 +61,10 @@ def level(count: int, most: int) -> int:
 
 
 class YearView(Looks, Widget, can_focus=True):
-    """A column a week, the last one this week's; as many weeks as there is room for."""
+    """A column a week, the last one this week's; as many weeks as there is room for.
+
+    Where there is more, it says beside them who wrote how much.
+    """
 
     LOOKS: ClassVar[Mapping[str, str]] = {
         "year--0": "$foreground 12%",
@@ -84,18 +98,32 @@ class YearView(Looks, Widget, can_focus=True):
     class DaySelected(DayHighlighted):
         """A day was chosen."""
 
-    def __init__(self, days: Mapping[date, int], today: date, *, id: str | None = None) -> None:
+    def __init__(self, year: Written, today: date, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._days = days
         self._today = today
-        self._most = max(days.values(), default=1)
-        self.set_reactive(YearView.day, max(days, default=today))
-        total = sum(days.values())
+        self.set_reactive(YearView.day, max(year.days, default=today))
+        self.show(year)
+
+    def show(self, year: Written) -> None:
+        """Show what was written; the cursor stays."""
+        self._days, self._hands = year
+        self._most = max(self._days.values(), default=1)
+        total = sum(self._days.values())
         self.border_title = Content(f"A year: {counted(total, 'change')} to notes")
+        self.refresh()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Say what the keys do while they come here."""
+        super().watch_has_focus(has_focus)
+        self._say_keys()
 
     def on_resize(self) -> None:
-        """Say what the keys do, as far as there is room."""
-        self.border_subtitle = whole_parts(_KEYS, self.outer_size.width - _CORNERS)
+        """Say as much of it as there is room for."""
+        self._say_keys()
+
+    def _say_keys(self) -> None:
+        said = whole_parts(_KEYS, self.outer_size.width - _CORNERS)
+        self.border_subtitle = said if self.has_focus else ""
 
     # Places
 
@@ -157,6 +185,7 @@ class YearView(Looks, Widget, can_focus=True):
             line = self._months()
         elif y <= _WEEK:
             line = self._weekday(y - 1)
+            line += self._hand(y - 1, from_column=line.cell_length)
         else:
             line = self._said() if y == _LAST_ROW else Content()
         width = self.content_size.width
@@ -181,6 +210,22 @@ class YearView(Looks, Widget, can_focus=True):
             style = "cursor" if day == self.day else str(full)
             line += Content.styled(self._glyphs[full], f".year--{style}") + " " * (self._cell - 1)
         return line
+
+    def _hand(self, number: int, *, from_column: int) -> Content:
+        """One of those who wrote most, and how much, at the right of the weeks."""
+        at = _MARGIN + self._weeks * self._cell + _HANDS_APART
+        room = self.content_size.width - at - _HAND_COLUMNS - _COUNT_COLUMNS
+        most = self._hands.most_common(_WEEK)
+        if number >= len(most) or room < _LEAST_BAR:
+            return Content()
+        name, count = most[number]
+        cells = max(1, round(min(room, _WIDEST_BAR) * count / most[0][1]))
+        return Content.assemble(
+            " " * (at - from_column),
+            f"{shorten(clean_line(name), _HAND_COLUMNS - 1):<{_HAND_COLUMNS}}",
+            ("▬" * cells, ".year--2"),
+            (f" {count:,}", ".year--muted"),
+        )
 
     def _said(self) -> Content:
         count = self._days.get(self.day, 0)

@@ -18,7 +18,7 @@ from kbtui.presentation.moments import day_said
 from kbtui.presentation.notes import Names
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
-from kbtui.tui.terminal.background import run_latest
+from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 
@@ -43,17 +43,15 @@ class RecentChanges(RowList, can_focus=False):
         super().__init__(id=id)
         self._kb = kb
         self._names = Names()
-        self.border_title = "Recent changes"
+        self.border_title = " Recent changes "
 
     def on_mount(self) -> None:
         """Read them."""
         self.read()
 
-    def read(self) -> None:
+    @latest("log")
+    async def read(self) -> None:
         """Read what was done last."""
-        run_latest(self, "log", self._read)
-
-    async def _read(self) -> None:
         self._names, commits = await asyncio.to_thread(self._last)
         self.show(commits, 0)
 
@@ -68,7 +66,7 @@ class RecentChanges(RowList, can_focus=False):
         is_today = moment.date() == datetime.now().astimezone().date()
         when = f"{moment:%H:%M}" if is_today else day_said(moment.date())
         line = Content.assemble(
-            (f" {when:>9}  ", ".rows--muted"),
+            (f" {when:>6}  ", ".rows--muted"),
             (
                 shorten(committer(commit), _ACTOR_CHARACTERS),
                 ".rows--second" if commit.actor is Actor.YOU else ".rows--accent",

@@ -54,6 +54,8 @@ class TreePanel(Pane):
 
     DEFAULT_CSS = """
     TreePanel.-roomy #notes-tree { height: auto; max-height: 70%; }
+    TreePanel #notes-recent { display: none; }
+    TreePanel.-roomy #notes-recent { display: block; }
     """
 
     def __init__(self, *, id: str | None = None, with_recent: bool = True) -> None:
@@ -88,12 +90,9 @@ class TreePanel(Pane):
     def _show_recent(self) -> None:
         """Show the last changes where there is room below the tree."""
         has_room = self._with_recent and self.is_filled and self.size.height >= _ROOMY_ROWS
-        shown = self.query("#notes-recent")
-        if has_room and not shown and self._kb is not None:
-            self.mount(recent.RecentChanges(self._kb, id="notes-recent"))
-        elif not has_room:
-            shown.remove()
         self.set_class(has_room, "-roomy")
+        if has_room and self._kb is not None and not self.query("#notes-recent"):
+            self.mount(recent.RecentChanges(self._kb, id="notes-recent"))
 
     # Content
 

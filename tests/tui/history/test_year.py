@@ -7,7 +7,7 @@ import pytest
 from textual.app import App
 
 from kbtui.history.change import Actor
-from kbtui.tui.history.year import YearView, level, read_days
+from kbtui.tui.history.year import Written, YearView, level, read_year
 from tests.tui.history.test_history_screen import history
 from tests.tui.notes_support import NotesApp, make_kb, text_of, until
 
@@ -20,7 +20,7 @@ class YearApp(App):
         self._days = days
 
     def compose(self):
-        yield YearView(self._days, TODAY)
+        yield YearView(Written(self._days, Counter({"You": 9, "Dream": 3})), TODAY)
 
 
 def rows_of(app: App) -> list[str]:
@@ -63,6 +63,37 @@ async def test_it_fits_any_width_and_stays_in_what_is_shown(width):
         assert year.day <= TODAY
 
 
+async def test_beside_the_weeks_it_says_who_wrote_how_much_where_there_is_room():
+    app = YearApp(Counter({TODAY: 1}))
+    async with app.run_test(size=(200, 12)) as pilot:
+        mine, dreams = rows_of(app)[1:3]
+        assert mine.rstrip().endswith("▬ 9")
+        assert dreams.rstrip().endswith("▬ 3")
+        assert mine.count("▬") > 2 * dreams.count("▬") > 0
+        await pilot.resize_terminal(120, 12)
+        assert "▬" not in "".join(rows_of(app))
+
+
+async def test_in_a_tall_window_the_year_is_always_there_and_follows_the_list(kb):
+    app = NotesApp(kb)
+    async with app.run_test(size=(150, 50)) as pilot:
+        screen = await history(pilot, kb)
+        await until(pilot, lambda: screen.query(YearView))
+        assert screen.rows.has_focus
+        assert len(screen.rows.commits) == 2
+        await pilot.press("h", "up")
+        await until(pilot, lambda: not screen.rows.commits)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(screen.rows.commits) == 2)
+        assert screen.query_one(YearView).day == datetime.now().astimezone().date()
+        assert screen.rows.day is None
+        await pilot.resize_terminal(150, 30)
+        await pilot.press("h")
+        await until(pilot, lambda: screen.rows.day is not None)
+        await pilot.press("h")
+        await until(pilot, lambda: not screen.query(YearView))
+
+
 @pytest.fixture
 def kb(tmp_path):
     kb = make_kb(tmp_path, {"topics/notes.md": "# Notes\n"})
@@ -72,8 +103,9 @@ def kb(tmp_path):
 
 def test_days_count_what_was_written_and_no_upkeep(kb):
     today = datetime.now().astimezone().date()
-    assert read_days(kb.history, None, today) == {today: 2}
-    assert read_days(kb.history, "knowledge/topics/notes.md", today) == {today: 1}
+    assert read_year(kb.history, None, today) == ({today: 2}, {"You": 1, "Dream": 1})
+    path = "knowledge/topics/notes.md"
+    assert read_year(kb.history, path, today) == ({today: 1}, {"You": 1})
 
 
 @pytest.mark.parametrize("size", [(110, 40), (40, 12)])

@@ -17,7 +17,9 @@ async def test_the_last_changes_stand_below_the_tree_where_there_is_room(tmp_pat
         agent_writes(kb, "knowledge/people/bob.md", "# Bob\n\nNew.\n")
         await until(pilot, lambda: "kbtui changed ● Bob" in text_of(recent))
         await pilot.resize_terminal(120, 30)
-        await until(pilot, lambda: not notes.query("#notes-recent"))
+        await until(pilot, lambda: not recent.display)
+        await pilot.resize_terminal(120, 50)
+        await until(pilot, lambda: "kbtui changed" in text_of(recent))
 
 
 async def test_a_click_on_one_shows_it_in_the_history(tmp_path) -> None:

@@ -33,8 +33,17 @@ NAME = (
 _TALL_ROWS = 10
 WELCOME = (*NAME, Content("Tell me what is worth keeping, or ask what you once knew."))
 
+_GREETING_PART = 4  # the greeting begins below a quarter of the rows that it leaves
 GREETING_MARGIN = 3
-"""Cells at the left of what stands where nothing was said yet."""
+"""Cells beside what stands where nothing was said yet, at least."""
+_GREETING_COLUMNS = 72
+
+
+def greeting_inset(width: int) -> int:
+    """Cells at the left of what stands where nothing was said yet: in the middle of wide panes."""
+    return max(GREETING_MARGIN, (width - _GREETING_COLUMNS) // 2)
+
+
 Verb = Literal["expand", "copy", "copy_code", "edit", "retry", "save", "undo", "mark_past"]
 """An action on one item; see `kbtui.tui.chat.commands.item_actions`."""
 
@@ -222,12 +231,14 @@ class Transcript(FlowView, can_focus=True):
 
     def _welcome_line(self, y: int) -> Strip:
         """An empty conversation says what it is for."""
-        width = self.size.width
-        room = max(1, width - GREETING_MARGIN - 1)
-        low = self.size.height < _TALL_ROWS
+        width, height = self.size
+        left = greeting_inset(width)
+        low = height < _TALL_ROWS
         greeting = (line for line in self._greeting if not low or line not in NAME)
+        room = max(1, min(width - left - 1, _GREETING_COLUMNS))
         lines = [piece for line in greeting for piece in _fitted(line, room)]
-        if not 0 < y <= len(lines):
+        at = y - max(1, (height - len(lines)) // _GREETING_PART)
+        if not 0 <= at < len(lines):
             return Strip.blank(width, self.visual_style.rich_style)
-        line = Content(" " * GREETING_MARGIN) + lines[y - 1]
+        line = Content(" " * left) + lines[at]
         return to_strip(line, width, self.visual_style, style_parser(self))

@@ -131,7 +131,7 @@ class OfflineTurn(Turn):
         return kept.told
 
     async def _answer(self, question: str) -> list[str]:
-        """The lines that answer, each with its number, which says where, and when it was written."""
+        """The lines that answer, each with its number and when it was written."""
         found = await self._step(SEARCH, {"query": question}, partial(self._search, question))
         return [_TIERS[found.tier], *map(self._quoted, found.lines)]
 

@@ -39,7 +39,6 @@ from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice, RowList
 
-
 _YEAR_ROWS = 44
 """Rows from which on the year stands above the list by itself."""
 

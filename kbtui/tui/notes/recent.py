@@ -33,7 +33,6 @@ class RecentChanges(RowList, can_focus=False):
     RecentChanges {
         height: 1fr; margin-top: 1; border-top: solid $border-blurred;
         border-title-color: $text-muted;
-        & > .rows--cursor-blurred { background: transparent; }
     }
     """
     CLICK_SELECTS: ClassVar[bool] = True
@@ -58,6 +57,11 @@ class RecentChanges(RowList, can_focus=False):
     def _last(self) -> tuple[Names, list[Commit]]:
         log = (commit for commit in self._kb.history.log() if not is_upkeep(commit))
         return Names(self._kb.library.infos()), [*islice(log, _MOST)]
+
+    def _row_state(self, index: int) -> str:
+        """No key acts on a row, so none is marked but the one that a click would take."""
+        state = super()._row_state(index)
+        return state if state == "rows--hover" else ""
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw when, who and what."""

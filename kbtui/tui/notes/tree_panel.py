@@ -115,8 +115,8 @@ class TreePanel(Pane):
             if path != shown or machine:
                 self._marks[path] = ChangeMark(new=not known, machine=machine)
         self.read()
-        for shown in self.query("#notes-recent").results(recent.RecentChanges):
-            shown.read()
+        for changes in self.query("#notes-recent").results(recent.RecentChanges):
+            changes.read()
 
     def looked_at(self, path: str) -> None:
         """Take the mark off an entry."""

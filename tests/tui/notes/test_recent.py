@@ -31,7 +31,9 @@ async def test_a_click_on_one_shows_it_in_the_history(tmp_path) -> None:
         await until(pilot, lambda: notes.query("#notes-recent"))
         recent = notes.query_one("#notes-recent")
         await until(pilot, lambda: "kbtui changed" in text_of(recent))
-        row = next(n for n, line in enumerate(text_of(recent).split("\n")) if "kbtui changed" in line)
+        row = next(
+            n for n, line in enumerate(text_of(recent).split("\n")) if "kbtui changed" in line
+        )
         await pilot.click("#notes-recent", offset=(20, row + 1))
         await until(pilot, lambda: any(isinstance(m, OpenHistory) for m in app.seen))
         (opened,) = [m for m in app.seen if isinstance(m, OpenHistory)]

@@ -331,19 +331,27 @@ def _anchor(heading: str) -> str:
 # Tasks --------------------------------------------------------------------------------------------
 
 _TASK = re.compile(
-    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<box>[ xX])\](?=[ \t]+(?P<text>\S[^\r\n]*))",
+    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<box>[^\[\]\r\n])\](?=[ \t]+(?P<text>\S[^\r\n]*))",
     re.MULTILINE,
 )
 _BEGINS = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
 
 
 class TaskLine(NamedTuple):
-    """A task: its line (from 1), whether it is done, and where its box stands in the text."""
+    """A task: its line (from 1), what stands in its box, and where that is in the text.
+
+    Besides ``x`` that may be any sign that a theme of Obsidian's gives a meaning to.
+    """
 
     line: int
-    done: bool
+    mark: str
     text: str
     box: int
+
+    @property
+    def is_open(self) -> bool:
+        """True for one that is to be done, or half done: ``[/]``."""
+        return self.mark in " /"
 
 
 def tasks_in(text: str) -> Iterator[TaskLine]:
@@ -358,7 +366,7 @@ def tasks_in(text: str) -> Iterator[TaskLine]:
 
 
 def _task(found: re.Match[str], line: int) -> TaskLine:
-    return TaskLine(line, found["box"] != " ", found["text"].strip(), found.start("box"))
+    return TaskLine(line, found["box"], found["text"].strip(), found.start("box"))
 
 
 def task_at(text: str, line: int) -> TaskLine | None:
@@ -375,5 +383,5 @@ def task_at(text: str, line: int) -> TaskLine | None:
 
 
 def ticked(text: str, task: TaskLine) -> str:
-    """The text with the task done, or open again where it was done; no other character differs."""
-    return f"{text[: task.box]}{' ' if task.done else 'x'}{text[task.box + 1 :]}"
+    """The text with an empty box ticked, or any other emptied; no other character differs."""
+    return f"{text[: task.box]}{'x' if task.mark == ' ' else ' '}{text[task.box + 1 :]}"

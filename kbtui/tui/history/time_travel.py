@@ -61,7 +61,7 @@ _REFUSED = [
 _READ = [
     each
     for each in bindings("notes")
-    if isinstance(each, Binding) and each.id not in {refused.id for refused in _REFUSED}
+    if isinstance(each, Binding) and str(each.id).partition(".")[2] in _READING
 ]
 
 

@@ -23,9 +23,25 @@ _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
 _BEGINS = re.compile(
     r"(?P<indent>\s*)(?:(?P<heading>#{1,6})\s+|(?:[-*+]|(?P<number>\d{1,9}[.)]))\s+"
-    r"(?:\[(?P<task>[ xX])\]\s+)?|(?P<quote>(?:>\s?)+))"
+    r"(?:\[(?P<task>[^\[\]])\]\s+)?|(?P<quote>(?:>\s?)+))"
 )
+_BOXES = {
+    " ": ("☐", ".md--bullet"),
+    **dict.fromkeys("xX", ("☑", ".md--done")),
+    "/": ("◪", ".md--bullet"),
+    "-": ("☒", ".md--muted"),
+    ">": ("▷", ".md--bullet"),
+    "<": ("◁", ".md--bullet"),
+    "*": ("★", ".md--bullet"),
+}
+"""Boxes as themes of Obsidian's draw them: half done, cancelled, put off, scheduled, a star."""
 _IS_MARKED = re.compile(r"[*_`\[<=~!\\&#]|://|www\.")
+
+
+def box(mark: str) -> Content:
+    """The box of a task with a blank behind it; one whose sign means nothing here as written."""
+    sign, style = _BOXES.get(mark, (f"[{clean_line(mark)}]", ".md--bullet"))
+    return Content.styled(f"{sign} ", style)
 
 
 def line_as_read(text: str, links: Links) -> Content:
@@ -38,10 +54,7 @@ def line_as_read(text: str, links: Links) -> Content:
         text = text[begins.end() :]
         indent = begins["indent"]
         if begins["task"]:
-            done = begins["task"] != " "
-            lead = Content.styled(
-                f"{indent}{'☑' if done else '☐'} ", ".md--done" if done else ".md--bullet"
-            )
+            lead = indent + box(begins["task"])
         elif begins["quote"]:
             lead = Content.styled(f"{indent}▌ ", ".md--quote-bar")
         elif not begins["heading"]:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import InlineBuilder, Links
+from kbtui.tui.markdown.inline import InlineBuilder, Links, box
 from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
@@ -24,7 +24,7 @@ from kbtui.tui.widgets.line_view import Line
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000
 """Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
-_TASK = re.compile(r"\[([ xX])\] ")
+_TASK = re.compile(r"\[([^\[\]\n])\] ")
 _CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
 _KINDS = {
     **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
@@ -327,10 +327,9 @@ class _Layout:
             frame = frame.continued()
 
     def _item(self, item: SyntaxTreeNode, frame: _Frame, marker: str, *, loose: bool) -> None:
-        style, task = ".md--bullet", _task_of(item)
-        if task is not None:
-            marker, style = ("☑ ", ".md--done") if task else ("☐ ", ".md--bullet")
-        inner = frame.indented(Content.styled(marker, style), Content(" " * len(marker)))
+        task = _take(item, _TASK)
+        lead = Content.styled(marker, ".md--bullet") if task is None else box(task[1])
+        inner = frame.indented(lead, Content(" " * lead.cell_length))
         if item.children:
             self.blocks(item.children, inner, loose=loose)
         else:
@@ -346,19 +345,31 @@ class _Layout:
         style = f".md--callout-{_KINDS.get(callout.kind.lower(), 'note')}"
         bar = Content.styled("▌ ", style)
         inner = frame.indented(bar, bar)
-        sign, is_open = "", True
-        if callout.fold and self._folds_wanted is not None:
-            first, end = node.map or (0, 1)
-            lines = range(self._offset + first, self._offset + end)
-            is_open = self._folds_wanted.get(lines.start, callout.fold == "+")
-            is_open = is_open or self._wanted in lines[1:]
-            self.folds[lines.start] = Fold(lines, is_open)
-            sign = "▾ " if is_open else "▸ "
+        sign, is_open = self._fold(node, callout.fold == "+") if callout.fold else ("", True)
         title = InlineBuilder(self.links).walk(callout.title).content()
         title = title if title.plain.strip() else Content(clean_line(callout.kind).capitalize())
         self._put((sign + title).stylize_before(style), inner)
         if is_open:
             self.blocks(node.children, inner.continued())
+
+    def _fold(self, node: SyntaxTreeNode, is_open: bool) -> tuple[str, bool]:
+        """Let a block be folded that by itself `is_open`: its sign, and whether it is open."""
+        if self._folds_wanted is None:
+            return "", True
+        first, end = node.map or (0, 1)
+        lines = range(self._offset + first, self._offset + end)
+        is_open = self._folds_wanted.get(lines.start, is_open) or self._wanted in lines[1:]
+        self.folds[lines.start] = Fold(lines, is_open)
+        return "▾ " if is_open else "▸ ", is_open
+
+    def details(self, node: SyntaxTreeNode, frame: _Frame) -> None:
+        """HTML's ``<details>``: its summary, and below it, where it is open, the blocks in it."""
+        sign, is_open = self._fold(node, bool(node.meta["open"]))
+        title = InlineBuilder(self.links).walk(node.children[0].children).content()
+        self._put((sign + title).stylize_before(".md--strong"), frame)
+        if is_open:
+            indent = Content("  ")
+            self.blocks(node.children[1:], frame.continued().indented(indent, indent))
 
     def fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """Code, coloured where its language is known."""
@@ -405,6 +416,7 @@ _BLOCKS: Mapping[str, Callable[[_Layout, SyntaxTreeNode, _Frame], None]] = {
     "bullet_list": _Layout.bullet_list,
     "ordered_list": _Layout.ordered_list,
     "blockquote": _Layout.blockquote,
+    "details": _Layout.details,
     "fence": _Layout.fence,
     "code_block": _Layout.fence,
     "math_block": _Layout.fence,
@@ -465,12 +477,6 @@ def _take(node: SyntaxTreeNode, pattern: re.Pattern[str]) -> re.Match[str] | Non
     if text is not None and match is not None and text.token is not None:
         text.token.content = text.content[match.end() :]
     return match
-
-
-def _task_of(item: SyntaxTreeNode) -> bool | None:
-    """True for a task that is done; None where the item isn't one."""
-    match = _take(item, _TASK)
-    return None if match is None else match.group(1) != " "
 
 
 class _Callout(NamedTuple):

@@ -21,6 +21,7 @@ from kbtui.knowledge.format.body import CodeRanges
 from kbtui.text import clean
 
 if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
 
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|#]*)(#[^\[\]\n|]*)?(?:\\?\|([^\[\]\n]*))?\]\]")
@@ -30,6 +31,14 @@ _MARKED = re.compile(r"==(?=[^\s=])([^=\n]|=(?!=))*(?<=\S)==")
 _ELEMENT = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
 _ANCHORED = re.compile(r"([^<]*)</a>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s(src|alt|href)=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_DETAILS = re.compile(r"<(/?)details(?=[\s>])[^<>]*>", re.IGNORECASE)
+_SUMMARY = re.compile(
+    r"<details(?:\s[^<>]*?(?P<open>\bopen\b)[^<>]*|\s[^<>]*)?>"
+    r"\s*(?:<summary(?:\s[^<>]*)?>(?P<title>[^\n]*(?:\n[^\n]*){0,2}?)</summary>)?[ \t]*(?:\n|$)",
+    re.IGNORECASE,
+)
+_MOST_OF_HEAD = 5
+"""Lines within which a summary ends."""
 _WEB = ("http://", "https://", "mailto:")
 LinkKind = Literal["wiki", "markdown", "web", "file"]
 _HTML = re.compile(
@@ -150,6 +159,9 @@ def _parser(*, whole: bool) -> MarkdownIt:
     parser.inline.add_terminator_char("=")
     if not whole:
         # A block of HTML is then a paragraph, whose tags are left out.
+        parser.block.ruler.before(
+            "html_block", "details", _details, {"alt": ["paragraph", "reference", "blockquote"]}
+        )
         parser.disable("html_block")
         parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
         parser.inline.ruler.before("html_inline", "element", _element)
@@ -200,6 +212,46 @@ def _mark(state: StateInline, silent: bool) -> bool:
         state.push("mark_close", "mark", -1)
         state.posMax = end
     state.pos = match.end()
+    return True
+
+
+def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A ``<details>`` whose tags stand on lines of their own, but for the summary's.
+
+    Of any other its words are shown as a paragraph's.
+    """
+
+    def line(number: int) -> str:
+        at = state.bMarks[number] + state.tShift[number]
+        return state.src[at : state.eMarks[number]].strip()
+
+    if not line(start).lower().startswith("<details"):
+        return False
+    depth, last = 0, start
+    for last in range(start, end):
+        if state.sCount[last] < state.blkIndent and line(last):
+            return False  # it is outside of the list that the block stands in
+        depth += sum(1 if not found[1] else -1 for found in _DETAILS.finditer(line(last)))
+        if depth <= 0:
+            break
+    head = "\n".join(line(number) for number in range(start, min(last, start + _MOST_OF_HEAD)))
+    opened = _SUMMARY.match(head)
+    if depth or opened is None or line(last).lower() != "</details>":
+        return False
+    if silent:
+        return True
+    body = start + 1 + opened[0].rstrip("\n").count("\n")
+    token = state.push("details_open", "details", 1)
+    token.map, token.meta = [start, last + 1], {"open": bool(opened["open"])}
+    title = state.push("inline", "", 0)
+    title.content, title.children = (opened["title"] or "").strip() or "Details", []
+    title.map = [start, body]
+    bounds = state.lineMax, state.parentType
+    state.lineMax = last
+    state.md.block.tokenize(state, body, last)
+    state.lineMax, state.parentType = bounds
+    state.push("details_close", "details", -1)
+    state.line = last + 1
     return True
 
 

@@ -331,6 +331,19 @@ def _days_beside(kb: KnowledgeBase, path: str) -> dict[date, str]:
     return {day: each for each in beside if (day := day_of(each)) is not None}
 
 
+def is_day(path: str) -> bool:
+    """True for the note of a day."""
+    return day_of(path) is not None
+
+
+def day_beside(kb: KnowledgeBase, path: str, way: int) -> str | None:
+    """The note of the nearest day before that of a note (-1), or after it (1)."""
+    days, here = _days_beside(kb, path), day_of(path)
+    found = [day for day in days if here is not None and (day - here).days * way > 0]
+    nearest = min(found, key=lambda day: day.toordinal() * way, default=None)
+    return days[nearest] if nearest is not None else None
+
+
 def _month(shown: date, days: Mapping[date, str]) -> Section:
     """The weeks of a month, whose days lead to their notes, and the days written before and after.
 
@@ -561,8 +574,8 @@ def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
         raise ConflictError(
             f"Line {task.line} of {short_name(path)} is another one by now.", "Try it again."
         )
-    if there.done == task.done:
-        said = f"{'opened again' if task.done else 'done'}: {shorten(task.text, 60)}"
+    if there.mark == task.mark:
+        said = f"{'done' if task.mark == ' ' else 'opened again'}: {shorten(task.text, 60)}"
         text = ticked(now.text, there)
         kb.library.write(path, text, expecting=now.blob, actor=Actor.YOU, reason=said)
 

@@ -23,6 +23,7 @@ from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.markdown.inline import box
 from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal.process import edit_file
@@ -249,8 +250,8 @@ def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
             data = kb.library.read(info.path)
         except KbtuiError:
             continue
-        if b"[ ]" in data:
-            tasks = (task for task in tasks_in(text_of(data)) if not task.done)
+        if b"[ ]" in data or b"[/]" in data:
+            tasks = (task for task in tasks_in(text_of(data)) if task.is_open)
             found += (PlacedTask(info.path, info.title, task) for task in tasks)
         if len(found) >= _MOST_TASKS:
             break
@@ -260,7 +261,10 @@ def open_tasks(kb: KnowledgeBase) -> list[PlacedTask]:
 async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
     """Choose one of the tasks of all notes that aren't done."""
     tasks = await asyncio.to_thread(open_tasks, kb)
-    choices = [Choice(f"☐ {clean_line(t.task.text)}", clean_line(t.title), t) for t in tasks]
+    choices = [
+        Choice(f"{box(t.task.mark).plain}{clean_line(t.task.text)}", clean_line(t.title), t)
+        for t in tasks
+    ]
     title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")
     nothing = "No note has a task that isn't done."
     return await pick(node, title, choices, nothing=nothing)

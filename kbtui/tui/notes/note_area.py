@@ -28,9 +28,9 @@ _VISIBLE |= dict.fromkeys(
 _VISIBLE |= dict.fromkeys(range(0xE0000, 0xE0080), 0xB7)
 
 _INDENT = 2
-_ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9})([.)]))( +)(\[[ xX]\] )?")
+_ITEM = re.compile(r"(\s*)(?:([-*+])|(\d{1,9})([.)]))( +)(\[[^\[\]\n]\] )?")
 _HEADING = re.compile(r"#{1,6}\s")
-_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[ xX]\]\s)?")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[[^\[\]\n]\]\s)?")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
 _KEY = re.compile(r"\s*[\w-]+:")
 _INLINE = (

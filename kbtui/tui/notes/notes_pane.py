@@ -72,15 +72,15 @@ _NO_ENTRY = "Choose a note first: this key is about one, not about a folder."
 
 
 def _with_entry(
-    work: Callable[[NotesPane, KnowledgeBase, str], Coroutine[Any, Any, None]],
-) -> Callable[[NotesPane], None]:
+    work: Callable[Concatenate[NotesPane, KnowledgeBase, str, _More], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[NotesPane, _More], None]:
     """Do it with the current entry, if there is one."""
 
     @wraps(work)
-    def do(pane: NotesPane) -> None:
+    def do(pane: NotesPane, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
         path = pane.target()
         if path is not None:
-            _beside(work)(pane, path)
+            _beside(work)(pane, path, *args, **kwargs)
         elif pane.kb is not None:
             tell(pane, _NO_ENTRY)
 
@@ -356,6 +356,8 @@ class NotesPane(Vertical):
             return False
         if action == "save":
             return (self.target() or "").startswith((NAME_PREFIX, "sessions/"))
+        if action == "go_to_day":
+            return self.view is not None and documents.is_day(self.target() or "")
         return super().check_action(action, parameters)
 
     def _pointed_list(self) -> RowList | MarkdownView:
@@ -419,6 +421,15 @@ class NotesPane(Vertical):
         if self.view is None:
             tell(self, f"Open an entry first: then {does}.")
         return self.view
+
+    @_with_entry
+    async def action_go_to_day(self, kb: KnowledgeBase, path: str, way: int) -> None:
+        """Open the note of the day before one (-1), or after it (1)."""
+        day = await asyncio.to_thread(documents.day_beside, kb, path, way)
+        if day is not None:
+            self.open_entry(day)
+        else:
+            tell(self, f"There is no note of a day {'after' if way > 0 else 'before'} this one.")
 
     def action_outline(self) -> None:
         if view := self._read("o shows its headings"):

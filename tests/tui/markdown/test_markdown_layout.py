@@ -52,6 +52,61 @@ def test_tasks_quotes_callouts_rules_and_footnotes():
     ]
 
 
+def test_boxes_are_what_themes_of_obsidian_make_of_them():
+    text = "- [/] half\n- [-] not\n- [>] later\n- [?] ask\n- [x](y) link\n- [12] two\n"
+    assert shown(text) == ["◪ half", "☒ not", "▷ later", "[?] ask", "• x link", "• [12] two"]
+
+
+DETAILS = """<details>
+<summary>Why <b>not</b>?</summary>
+
+- [ ] one
+
+</details>
+
+<details open><summary>Two</summary>
+inside
+<details>
+deep
+</details>
+</details>
+"""
+
+
+def test_details_are_their_summary_until_they_are_opened():
+    rendered = render_markdown(DETAILS, 40, first_line=3)
+    assert [line.text for line in rendered.lines] == [
+        "▸ Why not?", "", "▾ Two", "  inside", "", "  ▸ Details",
+    ]  # fmt: skip
+    assert {at: fold.is_open for at, fold in rendered.folds.items()} == {
+        3: False,
+        10: True,
+        12: False,
+    }
+    opened = render_markdown(DETAILS, 40, first_line=3, folds={3: True, 10: False})
+    assert [(line.text, line.source) for line in opened.lines] == [
+        ("▾ Why not?", 3), ("  ☐ one", 6), ("", 6), ("▸ Two", 10),
+    ]  # fmt: skip
+    assert render_markdown(DETAILS, 40, first_line=3, wanted=13).lines[-1].text == "    deep"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<details><summary>a</summary>b</details>",
+        "<details><summary>a </summary>b\nc\n</details>",
+        "<details>\na\n\nb\n\nc",
+        "<details>\n<summary>a\n\nb\n</details>\n\nc",
+        "x <details>\n<summary>a</summary>\nb\n</details> c",
+        "- <details>\n  a\n- b\n\n</details>\n\nc",
+    ],
+)
+def test_of_details_that_are_written_otherwise_every_word_is_shown(text):
+    opened = render_markdown(text, 40, dict.fromkeys(range(9), True)).lines
+    words = " ".join(line.text for line in opened).split()
+    assert [word for word in words if word in {"a", "b", "c", "ab"}] in (["a", "b", "c"], ["ab"])
+
+
 def test_every_line_knows_the_line_of_the_file_it_comes_from():
     text = "# A\n\none\ntwo\n\n- x\n- y\n\n```\ncode\nmore\n```\n"
     lines = render_markdown(text, 40, first_line=6).lines

@@ -179,6 +179,31 @@ async def test_space_ticks_the_task_under_the_cursor_and_u_takes_that_back(tmp_p
         await until(pilot, lambda: "☑ [red]call[/]" in text_of(body))
 
 
+async def test_space_empties_a_box_of_another_kind_and_touches_none_beside_it(tmp_path):
+    kb = make_kb(tmp_path, {"topics/tasks.md": "# T\n\n- [/] half\n- [-] not\n- [?] ask\n"})
+    app = NotesApp(kb)
+    async with app.run_test(size=(40, 30)) as pilot:
+        body = (await opened(pilot, TASKS, 3)).view.body
+        await until(pilot, lambda: body.has_cursor and "◪ half" in text_of(body))
+        await pilot.press("space")
+        await until(pilot, lambda: "☐ half" in text_of(body))
+        await pilot.press("space")
+        await until(pilot, lambda: "☑ half" in text_of(body))
+        written = (kb.workspace.root / TASKS).read_text()
+        assert written.endswith("- [x] half\n- [-] not\n- [?] ask\n")
+
+
+async def test_space_unfolds_details(tmp_path):
+    text = "<details>\n<summary>Why</summary>\n\nBecause.\n\n</details>\n"
+    app = NotesApp(make_kb(tmp_path, {"topics/tasks.md": f"# Q\n\n{text}"}))
+    async with app.run_test() as pilot:
+        body = (await opened(pilot, TASKS, 3)).view.body
+        await until(pilot, lambda: body.has_cursor and "▸ Why" in text_of(body))
+        assert "Because" not in text_of(body)
+        await pilot.press("space")
+        await until(pilot, lambda: "▾ Why" in text_of(body) and "Because" in text_of(body))
+
+
 async def test_space_goes_on_by_a_page_where_there_is_no_task(tmp_path):
     text = "# Long\n\n" + "Paragraph.\n\n" * 100
     app = NotesApp(make_kb(tmp_path, {"topics/tasks.md": text}))
@@ -213,7 +238,7 @@ async def test_space_folds_a_callout(tmp_path):
 
 
 async def test_shift_t_lists_the_open_tasks_of_all_notes_and_goes_to_one(tmp_path):
-    other = "# Other\n\n- [ ] water plants\n- [ ] \x1b[31m[red]odd\n"
+    other = "# Other\n\n- [/] water plants\n- [>] tomorrow\n- [ ] \x1b[31m[red]odd\n"
     entries = {
         "topics/tasks.md": WITH_TASKS,
         "topics/z.md": other,
@@ -226,7 +251,7 @@ async def test_shift_t_lists_the_open_tasks_of_all_notes_and_goes_to_one(tmp_pat
         await until(pilot, lambda: len(app.screen_stack) == 2)
         listed = text_of(app.screen.choices)
         rows = [row.split("  ")[0].strip() for row in listed.split("\n")]
-        assert rows == ["☐ buy milk and bread", "☐ water plants", "☐ [31m[red]odd"]
+        assert rows == ["☐ buy milk and bread", "◪ water plants", "☐ [31m[red]odd"]
         await pilot.press(*"plants", "enter")
         await shown(pilot, notes, "knowledge/topics/z.md")
         await until(pilot, lambda: notes.view.body.pointed_source == 3)

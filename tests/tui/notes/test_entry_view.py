@@ -23,6 +23,7 @@ from tests.tui.notes_support import (
     arrived,
     make_kb,
     opened,
+    ready,
     shown,
     text_of,
     until,
@@ -538,6 +539,28 @@ def test_the_last_month_that_a_calendar_knows_is_shown_too(tmp_path) -> None:
     (kb.workspace.root / "knowledge" / "9999-12-31.md").write_text("For ever.\n")
     (month,) = load_document(kb, "knowledge/9999-12-31.md").below
     assert [cell.said.strip() for row in month.cells for cell in row if cell.here] == ["31"]
+
+
+async def test_keys_walk_from_day_to_day_in_their_notes_alone(tmp_path) -> None:
+    kb = make_kb(tmp_path)
+    folder = kb.workspace.root / "memory"
+    folder.mkdir(exist_ok=True)
+    for day in ("2026-10-03", "2026-11-02", "2026-11-24"):
+        (folder / f"{day}.md").write_text(f"# {day}\n\n- 10:00 Tea.\n")
+    app = NotesApp(kb)
+    async with app.run_test() as pilot:
+        notes = await ready(pilot)
+        assert notes.check_action("go_to_day", (1,)) is False
+        notes.open_entry("memory/2026-11-24.md")
+        await shown(pilot, notes, "memory/2026-11-24.md")
+        for key, day in (("<", "11-02"), ("<", "10-03"), (">", "11-02")):
+            await pilot.press("less_than_sign" if key == "<" else "greater_than_sign")
+            await shown(pilot, notes, f"memory/2026-{day}.md")
+        await pilot.press("greater_than_sign", "greater_than_sign")
+        await until(pilot, lambda: "no note of a day after" in app.toasts)
+        notes.open_entry("knowledge/topics/docker.md")
+        await shown(pilot, notes, "knowledge/topics/docker.md")
+        assert notes.check_action("go_to_day", (1,)) is False
 
 
 def test_below_a_day_stands_its_month_whose_written_days_lead_to_their_notes(tmp_path) -> None:

@@ -11,17 +11,19 @@ TEXT = (
 
 
 def test_tasks_are_found_with_their_lines_and_states_and_code_is_none():
-    assert [(task.line, task.done, task.text) for task in tasks_in(TEXT)] == [
-        (6, False, "one"),
-        (8, True, "nested *x*"),
-        (9, True, "quoted"),
-        (17, False, "漢字 [red]"),
+    assert [(task.line, task.mark, task.text) for task in tasks_in(TEXT)] == [
+        (6, " ", "one"),
+        (8, "X", "nested *x*"),
+        (9, "x", "quoted"),
+        (11, "/", "other state"),
+        (17, " ", "漢字 [red]"),
     ]
+    assert [task.line for task in tasks_in(TEXT) if task.is_open] == [6, 11, 17]
 
 
 @pytest.mark.parametrize(
     ("line", "task"),
-    [(6, 6), (7, 6), (8, 8), (9, 9), (10, None), (11, None), (4, None), (15, None), (18, 17),
+    [(6, 6), (7, 6), (8, 8), (9, 9), (10, None), (11, 11), (12, None), (4, None), (15, None), (18, 17),
      (20, None), (0, None), (99, None)],
 )  # fmt: skip
 def test_a_line_belongs_to_the_task_that_it_goes_on(line, task):
@@ -38,7 +40,7 @@ def test_ticking_changes_the_box_and_nothing_else_and_back_again():
         assert differing == [task.box]
         now = task_at(after, task.line)
         assert now is not None
-        assert now.done is not task.done
+        assert now.mark == ("x" if task.mark == " " else " ")
     open_task = next(tasks_in(TEXT))
     done = task_at(ticked(TEXT, open_task), 6)
     assert done is not None

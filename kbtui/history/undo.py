@@ -20,11 +20,11 @@ from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Si
 from kbtui.history.merging.undo_merge import (
     LATER_WINS,
     holds_all_of,
+    revert,
+    revert_creation,
     split_front,
-    take_out,
-    take_out_creation,
 )
-from kbtui.history.merging.untangling import untangled
+from kbtui.history.merging.untangling import resolve_path_conflicts
 from kbtui.history.objects.commit import (
     RESTORED,
     SHIPPED,
@@ -89,7 +89,7 @@ class Revert:
             conflicts=conflicts,
         )
 
-    def take_out(self, commit: Commit, changes: Sequence[PathChange]) -> None:
+    def revert(self, commit: Commit, changes: Sequence[PathChange]) -> None:
         """Revert a commit's changes of some paths."""
         former = [change.old_path or change.path for change in changes]
         before = self._repository.blobs_at(commit.parent, former)
@@ -144,7 +144,7 @@ class Revert:
         else:
             self._resolve_file(path, written, now, None)
 
-    def take_out_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
+    def revert_hunk(self, commit: Commit, changes: Sequence[PathChange], hunk: int) -> None:
         """Revert one hunk; hunks are numbered from 1 through all files, in their order.
 
         Raises:
@@ -159,20 +159,20 @@ class Revert:
             if hunk < 1 or hunk > count:
                 continue
             if old is None or new is None:
-                self.take_out(commit, [change])
+                self.revert(commit, [change])
                 return
             chosen = hunks[hunk - 1 - (count - len(hunks))]
             self._merge(commit.id, change.path, new, without_hunks(old, new, [chosen]))
             return
         raise UsageError(f"There is no hunk {hunk}.", f"It has {count}: 1 to {count}.")
 
-    def untangle(self) -> None:
+    def resolve_path_conflicts(self) -> None:
         """Rename files to resolve conflicts between a file and a folder of the same name."""
         made = {path for path, data in self.edits.items() if data is not None}
         if all(self.before[path] is not None for path in made):
             return
         standing = self._repository.files(self._repository.head()).keys() - self.edits.keys()
-        for old, new in untangled(standing | made).items():
+        for old, new in resolve_path_conflicts(standing | made).items():
             data = self._now(old)
             self._put(old, None)
             self._put(new, data)
@@ -230,7 +230,7 @@ class Revert:
             self._resolve_file(path, new, now, None)
             return
         contents = [text.text for text in texts]
-        left = take_out_creation(path, contents, self._decisions, returned)
+        left = revert_creation(path, contents, self._decisions, returned)
         self._put(path, None if left is None else left.encode(texts[-1].encoding))
 
     def _merge(self, since: str | None, path: str, new: bytes, old: bytes) -> str:
@@ -248,7 +248,7 @@ class Revert:
                 self._resolve_file(path, new, now, old)
                 return path
             contents = [text.text for text in texts]
-            merge = take_out(path, contents[:-1], contents[-1], self._decisions, returned)
+            merge = revert(path, contents[:-1], contents[-1], self._decisions, returned)
             self._put(path, merge.text.encode(texts[-2].encoding))
         return path
 
@@ -353,9 +353,9 @@ class Undo:
         changes = _chosen(commit, [files.checked_path(path) for path in paths])
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         if hunk is None:
-            work.take_out(commit, changes)
+            work.revert(commit, changes)
         else:
-            work.take_out_hunk(commit, changes, hunk)
+            work.revert_hunk(commit, changes, hunk)
         is_whole = hunk is None and changes == whole
         return _plan(work, [commit], "Undo of " if is_whole else _PARTLY)
 
@@ -375,7 +375,7 @@ class Undo:
         left = self._not_undone(commits)
         work = Revert(self._layout, self._repository, self._log, Decisions(decisions))
         for commit in left:
-            work.take_out(commit, _chosen(commit, []))
+            work.revert(commit, _chosen(commit, []))
         return _plan(work, left, "Undo of ")
 
     def last(self, commits: Iterable[Commit]) -> Commit:
@@ -410,7 +410,7 @@ class Undo:
 
 def _plan(work: Revert, commits: Sequence[Commit], prefix: str) -> UndoPlan:
     work.check()
-    work.untangle()
+    work.resolve_path_conflicts()
     edits = {path: data for path, data in work.edits.items() if data != work.before[path]}
     if not edits and work.kept:
         raise UsageError("Nothing was changed: what stands there now stays.")

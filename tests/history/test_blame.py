@@ -12,7 +12,7 @@ import pytest
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.matching import carried
+from kbtui.history.looking.matching import match_lines
 from kbtui.history.objects.commit import encode_commit
 from kbtui.history.objects.trees import git_object, update_tree
 from tests.history.blame_model import Model
@@ -169,9 +169,9 @@ def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def counted(old: Sequence[str], new: Sequence[str]) -> list[int]:
         if old or new:
             done.append(len(new))
-        return carried(old, new)
+        return match_lines(old, new)
 
-    monkeypatch.setattr("kbtui.history.looking.blame.carried", counted)
+    monkeypatch.setattr("kbtui.history.looking.blame.match_lines", counted)
     return done
 
 

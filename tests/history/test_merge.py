@@ -12,7 +12,7 @@ import pytest
 
 from kbtui.history.looking import matching
 from kbtui.history.merging.tree_merge import Merged, merge_three
-from kbtui.history.merging.undo_merge import take_out, without_detours
+from kbtui.history.merging.undo_merge import revert, without_detours
 from tests.history.random_notes import Edit, Note
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ PATH = "knowledge/topics/a.md"
 
 def undo(before: str, *versions: str) -> str:
     """Undo the step from `before` to the first version, in the last one."""
-    merge = take_out(PATH, versions, before)
+    merge = revert(PATH, versions, before)
     assert merge.conflicts == []
     return merge.text
 
 
 def conflicts(before: str, *versions: str) -> list[tuple[int, str, str, str]]:
-    merge = take_out(PATH, versions, before)
+    merge = revert(PATH, versions, before)
     return [(c.line, c.written, c.ours, c.theirs) for c in merge.conflicts]
 
 
@@ -152,7 +152,7 @@ def test_frontmatter_that_a_change_added_is_undone_as_lines() -> None:
 
 def judge(note: Note, texts: list[str], edits: list[Edit], index: int) -> str:
     """Undo one of the edits; what is wrong with the result, if anything is."""
-    merge = take_out(PATH, texts[index + 1 :], texts[index])
+    merge = revert(PATH, texts[index + 1 :], texts[index])
     edit, later = edits[index], edits[index + 1 :]
     touched_again = any(edit.touched & other.touched for other in later)
     moves_twice = edit.kind == "move section" and any(e.kind == edit.kind for e in later)
@@ -219,7 +219,7 @@ def test_rewritten_prose_is_not_compared_letter_by_letter(monkeypatch: pytest.Mo
     )
     monkeypatch.setattr(matching, "SequenceMatcher", _Weighed)
     monkeypatch.setattr(_Weighed, "cells", 0)
-    take_out(PATH, [f"# A\nA\n{old}", f"# A\nA\n{new}"], f"# A\n{old}")
+    revert(PATH, [f"# A\nA\n{old}", f"# A\nA\n{new}"], f"# A\n{old}")
     assert _Weighed.cells < 40 * 41 * 200 * 200
 
 

@@ -1,4 +1,4 @@
-"""Looking at what was recorded: log, differences, blame, lines that moved.
+"""Queries of the history: log, diff, blame, moved lines.
 
-Reads objects and keeps what it derives in the cache; writes nothing else.
+Reads git objects and caches what it derives; writes nothing else.
 """

@@ -1,10 +1,9 @@
-"""Blame: for each line of a file the commit that wrote it.
+"""Blame: finds the commit that wrote each line of a file.
 
-A file's versions are gone through from the oldest to the newest. A line that stays, or moves inside
-the file, keeps its origin; so does one that came from another file of the same commit (its trailers
-``Moved``), from the other side of a merge, or that an undo or a restore brought back. What is left
-was written by the commit. What has been worked out is gone on from: one more commit costs one
-comparison.
+A file's versions are processed from the oldest to the newest. A line that stays, or moves within
+the file, keeps its origin; so does one that came from another file in the same commit (its trailers
+``Moved``), from the other side of a merge, or that an undo or a restore brought back. All other
+lines were written by the commit. Results are cached, so one more commit costs one more comparison.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from kbtui.derived import DerivedDatabase
-from kbtui.history.looking.diff import statement_of
+from kbtui.history.looking.diff import statement_key
 from kbtui.history.looking.log import CommitLog
-from kbtui.history.looking.matching import carried, common_ends, lines_of
+from kbtui.history.looking.matching import common_ends, lines_of, match_lines
 from kbtui.history.objects.commit import Actor, Commit, Moved, Origin
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace.files import text_of
@@ -32,15 +31,15 @@ from kbtui.workspace.files import text_of
 
 @dataclass(frozen=True, slots=True)
 class LineOrigin:
-    """Who wrote a line, and where it stood then.
+    """The origin of a line, and where it was written.
 
     Attributes:
-        commit: The id of the commit; None: it isn't recorded yet, so it is the user's.
-        actor: Who made it.
-        time: When, in UTC; None where it isn't recorded.
-        origin: What it was made from: session, messages, turn, archive cursor.
-        path: The file that it was written into, by its name then.
-        line: Its line there, 1-based.
+        commit: The commit id; None for a line that isn't recorded yet, so it is the user's.
+        actor: The author of the commit.
+        time: The time of the commit in UTC; None if it isn't recorded.
+        origin: The commit's session, messages, turn, archive cursor etc.
+        path: The file that it was written into, by its path then.
+        line: The line number there, 1-based.
     """
 
     commit: str | None
@@ -52,15 +51,15 @@ class LineOrigin:
 
     @property
     def who(self) -> str:
-        """Who wrote it, in a word or a name."""
+        """The name of the author: another person's, else the actor's."""
         return self.origin.author or self.actor.value
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A file after a commit: its lines with their origins, and the origins of those it lost.
+    """A file after a commit: its lines with their origins, and the origins of deleted lines.
 
-    `gone` is by a hash of the line's text, the last one that was lost for each.
+    `gone` has the last deleted line for each hash of a text.
     """
 
     lines: Sequence[str] = ()
@@ -73,8 +72,11 @@ _FIELDS = tuple(each.name for each in fields(Origin))
 _SCHEMA = ('CREATE TABLE files (path TEXT PRIMARY KEY, "commit" TEXT, blob TEXT, data BLOB)',)
 
 
-class KeptVersion(NamedTuple):
-    """One file's version as it was kept; its lines are those of the blob (None: it was gone)."""
+class CachedVersion(NamedTuple):
+    """A cached version of a file.
+
+    Its lines are those of the blob (None if the file was deleted).
+    """
 
     blob: str | None
     origins: Sequence[LineOrigin]
@@ -82,18 +84,18 @@ class KeptVersion(NamedTuple):
 
 
 class BlameCache:
-    """Keeps the last known version of each file that blame was asked about."""
+    """Caches the last known version of each file that blame was asked about."""
 
     def __init__(self, file: Path) -> None:
         self._database = DerivedDatabase(file, _SCHEMA, _IDENTITY)
 
     def commit_of(self, path: str) -> str | None:
-        """The commit that a file is known up to."""
+        """Return the commit up to which a file is cached."""
         row = self._one('SELECT "commit" FROM files WHERE path = ?', path)
         return row[0] if row else None
 
-    def load(self, path: str) -> KeptVersion | None:
-        """The part of a file that is kept."""
+    def load(self, path: str) -> CachedVersion | None:
+        """Return the cached version of a file."""
         row = self._one("SELECT blob, data FROM files WHERE path = ?", path)
         return self._read(*row) if row else None
 
@@ -101,14 +103,14 @@ class BlameCache:
         return self._database.run(lambda db: db.execute(query, (path,)).fetchone())
 
     def store(self, path: str, commit: str, blob: str | None, version: Version) -> None:
-        """Keep a file's version in place of the one before."""
-        row = (path, commit, blob, _packed(version))
+        """Replace the cached version of a file."""
+        row = (path, commit, blob, _serialize(version))
         self._database.run(
             lambda db: db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row),
             write=True,
         )
 
-    def _read(self, blob: str | None, data: bytes) -> KeptVersion | None:
+    def _read(self, blob: str | None, data: bytes) -> CachedVersion | None:
         try:
             kept = json.loads(zlib.decompress(data))
             written = [_read_written(*each) for each in kept["written"]]
@@ -118,12 +120,12 @@ class BlameCache:
                 for mark, place in kept["gone"].items()
             }
         except (zlib.error, ValueError, TypeError, KeyError, IndexError, sqlite3.Error):
-            self._database.clear()  # damaged, or another version's
+            self._database.clear()  # damaged, or written by another version of kbtui
             return None
-        return KeptVersion(blob, origins, gone)
+        return CachedVersion(blob, origins, gone)
 
 
-def _packed(version: Version) -> bytes:
+def _serialize(version: Version) -> bytes:
     written: dict[tuple[str | None, str], int] = {}
     table: list[list[Any]] = []
 
@@ -150,7 +152,7 @@ def _as_row(origin: LineOrigin) -> list[Any]:
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
-    """Lines of one commit that stood below each other count as one."""
+    """Combine adjacent lines of one commit into (number, first line, count)."""
     run: list[int] | None = None
     for number, line in places:
         if run and run[0] == number and run[1] + run[2] == line:
@@ -180,10 +182,10 @@ def _read_run(written: list[LineOrigin], run: list[int]) -> Iterator[LineOrigin]
         yield LineOrigin(of.commit, of.actor, of.time, of.origin, of.path, line)
 
 
-_KEPT = 128
-_WORTH_KEEPING = 8  # comparisons
-_DEEPEST = 40  # from one file to another, and on to the next
-_NOTHING = Version()
+_CACHE_SIZE = 128
+_MIN_STEPS_TO_CACHE = 8  # comparisons
+_MAX_DEPTH = 40  # files followed one from another
+_EMPTY = Version()
 _UNRECORDED = LineOrigin(None)
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -191,7 +193,7 @@ _Source = Callable[[int], LineOrigin | None]
 
 
 class _BlameStep(NamedTuple):
-    """A commit that touched a file: what that was called, and its blob (None: it was gone)."""
+    """A commit that touched a file: the file's path then, and its blob (None if deleted)."""
 
     commit: Commit
     path: str
@@ -199,12 +201,12 @@ class _BlameStep(NamedTuple):
 
 
 class Blame:
-    """Works out origins for one repository; several threads may ask.
+    """Computes line origins for one repository; thread-safe.
 
     Args:
-        repository: Where the versions are.
-        log: Says which commits touched a file.
-        cache: A file for what was worked out, to be deleted at any time.
+        repository: The repository that holds the versions.
+        log: The log, to find the commits that touched a file.
+        cache: A cache file, which may be deleted at any time.
     """
 
     def __init__(self, repository: Repository, log: CommitLog, cache: Path) -> None:
@@ -216,41 +218,41 @@ class Blame:
         self._lock = threading.RLock()
 
     def at(self, path: str, commit: str) -> tuple[LineOrigin, ...]:
-        """The origin of each line of a file as it was in a commit."""
+        """Return the origin of each line of a file as it was in a commit."""
         with self._lock:
             return tuple(self._version(path, commit).origins)
 
     def of_text(self, path: str, text: str) -> tuple[LineOrigin, ...]:
-        """The origin of each line of a text that stands in a file now, recorded or not."""
+        """Return the origin of each line of a file's current text, recorded or not."""
         recorded = self._recorded(path)
-        return tuple(_advanced(recorded, lines_of(text), lambda _number: _UNRECORDED).origins)
+        return tuple(_advance(recorded, lines_of(text), lambda _number: _UNRECORDED).origins)
 
     def _recorded(self, path: str) -> Version:
-        """The newest version on record; nothing where there is none."""
+        """Return the newest recorded version, empty if there is none."""
         with self._lock:
             head = self._repository.head()
             if head is None:
-                return _NOTHING
+                return _EMPTY
             known = self._newest.get(path)
             if known is None or known[0] != head:
                 known = self._newest[path] = head, self._version(path, head, keep=True)
-            _recent(self._newest, path)
+            _touch(self._newest, path)
             return known[1]
 
     # One file --------------------------------------------------------------------------------
 
     def _version(self, path: str, upto: str, depth: int = 0, *, keep: bool = False) -> Version:
-        """A file as the last commit left it that touched it: `upto`, or one before.
+        """Return a file after the last commit up to `upto` that touched it.
 
         Args:
-            path: The file, by its name at `upto`.
+            path: The file, by its path at `upto`.
             upto: The commit.
-            depth: How many files have been gone through to get here.
-            keep: Let a later start of the program know as well.
+            depth: The number of files followed to get here.
+            keep: Whether to cache the result on disk.
         """
         steps: list[_BlameStep] = []
-        version = _NOTHING
-        kept: dict[str, str | None] = {}  # by each name that the file has had
+        version = _EMPTY
+        kept: dict[str, str | None] = {}  # by each path that the file has had
         for commit, name in self._log.versions(path, upto):
             if name not in kept:
                 kept[name] = self._cache.commit_of(name)
@@ -264,11 +266,11 @@ class Blame:
             steps.append(_BlameStep(commit, name, blob))
         for number, step in enumerate(reversed(steps), 1):
             version = self._next(version, step, depth)
-            # Files that give lines to each other meet again in the middle of their histories.
+            # Files that exchange lines are asked about again at these commits.
             if number == len(steps) or step.commit.moves:
                 self._known[step.path, step.commit.id] = version
-                _recent(self._known, (step.path, step.commit.id))
-        if keep and len(steps) >= _WORTH_KEEPING:
+                _touch(self._known, (step.path, step.commit.id))
+        if keep and len(steps) >= _MIN_STEPS_TO_CACHE:
             self._cache.store(steps[0].path, steps[0].commit.id, steps[0].blob, version)
         return version
 
@@ -280,7 +282,7 @@ class Blame:
         if len(lines) != len(kept.origins):
             return None
         version = self._known[path, commit] = Version(lines, kept.origins, kept.gone)
-        _recent(self._known, (path, commit))
+        _touch(self._known, (path, commit))
         return version
 
     def _lines(self, blob: str | None) -> list[str]:
@@ -289,7 +291,7 @@ class Blame:
     # One commit ------------------------------------------------------------------------------
 
     def _next(self, version: Version, step: _BlameStep, depth: int) -> Version:
-        """The next version of a file."""
+        """Return the version of a file after one more commit."""
         commit = step.commit
         lines = self._lines(step.blob)
         sources = list(self._sources(version, step, lines, depth))
@@ -301,16 +303,16 @@ class Blame:
             time, origin = commit.time, commit.origin
             return LineOrigin(commit.id, commit.actor, time, origin, step.path, number + 1)
 
-        return _advanced(version, lines, written)
+        return _advance(version, lines, written)
 
     def _sources(
         self, version: Version, step: _BlameStep, lines: Sequence[str], depth: int
     ) -> Iterator[_Source]:
-        """Where lines that are new in a file may have come from, the surest first."""
+        """Yield lookups for the origin of lines that are new in a file, the most reliable first."""
         commit = step.commit
         if commit.brings_back:
-            yield lambda number: version.gone.get(_mark(lines[number]))
-        if depth >= _DEEPEST:
+            yield lambda number: version.gone.get(_hash(lines[number]))
+        if depth >= _MAX_DEPTH:
             return
         for other in commit.merged:
             name = self._name_on_side(step.path, commit, other)
@@ -320,7 +322,7 @@ class Blame:
             yield self._from_other_files(moves, commit.parent, lines, depth)
 
     def _name_on_side(self, path: str, merge: Commit, other: str) -> str:
-        """The name of a file on the other side of a merge: it may have been renamed on ours."""
+        """Return a file's path on the other side of a merge, as ours may have renamed it."""
         if merge.parent is not None and self._repository.blob_at(other, path) is None:
             for _, name in self._log.versions(path, merge.parent):
                 if name != path and self._repository.blob_at(other, name) is not None:
@@ -330,11 +332,14 @@ class Blame:
     def _from_other_files(
         self, moves: Iterable[Moved], parent: str, lines: Sequence[str], depth: int
     ) -> _Source:
-        """Lines that a commit took out of other files; of several the one that was first."""
+        """Look up lines that a commit moved from other files.
+
+        Of several sources, the oldest counts.
+        """
         found: dict[int, LineOrigin] = {}
         for move in moves:
             source = self._version(move.source, parent, depth + 1)
-            for offset in range(min(move.count, len(lines))):  # a trailer may say anything
+            for offset in range(min(move.count, len(lines))):  # a trailer may be wrong
                 old, new = move.source_line - 1 + offset, move.target_line - 1 + offset
                 if _is_same(source.lines, old, lines, new):
                     origin = source.origins[old]
@@ -343,8 +348,8 @@ class Blame:
 
 
 def _is_same(old: Sequence[str], i: int, new: Sequence[str], j: int) -> bool:
-    """True if two lines say the same; a trailer may tell of what was taken out since."""
-    return i < len(old) and j < len(new) and statement_of(old[i]) == statement_of(new[j])
+    """Return whether two lines match; a purge may have changed lines that a trailer refers to."""
+    return i < len(old) and j < len(new) and statement_key(old[i]) == statement_key(new[j])
 
 
 def _age(origin: LineOrigin) -> float:
@@ -352,35 +357,35 @@ def _age(origin: LineOrigin) -> float:
 
 
 def _from_other_side(version: Version, lines: Sequence[str]) -> _Source:
-    """Lines that the other side of a merge has as well."""
-    origins = carried(version.lines, lines)
+    """Look up lines that the other side of a merge has as well."""
+    origins = match_lines(version.lines, lines)
     return {n: version.origins[i] for n, i in enumerate(origins) if i >= 0}.get
 
 
-def _advanced(
+def _advance(
     version: Version, lines: Sequence[str], written: Callable[[int], LineOrigin]
 ) -> Version:
-    """The next version of a file; `written` gives the origin of a line that is new in it."""
+    """Return the next version of a file; `written` gives the origin of each new line."""
     old, known = version.lines, version.origins
     head, tail = common_ends(old, lines)
     until = len(old) - tail
-    middle = carried(old[head:until], lines[head : len(lines) - tail])
+    middle = match_lines(old[head:until], lines[head : len(lines) - tail])
     origins = [
         *known[:head],
         *(known[head + i] if i >= 0 else written(head + n) for n, i in enumerate(middle)),
         *known[until:],
     ]
     kept = set(middle)
-    lost = {_mark(old[n]): known[n] for n in range(head, until) if n - head not in kept}
+    lost = {_hash(old[n]): known[n] for n in range(head, until) if n - head not in kept}
     return Version(lines, origins, {**version.gone, **lost} if lost else version.gone)
 
 
-def _mark(line: str) -> bytes:
+def _hash(line: str) -> bytes:
     return blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()
 
 
-def _recent(known: OrderedDict[_Key, _Value], key: _Key) -> None:
-    """Note that a value was used, and forget the one that wasn't for the longest time."""
+def _touch(known: OrderedDict[_Key, _Value], key: _Key) -> None:
+    """Mark a cache key as recently used, and evict the least recently used one."""
     known.move_to_end(key)
-    if len(known) > _KEPT:
+    if len(known) > _CACHE_SIZE:
         known.popitem(last=False)

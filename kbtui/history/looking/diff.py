@@ -1,9 +1,8 @@
-"""Differences between two states: files, hunks, lines, words, and lines that changed files.
+"""Diffs between two states: files, hunks, lines, words, and lines moved between files.
 
-Which lines moved is found by a rule in the real difference of a commit, never taken from what
-somebody says about it: a statement that left one file and arrived in another, bullets, dates in
-front, case and punctuation aside. Headings, frontmatter and what is too short to be told apart
-don't count.
+Moved lines are found in the actual diff of a commit, never taken from a description of it: a
+statement that was removed from one file and added to another, ignoring bullets, leading dates, case
+and punctuation. Headings, frontmatter and lines too short to be distinctive don't count.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Literal, NamedTuple
 from kbtui.errors import UsageError
 from kbtui.history.looking.matching import (
     Opcode as Opcode,
-    carried,
     common_ends,
     keys_of as keys_of,
     lines_of,
+    match_lines,
     opcodes as opcodes,
 )
 from kbtui.history.objects.commit import Moved, PathChange, is_derived
@@ -31,13 +30,13 @@ from kbtui.workspace.files import blob_id, blob_of, decode, text_of
 from kbtui.workspace.scan import has_no_lines
 
 CONTEXT = 3
-_SNIFFED = 8000
+_SNIFF_BYTES = 8000
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
-_ALIKE = 0.3  # below that two lines share nothing worth pointing at
+_MIN_SIMILARITY = 0.3  # the similarity of two lines from which changed words are highlighted
 _MAX_WORDS = 2000
-_RENAME_ALIKE = 0.5  # git's threshold
-# What a note says of itself above its text: frontmatter, and the first heading.
-_NAMING = re.compile(
+_MIN_RENAME_SIMILARITY = 0.5  # git's threshold
+# The naming part of a note: frontmatter, and the first heading.
+_NAMING_PART = re.compile(
     rb"\A(?:---[ \t]*\r?\n.*?^---[ \t]*\r?\n)?\s*(?:#[ \t][^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
 _RENAME_PAIRS = 2_500
@@ -49,7 +48,7 @@ Kind = Literal["added", "modified", "deleted", "renamed"]
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line: context, added or removed; `newline` is False for an unfinished last line."""
+    """One line: context, added or removed; `newline` is False for a last line without a newline."""
 
     kind: Literal[" ", "+", "-"]
     old: int | None
@@ -60,7 +59,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Changed lines with their surroundings; `title` says which they are where that is known."""
+    """Changed lines with their context; `title` names the place, where known."""
 
     old_start: int
     old_count: int
@@ -71,21 +70,21 @@ class Hunk:
 
     @property
     def header(self) -> str:
-        """The line that names the hunk's place, as in a patch, where it may end with a text."""
+        """The ``@@`` line of the hunk, as in a patch, which may end with a text."""
         old, new = _range(self.old_start, self.old_count), _range(self.new_start, self.new_count)
         return f"@@ -{old} +{new} @@ {self.title}".rstrip()
 
     @property
     def place(self) -> str:
-        """Where it stands, for people."""
+        """The position of the hunk, for people."""
         return self.title or f"line {self.new_start or self.old_start}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One file's differences; a `binary` one has no hunks where its bytes are no text.
+    """The diff of one file; a `binary` one has no hunks if its bytes aren't text.
 
-    `heads` are the lines of frontmatter that it begins with, before and after.
+    `heads` are the numbers of frontmatter lines before and after.
     """
 
     path: str
@@ -99,12 +98,12 @@ class FileDiff:
 
     @property
     def added(self) -> int:
-        """How many lines were added."""
+        """The number of lines added."""
         return sum(line.kind == "+" for hunk in self.hunks for line in hunk.lines)
 
     @property
     def removed(self) -> int:
-        """How many lines were removed."""
+        """The number of lines removed."""
         return sum(line.kind == "-" for hunk in self.hunks for line in hunk.lines)
 
 
@@ -113,7 +112,7 @@ def _range(start: int, count: int) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Split at ``\n`` only, as git does; each line keeps its end."""
+    r"""Split at ``\n`` only, as git does, keeping line ends."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -125,9 +124,9 @@ def diff_file(
     *,
     context: int = CONTEXT,
 ) -> FileDiff:
-    """Compare two contents of one file; None where there was or is no file.
+    """Compare two contents of one file, None if it doesn't exist.
 
-    `context` lines that didn't change stand around each changed place.
+    `context` unchanged lines surround each change.
     """
     hunks: tuple[Hunk, ...] = ()
     heads = 0, 0
@@ -156,20 +155,20 @@ def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:
 
 
 def _is_opaque(data: bytes | None) -> bool:
-    """True if bytes are no text in any encoding that we read."""
-    return b"\0" in (data or b"")[:_SNIFFED] and decode(data or b"").encoding != "utf-16"
+    """Return whether the bytes aren't text in any supported encoding."""
+    return b"\0" in (data or b"")[:_SNIFF_BYTES] and decode(data or b"").encoding != "utf-16"
 
 
 def _is_binary(data: bytes | None) -> bool:
-    """True if a patch can't carry these bytes."""
+    """Return whether a patch can't represent the bytes."""
     if not data:
         return False
     decoded = decode(data)
-    return b"\0" in data[:_SNIFFED] or not decoded.exact
+    return b"\0" in data[:_SNIFF_BYTES] or not decoded.exact
 
 
 def grouped(codes: list[Opcode], context: int = CONTEXT) -> Iterator[list[Opcode]]:
-    """Gather opcodes into hunks: changes that are at most two contexts apart stand together."""
+    """Group opcodes into hunks; changes at most two contexts apart share one."""
     group: list[Opcode] = []
     last = len(codes) - 1
     for index, (tag, a1, a2, b1, b2) in enumerate(codes):
@@ -189,7 +188,7 @@ def grouped(codes: list[Opcode], context: int = CONTEXT) -> Iterator[list[Opcode
 
 
 def hunk_of(a: Sequence[str], b: Sequence[str], group: Sequence[Opcode], title: str = "") -> Hunk:
-    """Show the steps of a group from some lines to others."""
+    """Build the hunk of a group of opcodes."""
     lines: list[DiffLine] = []
     for tag, a1, a2, b1, b2 in group:
         if tag == "equal":
@@ -214,7 +213,7 @@ def _line(kind: Literal[" ", "+", "-"], text: str, old: int | None, new: int | N
 
 
 def count_lines(old: bytes | None, new: bytes | None) -> tuple[int, int]:
-    """How many lines were added and removed between two contents."""
+    """Return the numbers of lines added and removed between two contents."""
     if _is_opaque(old) or _is_opaque(new):
         return 0, 0
     a, b = split_lines(text_of(old)), split_lines(text_of(new))
@@ -226,7 +225,7 @@ def count_lines(old: bytes | None, new: bytes | None) -> tuple[int, int]:
 
 
 def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> dict[str, str]:
-    """Pair new files with vanished ones that they are most like: {new path: old path}."""
+    """Pair added files with the deleted ones most similar to them: {new path: old path}."""
     new, old = ({p: blob_id(data) for p, data in each.items()} for each in (added, deleted))
     contents = {new[p]: data for p, data in added.items()}
     contents |= {old[p]: data for p, data in deleted.items()}
@@ -236,7 +235,10 @@ def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> di
 def pair_renames(
     added: Mapping[str, str], deleted: Mapping[str, str], read: Callable[[str], bytes]
 ) -> dict[str, str]:
-    """The same of files whose blob ids are known; pictures and papers aren't read for it."""
+    """Pair files like `find_renames`, by blob id.
+
+    Files without lines, such as pictures, aren't read.
+    """
     pairs = _of_same_blob(added, deleted)
     taken = set(pairs.values())
     left, gone = _readable(added, pairs), _readable(deleted, taken)
@@ -245,16 +247,16 @@ def pair_renames(
     new, old = {p: read(added[p]) for p in left}, {p: read(deleted[p]) for p in gone}
     if len(old) * _size(new) + len(new) * _size(old) > _RENAME_BYTES:
         return pairs
-    scores = sorted((-_alike(old[o], new[n]), n, o) for n in left for o in gone)
+    scores = sorted((-_similarity(old[o], new[n]), n, o) for n in left for o in gone)
     for score, path, was in scores:
-        if -score >= _RENAME_ALIKE and path not in pairs and was not in taken:
+        if -score >= _MIN_RENAME_SIMILARITY and path not in pairs and was not in taken:
             pairs[path] = was
             taken.add(was)
     return pairs
 
 
 def _of_same_blob(added: Mapping[str, str], deleted: Mapping[str, str]) -> dict[str, str]:
-    """Pair what holds the same byte for byte, of the same name first."""
+    """Pair files of equal content, preferring equal names."""
     by_blob: dict[str, list[str]] = {}
     for path in sorted(deleted):
         by_blob.setdefault(deleted[path], []).append(path)
@@ -270,7 +272,7 @@ def _of_same_blob(added: Mapping[str, str], deleted: Mapping[str, str]) -> dict[
 
 
 def _readable(blobs: Mapping[str, str], known: Collection[str]) -> list[str]:
-    """The files with lines to compare that aren't known yet."""
+    """Return the files with lines to compare that aren't in `known`."""
     left = (path for path, blob in blobs.items() if path not in known and blob != _EMPTY)
     return [path for path in left if not has_no_lines(path)]
 
@@ -279,17 +281,20 @@ def _size(contents: Mapping[str, bytes]) -> int:
     return sum(map(len, contents.values()))
 
 
-def _alike(old: bytes, new: bytes) -> float:
-    """How alike two contents are, with frontmatter and title or without: a rename changes both."""
-    alike = _likeness(old, new)
-    if alike < _RENAME_ALIKE:
-        old, new = _NAMING.sub(b"", old, count=1), _NAMING.sub(b"", new, count=1)
-        alike = max(alike, _likeness(old, new)) if old.strip() and new.strip() else alike
+def _similarity(old: bytes, new: bytes) -> float:
+    """Return the similarity of two contents, ignoring frontmatter and title if those differ.
+
+    A rename changes both.
+    """
+    alike = _line_similarity(old, new)
+    if alike < _MIN_RENAME_SIMILARITY:
+        old, new = _NAMING_PART.sub(b"", old, count=1), _NAMING_PART.sub(b"", new, count=1)
+        alike = max(alike, _line_similarity(old, new)) if old.strip() and new.strip() else alike
     return alike
 
 
-def _likeness(old: bytes, new: bytes) -> float:
-    """Which part of the larger content both have in common, by whole lines."""
+def _line_similarity(old: bytes, new: bytes) -> float:
+    """Return the share of the larger content that both have in common, by whole lines."""
     counts: dict[bytes, int] = {}
     for line in old.splitlines(keepends=True):
         counts[line] = counts.get(line, 0) + 1
@@ -302,7 +307,10 @@ def _likeness(old: bytes, new: bytes) -> float:
 
 
 def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The changed words of two lines as (start, end) offsets in each; none when all differs."""
+    """Return the changed words of two lines as (start, end) offsets.
+
+    There are none if the lines differ too much.
+    """
     a, b = _PIECE.findall(old), _PIECE.findall(new)
     if max(len(a), len(b)) > _MAX_WORDS:
         return [], []
@@ -310,36 +318,36 @@ def emphasize(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int
     left, right = a[head : len(a) - tail], b[head : len(b) - tail]
     codes = _word_codes(left, right)
     same = head + tail + sum(a2 - a1 for tag, a1, a2, _, _ in codes if tag == "equal")
-    if 2 * same < _ALIKE * (len(a) + len(b)):
+    if 2 * same < _MIN_SIMILARITY * (len(a) + len(b)):
         return [], []
     spans: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for tag, a1, a2, b1, b2 in codes:
         if tag != "equal":
-            _mark(spans[0], a, head + a1, head + a2)
-            _mark(spans[1], b, head + b1, head + b2)
+            _add_span(spans[0], a, head + a1, head + a2)
+            _add_span(spans[1], b, head + b1, head + b2)
     return spans
 
 
 def _word_codes(a: list[str], b: list[str]) -> list[Opcode]:
-    """The steps from some words to others; one against a few needs no search."""
+    """Compute opcodes between words, with a shortcut for simple cases."""
     if not a or not b or (len(a) == 1 and len(b) == 1):
         return [("replace", 0, len(a), 0, len(b))] if a or b else []
     codes: list[Opcode] = list(SequenceMatcher(None, a, b, autojunk=False).get_opcodes())
     return codes
 
 
-def _mark(spans: list[tuple[int, int]], words: list[str], first: int, last: int) -> None:
+def _add_span(spans: list[tuple[int, int]], words: list[str], first: int, last: int) -> None:
     if first < last:
         start = sum(map(len, words[:first]))
         spans.append((start, start + sum(map(len, words[first:last]))))
 
 
 def as_patch(diffs: Iterable[FileDiff], named: Callable[[str], str] = str) -> str:
-    """Write differences as a patch that ``git apply`` takes.
+    """Format diffs as a patch that ``git apply`` accepts.
 
     Args:
-        diffs: The differences.
-        named: Gives the file that a path names, such as `Layout.file`.
+        diffs: The diffs.
+        named: Maps a workspace path to the file name to show, such as `Layout.file`.
     """
     return "".join(line for diff in diffs for line in _patch_lines(diff, named))
 
@@ -368,7 +376,7 @@ def _patch_lines(diff: FileDiff, named: Callable[[str], str]) -> Iterator[str]:
 
 
 def _name(path: str) -> str:
-    """A path in a ``---`` line: git ends it with a tab where it holds a blank."""
+    """Return a path for a ``---`` line: git ends it with a tab if it contains a space."""
     quoted = _quoted(path)
     return f"{quoted}\t" if " " in quoted and quoted == path else quoted
 
@@ -383,13 +391,13 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def without_hunks(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> bytes:
-    """The content of `new` with the lines of some hunks as `old` has them.
+    """Return `new` with some hunks reverted to `old`.
 
     Raises:
-        UsageError: The lines of these bytes can't be told apart.
+        UsageError: The bytes can't be split into lines.
     """
     before, after = _lines(old), _lines(new)
-    for hunk in sorted(hunks, key=lambda each: -each.new_start):  # numbers above stay true
+    for hunk in sorted(hunks, key=lambda each: -each.new_start):  # keeps line numbers valid
         first = hunk.old_start - 1 if hunk.old_count else hunk.old_start
         start = hunk.new_start - 1 if hunk.new_count else hunk.new_start
         after[start : start + hunk.new_count] = before[first : first + hunk.old_count]
@@ -397,7 +405,7 @@ def without_hunks(old: bytes, new: bytes, hunks: Iterable[Hunk]) -> bytes:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """The lines that the text of some bytes has, as bytes; a mark stays on the first one."""
+    """Split bytes into lines; a byte order mark stays on the first one."""
     codec = _WIDE.get(data[:2])
     if codec is None:
         return re.findall(rb"[^\n]*\n|[^\n]+", data)
@@ -410,11 +418,11 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 MOST_FILES = 2_000
-"""The most files of a commit among which moves are looked for."""
-_MOST = 100
-_MOST_LINES = 10_000
-_MOST_SOURCES = 8  # of one line: a phrase that stands everywhere comes from nowhere
-_SHORTEST = 10
+"""The largest number of files in a commit for which moved lines are searched."""
+_MAX_MOVES = 100
+_MAX_MOVED_LINES = 10_000
+_MAX_SOURCES = 8  # for one line: a phrase found everywhere has no origin
+_MIN_KEY = 10
 _MARKER = re.compile(
     r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?:\d{4}-\d{2}-\d{2}:?\s+)?", re.ASCII
 )
@@ -422,7 +430,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Rewritten(NamedTuple):
-    """A file of a commit: its path, and its text before and after; empty where there was none."""
+    """A file of a commit, with its text before and after, empty if it didn't exist."""
 
     path: str
     old_path: str
@@ -437,18 +445,18 @@ class _Line(NamedTuple):
 
 
 def find_moves_between(files: Iterable[Rewritten]) -> tuple[Moved, ...]:
-    """Say which lines went from one of a commit's files to another.
+    """Find lines that moved between the files of a commit.
 
-    A line that stood in several files and now stands in one came from each of them.
+    A line removed from several files and added to one came from each of them.
     """
     gone: dict[str, list[_Line]] = {}
     come: list[_Line] = []
     for file in files:
         old, new = lines_of(file.old), lines_of(file.new)
-        origins = carried(old, new)
+        origins = match_lines(old, new)
         kept = set(origins)
         for line in _statements(file.old_path, old, [i not in kept for i in range(len(old))]):
-            if len(known := gone.setdefault(line.key, [])) < _MOST_SOURCES:
+            if len(known := gone.setdefault(line.key, [])) < _MAX_SOURCES:
                 known.append(line)
         come += _statements(file.path, new, [origin < 0 for origin in origins])
     found = (
@@ -457,36 +465,36 @@ def find_moves_between(files: Iterable[Rewritten]) -> tuple[Moved, ...]:
         for source in gone.get(line.key, ())
         if source.path != line.path
     )
-    return tuple(_joined(list(islice(found, _MOST_LINES))))[:_MOST]
+    return tuple(_join_moves(list(islice(found, _MAX_MOVED_LINES))))[:_MAX_MOVES]
 
 
-def statement_of(line: str) -> str:
-    """How a line is recognised in another file; empty where it can't be."""
+def statement_key(line: str) -> str:
+    """Return the key to recognise a line in another file, empty if it isn't distinctive."""
     if line.lstrip().startswith("#"):
         return ""
     marker = _MARKER.match(line)
     words = _WORD.findall(line[marker.end() if marker else 0 :].casefold())
     key = " ".join(words)
-    return key if len(key) >= _SHORTEST and len(words) > 1 else ""
+    return key if len(key) >= _MIN_KEY and len(words) > 1 else ""
 
 
 def _statements(path: str, lines: Sequence[str], wanted: Sequence[bool]) -> Iterator[_Line]:
     start = head_length(lines)
     for number, line in enumerate(lines[start:], start + 1):
-        if wanted[number - 1] and (key := statement_of(line)):
+        if wanted[number - 1] and (key := statement_key(line)):
             yield _Line(path, number, key)
 
 
 def head_length(lines: Sequence[str]) -> int:
-    """How many lines the frontmatter takes."""
+    """Return the number of lines of frontmatter."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((n for n, line in enumerate(lines[1:], 2) if line.rstrip() in {"---", "..."}), 0)
 
 
-def _joined(moves: Sequence[Moved]) -> Iterator[Moved]:
-    """Lines that stood below each other and still do count as one."""
-    runs: dict[tuple[str, int, str, int], Moved] = {}  # by where the next line would stand
+def _join_moves(moves: Sequence[Moved]) -> Iterator[Moved]:
+    """Combine moves of adjacent lines."""
+    runs: dict[tuple[str, int, str, int], Moved] = {}  # by the position of the next line
     for move in sorted(moves, key=lambda m: (m.target, m.source, m.target_line, m.source_line)):
         place = (move.source, move.source_line, move.target, move.target_line)
         run = runs.pop(place, None)
@@ -501,7 +509,7 @@ Edits = dict[str, "bytes | None"]
 
 
 def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
-    """The changes of a commit to each path, renames paired; contents by path before and after."""
+    """Compute the path changes between contents before and after, with renames paired."""
     added = {p: data for p, data in after.items() if data is not None and before[p] is None}
     gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
     renames = find_renames(added, gone)
@@ -521,10 +529,10 @@ def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
 
 
 def moves_of(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tuple[Moved, ...]:
-    """Which lines went from one file to another; nothing in what follows from other files."""
+    """Find lines moved between files, leaving out derived files."""
     written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
     changed = [path for path in written if path.removed or path.added]
-    if len(changed) < 2 or len(written) > MOST_FILES:  # from one to another
+    if len(changed) < 2 or len(written) > MOST_FILES:
         return ()
     if not any(path.removed for path in changed) or not any(path.added for path in changed):
         return ()

@@ -1,7 +1,7 @@
-"""The log: commits newest first, by path, actor, text, time or turn.
+"""The log: commits newest first, filtered by path, actor, text, time or turn.
 
-A table of commits and the paths that each touched is kept in the cache and brought up to date
-from the repository before it is read; walking ten thousand trees happens once.
+A table of commits and the paths that each touched is cached and updated from the repository before
+each query, so ten thousand trees are walked only once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SCHEMA = (
     "CREATE INDEX commits_of_batch ON commits (batch) WHERE batch IS NOT NULL",
     "CREATE INDEX merges ON commits (seq) WHERE parent LIKE '% %'",
 )
-_LARGE = 1 << 14  # characters of the list of paths
+_CACHED_FROM = 1 << 14  # characters of JSON
 PAGE = 256
 NEWEST = 1 << 62
 _COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, author, crc"
@@ -48,7 +48,10 @@ _COLUMNS = "seq, id, parent, time, actor, turn, batch, message, paths, author, c
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which commits are wanted; None wants all. Both ends of the time are included."""
+    """Criteria for commits, of which None matches all.
+
+    Both ends of the time range are inclusive.
+    """
 
     actor: Actor | None = None
     text: str | None = None
@@ -58,7 +61,7 @@ class LogFilter:
     batch: str | None = None
 
     def matches(self, commit: Commit) -> bool:
-        """True if one commit is wanted."""
+        """Return whether a commit matches."""
         return (
             (self.actor is None or commit.actor == self.actor)
             and (self.turn is None or commit.origin.turn == self.turn)
@@ -69,20 +72,20 @@ class LogFilter:
         )
 
     def matches_text(self, commit: Commit) -> bool:
-        """True if a commit says what is looked for, in any case."""
+        """Return whether the subject or body contains the text, ignoring case."""
         return self.text is None or self.text.casefold() in (
             f"{commit.subject}\n{commit.body}".casefold()
         )
 
 
 def tip(db: sqlite3.Connection) -> tuple[int, str | None]:
-    """The number and the id of the newest row."""
+    """Return the number and the commit id of the newest row."""
     row = db.execute("SELECT seq, id FROM commits ORDER BY seq DESC LIMIT 1").fetchone()
     return (row[0], row[1]) if row else (0, None)
 
 
-def number_of(db: sqlite3.Connection, identifier: str) -> int | None:
-    """The row of a commit."""
+def row_of(db: sqlite3.Connection, identifier: str) -> int | None:
+    """Return the row number of a commit."""
     row = db.execute("SELECT seq FROM commits WHERE id = ?", (identifier,)).fetchone()
     return row[0] if row else None
 
@@ -90,7 +93,10 @@ def number_of(db: sqlite3.Connection, identifier: str) -> int | None:
 def append(
     db: sqlite3.Connection, base: int, rows: Sequence[tuple[str, RawCommit, tuple[PathChange, ...]]]
 ) -> bool:
-    """Put rows after row `base`, dropping what came after it; False when the table moved on."""
+    """Write rows after row `base`, replacing later ones.
+
+    Return False if the table has no row `base`.
+    """
     if tip(db)[0] < base:
         return False
     db.execute("DELETE FROM commits WHERE seq > ?", (base,))
@@ -110,7 +116,7 @@ def append(
 def append_next(
     db: sqlite3.Connection, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]
 ) -> None:
-    """Put one new commit behind its parent; where that isn't the newest row nothing is done."""
+    """Append one new commit if its parent is the newest row, else do nothing."""
     number, newest = tip(db)
     if newest == (raw.parents[0] if raw.parents else None):
         append(db, number, [(identifier, raw, paths)])
@@ -120,7 +126,7 @@ def _row(
     seq: int, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]
 ) -> tuple[int | str | None, ...]:
     commit = read_commit(identifier, raw)
-    # Without line counts: a table that was rebuilt says the same as one that grew.
+    # Without line counts, which only a commit made here has: both ways give the same row.
     listed = json.dumps([[path.path, path.kind, path.old_path, path.blob] for path in paths])
     row = (
         seq,
@@ -138,7 +144,7 @@ def _row(
 
 
 def page(db: sqlite3.Connection, wanted: LogFilter, before: int) -> list[tuple[int, Commit]]:
-    """The newest commits before row `before` that match all but the text."""
+    """Return a page of commits before row `before`, newest first, that match all but the text."""
     clauses, values = ["seq < ?"], [before]
     for clause, value in (
         ("actor = ?", wanted.actor and wanted.actor.value),
@@ -156,7 +162,7 @@ def page(db: sqlite3.Connection, wanted: LogFilter, before: int) -> list[tuple[i
 def page_of_path(
     db: sqlite3.Connection, path: str, before: int, limit: int | None = None
 ) -> list[tuple[int, Commit]]:
-    """The newest commits before row `before` that touched a path, or anything below it."""
+    """Return a page of commits before row `before`, newest first, that touched a file or folder."""
     where = """
     seq < ? AND seq IN (
         SELECT seq FROM paths WHERE path = ?
@@ -165,25 +171,25 @@ def page_of_path(
         UNION SELECT seq FROM paths WHERE old_path >= ? AND old_path < ?
     )
     """
-    # "0" is the character after "/", so this is the range of all that lies below the folder.
+    # "0" is the character after "/", so this range holds everything below the folder.
     below = [f"{path}/", f"{path}0"]
     return _select(db, where, [before, path, path, *below, *below], limit=limit)
 
 
 def later_of_path(db: sqlite3.Connection, path: str, after: int) -> list[tuple[int, Commit]]:
-    """The oldest commits after row `after` that touched a path or renamed it."""
+    """Return a page of commits after row `after`, oldest first, that touched or renamed a path."""
     where = "seq IN (SELECT seq FROM paths WHERE seq > ? AND (path = ? OR old_path = ?))"
     return _select(db, where, [after, path, path], order="ASC")
 
 
 def has_merges(db: sqlite3.Connection) -> bool:
-    """True if any commit has several parents."""
+    """Return whether any commit has several parents."""
     query = "SELECT 1 FROM commits WHERE parent LIKE '% %' LIMIT 1"
     return db.execute(query).fetchone() is not None
 
 
 def merges(db: sqlite3.Connection) -> list[tuple[int, Commit]]:
-    """The commits with several parents, oldest first."""
+    """Return the commits with several parents, oldest first."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM commits WHERE parent LIKE '% %' ORDER BY seq",
     )
@@ -205,16 +211,16 @@ def _select(
 
 
 def _commit(row: tuple[Any, ...]) -> Commit:
-    # The histories of all files end at the large one that brought them.
-    return _read_large(row) if len(row[-3]) > _LARGE else _read(row)
+    # A large commit that brought many files is at the end of all their histories.
+    return _parse_cached(row) if len(row[-3]) > _CACHED_FROM else _parse(row)
 
 
 @lru_cache(maxsize=8)
-def _read_large(row: tuple[Any, ...]) -> Commit:
-    return _read(row)
+def _parse_cached(row: tuple[Any, ...]) -> Commit:
+    return _parse(row)
 
 
-def _read(row: tuple[Any, ...]) -> Commit:
+def _parse(row: tuple[Any, ...]) -> Commit:
     *fields, crc = row
     if zlib.crc32(repr(tuple(fields)).encode("utf-8", "replace")) != crc:
         raise sqlite3.DatabaseError("a row of the log's table is damaged")
@@ -227,12 +233,12 @@ def _read(row: tuple[Any, ...]) -> Commit:
     return read_commit(identifier, raw, changes)
 
 
-class Sides:
-    """Walks the other sides of merges.
+class MergedCommits:
+    """Walks the commits that merges brought in.
 
     Args:
-        repository: Where the commits are.
-        is_on_branch: Whether a commit is on the branch, where walking ends.
+        repository: The repository that holds the commits.
+        is_on_branch: Returns whether a commit is on the branch, where a walk ends.
     """
 
     def __init__(self, repository: Repository, is_on_branch: Callable[[str], bool]) -> None:
@@ -240,32 +246,32 @@ class Sides:
         self._is_on_branch = is_on_branch
 
     def commits(self, tips: Sequence[str], seen: set[str]) -> Iterator[tuple[str, RawCommit]]:
-        """Yield what only the other parents of a merge lead to, newest first.
+        """Yield the commits that only the other parents of a merge lead to, newest first.
 
         Args:
             tips: The other parents.
-            seen: Commits to leave out; what is yielded is added.
+            seen: Commits to leave out; yielded ones are added.
         """
-        waiting: list[tuple[float, int, str, RawCommit]] = []
+        queue: list[tuple[float, int, str, RawCommit]] = []
 
         def add(identifiers: Sequence[str]) -> None:
             for identifier in identifiers:
                 if identifier not in seen and not self._is_on_branch(identifier):
                     seen.add(identifier)
                     raw = self._repository.read_commit(identifier)
-                    # Of the same second, what was met first is newer.
-                    heappush(waiting, (-raw.time.timestamp(), len(seen), identifier, raw))
+                    # In case of equal times, the one reached first counts as newer.
+                    heappush(queue, (-raw.time.timestamp(), len(seen), identifier, raw))
 
         add(tips)
-        while waiting:
-            _, _, identifier, raw = heappop(waiting)
+        while queue:
+            _, _, identifier, raw = heappop(queue)
             yield identifier, raw
             add(raw.parents)
 
-    def way(self, start: str, tips: Sequence[str]) -> list[str] | None:
-        """The commits that lead from `start` (left out) to one of `tips`, oldest first.
+    def path_from(self, start: str, tips: Sequence[str]) -> list[str] | None:
+        """Return the commits from `start` (exclusive) to one of `tips`, oldest first.
 
-        None where `start` isn't among what the tips bring in.
+        Returns None if `start` isn't an ancestor of the tips outside the branch.
         """
         child: dict[str, str | None] = dict.fromkeys(tips)
         for identifier, raw in self.commits(tips, set()):
@@ -275,16 +281,16 @@ class Sides:
                 child.setdefault(parent, identifier)
         else:
             return None
-        way: list[str] = []
+        path_from: list[str] = []
         following = child[start]
         while following is not None:
-            way.append(following)
+            path_from.append(following)
             following = child[following]
-        return way
+        return path_from
 
 
 _BATCH = 1000
-_FIRST_PAGE = 4  # who goes on from what is known needs only the newest
+_FIRST_PAGE = 4  # blame, which continues from its cache, needs only the newest
 _Result = TypeVar("_Result")
 
 
@@ -292,7 +298,7 @@ class CommitLog:
     """The log of one repository."""
 
     def __init__(self, cache: Path, repository: Repository) -> None:
-        """Read `repository`; the table is kept in the folder `cache`."""
+        """Open the log of `repository`, with its table in the folder `cache`."""
         self._cache = cache
         self._repository = repository
         self._opened: DerivedDatabase | None = None
@@ -300,7 +306,7 @@ class CommitLog:
     def commits(
         self, path: str | None, wanted: LogFilter, limit: int | None = None
     ) -> Iterator[Commit]:
-        """Yield commits newest first; one path is followed back through its renames."""
+        """Yield commits newest first; a file is followed back through its renames."""
         if limit is not None and limit <= 0:
             return
         self.update()
@@ -311,12 +317,12 @@ class CommitLog:
                 return
 
     def commit(self, identifier: str) -> Commit:
-        """One commit by its full id, with the paths that it changed."""
+        """Return one commit by its full id, with the paths that it changed."""
         raw = self._repository.read_commit(identifier)
         return read_commit(identifier, raw, self._paths_of(raw))
 
     def commits_of(self, kind: Literal["turn", "batch"], name: str) -> list[Commit]:
-        """The commits of one turn or one batch, newest first.
+        """Return the commits of one turn or one batch, newest first.
 
         Raises:
             NotFoundError: It made none.
@@ -335,11 +341,11 @@ class CommitLog:
             yield commit
 
     def later(self, identifier: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
-        """Yield what happened to a path after a commit, oldest first, following renames."""
+        """Yield the changes of a path after a commit, oldest first, following renames."""
         self.update()
-        after = self._number_of(identifier)
+        after = self._row_of(identifier)
         if after is None:
-            after, between = self._way_to_branch(identifier)
+            after, between = self._path_to_branch(identifier)
             for side in between:
                 change = next((c for c in side.paths if path in {c.path, c.old_path}), None)
                 if change is not None:
@@ -354,29 +360,29 @@ class CommitLog:
                     path = change.path
                     break
 
-    def _way_to_branch(self, identifier: str) -> tuple[int, list[Commit]]:
-        """How a commit of a merge's other side came to the branch.
+    def _path_to_branch(self, identifier: str) -> tuple[int, list[Commit]]:
+        """Find the merge through which a commit came to the branch.
 
         Returns:
-            The row before the merge, and the commits of that side since, oldest first.
+            The row before the merge, and the later commits of that side, oldest first.
         """
         for number, merge in self._query(merges):
-            way = self._sides.way(identifier, merge.merged)
-            if way is not None:
-                return number - 1, [self.commit(each) for each in way]
+            path_from = self._merged_commits.path_from(identifier, merge.merged)
+            if path_from is not None:
+                return number - 1, [self.commit(each) for each in path_from]
         raise NotFoundError(
             f"{identifier[:10]} is not part of this history's branch.",
             "Another git has recorded it elsewhere; `kbtui log` shows what can be undone.",
         )
 
     def versions(self, path: str, upto: str) -> Iterator[tuple[Commit, str]]:
-        """Yield the commits up to one that touched a file, newest first, each with its name then.
+        """Yield the commits up to `upto` that touched a file, newest first, with its path then.
 
-        A commit that isn't on the branch, as the other side of a merge isn't, is walked back from
-        until the branch is met.
+        From a commit that isn't on the branch, such as the other side of a merge, first parents are
+        followed until the branch is reached.
         """
         self.update()
-        while (number := self._number_of(upto)) is None:
+        while (number := self._row_of(upto)) is None:
             commit = self.commit(upto)
             if any(path in {change.path, change.old_path} for change in commit.paths):
                 yield commit, path
@@ -398,13 +404,13 @@ class CommitLog:
                     break
 
     def note(self, identifier: str, raw: RawCommit, paths: tuple[PathChange, ...]) -> None:
-        """Add a commit that was just made, whose paths needn't be looked for."""
+        """Add a commit that was just made, whose paths are known."""
         self._database.run(
             partial(append_next, identifier=identifier, raw=raw, paths=paths), write=True
         )
 
     def update(self) -> None:
-        """Bring the table up to the branch."""
+        """Bring the table up to date with the branch."""
         head = self._repository.head()
         number, newest = self._database.run(tip)
         if newest == head:
@@ -414,7 +420,7 @@ class CommitLog:
             return
         missing, base = self._missing(head, is_empty=number == 0)
         tree = self._tree_of_parent(missing[0][1]) if missing else None
-        for start in range(0, max(1, len(missing)), _BATCH):  # once at least, to cut what is gone
+        for start in range(0, max(1, len(missing)), _BATCH):  # at least once, to drop stale rows
             rows = []
             for identifier, raw in missing[start : start + _BATCH]:
                 rows.append((identifier, raw, self._paths_between(tree, raw.tree)))
@@ -422,7 +428,7 @@ class CommitLog:
             self._append(base + start, rows)
 
     def _append(self, base: int, rows: list[tuple[str, RawCommit, tuple[PathChange, ...]]]) -> None:
-        # Where another process was faster, what it wrote is the same: rows have fixed numbers.
+        # Another process that was faster has written the same: row numbers are deterministic.
         self._database.run(lambda db: append(db, base, rows), write=True)
 
     @property
@@ -433,7 +439,7 @@ class CommitLog:
         return self._opened
 
     def _query(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """Ask the table; when it turned out to be damaged, fill it and ask again."""
+        """Query the table; if it turns out to be damaged, rebuild it and query again."""
         before = self._database.generation
         result = self._database.run(work)
         if self._database.generation != before:
@@ -442,11 +448,11 @@ class CommitLog:
         return result
 
     def _missing(self, head: str, *, is_empty: bool) -> tuple[list[tuple[str, RawCommit]], int]:
-        """The commits that the table lacks, oldest first, and the last row that still holds."""
+        """Return the commits that the table lacks, oldest first, and the last valid row."""
         missing: list[tuple[str, RawCommit]] = []
         identifier: str | None = head
         while identifier is not None:
-            number = None if is_empty else self._number_of(identifier)
+            number = None if is_empty else self._row_of(identifier)
             if number is not None:
                 return missing[::-1], number
             raw = self._repository.read_commit(identifier)
@@ -454,8 +460,8 @@ class CommitLog:
             identifier = raw.parents[0] if raw.parents else None
         return missing[::-1], 0
 
-    def _number_of(self, identifier: str) -> int | None:
-        return self._database.run(lambda db: number_of(db, identifier))
+    def _row_of(self, identifier: str) -> int | None:
+        return self._database.run(lambda db: row_of(db, identifier))
 
     def _paths_of(self, raw: RawCommit) -> tuple[PathChange, ...]:
         return self._paths_between(self._tree_of_parent(raw), raw.tree)
@@ -464,7 +470,7 @@ class CommitLog:
         return self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
 
     def _paths_between(self, old: str | None, new: str | None) -> tuple[PathChange, ...]:
-        """The differences of two trees, renames paired."""
+        """Return the changes between two trees, with renames paired."""
         differences = sorted(self._repository.compare_trees(old, new))
         added = {path: now for path, was, now in differences if was is None and now}
         gone = {path: was for path, was, now in differences if now is None and was}
@@ -477,24 +483,24 @@ class CommitLog:
         )
 
     @cached_property
-    def _sides(self) -> Sides:
-        return Sides(self._repository, lambda each: self._number_of(each) is not None)
+    def _merged_commits(self) -> MergedCommits:
+        return MergedCommits(self._repository, lambda each: self._row_of(each) is not None)
 
     def _all(self, wanted: LogFilter) -> Iterator[Commit]:
-        # What a merge brought in may match where the merge itself doesn't.
-        asked = LogFilter() if self._query(has_merges) else wanted
+        # A merge may not match although commits that it brought in do.
+        query = LogFilter() if self._query(has_merges) else wanted
         seen: set[str] = set()
         before = NEWEST
-        while rows := self._query(partial(page, wanted=asked, before=before)):
+        while rows := self._query(partial(page, wanted=query, before=before)):
             before = rows[-1][0]
             for _, commit in rows:
                 if wanted.matches(commit):
                     yield commit
                 if commit.merged:
-                    yield from filter(wanted.matches, self._brought_in(commit, seen))
+                    yield from filter(wanted.matches, self._merged_in(commit, seen))
 
-    def _brought_in(self, merge: Commit, seen: set[str]) -> Iterator[Commit]:
-        for identifier, raw in self._sides.commits(merge.merged, seen):
+    def _merged_in(self, merge: Commit, seen: set[str]) -> Iterator[Commit]:
+        for identifier, raw in self._merged_commits.commits(merge.merged, seen):
             yield read_commit(identifier, raw, self._paths_of(raw))
 
     def _by_path(self, path: str, wanted: LogFilter) -> Iterator[Commit]:
@@ -506,15 +512,15 @@ class CommitLog:
                 if wanted.matches(commit):
                     yield commit
                 if commit.merged:
-                    yield from self._brought_in_of(path, commit, wanted, seen)
+                    yield from self._merged_in_of(path, commit, wanted, seen)
                 if old := _former_name(commit, path):
                     path = old
                     break
 
-    def _brought_in_of(
+    def _merged_in_of(
         self, path: str, merge: Commit, wanted: LogFilter, seen: set[str]
     ) -> Iterator[Commit]:
-        for commit in self._brought_in(merge, seen):
+        for commit in self._merged_in(merge, seen):
             below = f"{path}/"
             names = [name for c in commit.paths for name in (c.path, c.old_path) if name]
             if any(name == path or name.startswith(below) for name in names):
@@ -524,7 +530,7 @@ class CommitLog:
 
 
 def _former_name(commit: Commit, path: str) -> str | None:
-    """The name of a path before a commit that renamed it."""
+    """Return the name of a path before a commit that renamed it, or None."""
     return next((change.old_path for change in commit.paths if change.path == path), None)
 
 

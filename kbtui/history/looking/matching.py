@@ -1,10 +1,10 @@
-"""Lines of texts that belong together: of two by patience and difflib, of many version by version.
+"""Matching lines of two texts (patience diff and difflib), and following lines through versions.
 
 Lines that occur once on both sides anchor the match (Bram Cohen's patience diff), which keeps
 functions, sections and list items together and stays fast where difflib alone is quadratic. The
-package patiencediff does the same, but its licence (GPL) can't be asked of users of this program.
-Each version is compared with the next, so a line is followed by what was really done to it and
-not by how the first and the last version happen to resemble each other.
+package patiencediff does the same, but it is under the GPL, which this program can't impose on its
+users. Each version is compared with the next, so a line is followed through the actual edits rather
+than by how the first and the last version happen to resemble each other.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Literal, NamedTuple
 
 Block = tuple[int, int, int]
 Opcode = tuple[str, int, int, int, int]
-_DIFFLIB_LIMIT = 2_000_000  # cells; beyond that popular lines are left out of the search
+_DIFFLIB_LIMIT = 2_000_000  # cells of the comparison, above which difflib skips popular lines
 
 
 def matching_blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
-    """Runs of equal lines as (start in a, start in b, length), in order."""
+    """Return runs of equal lines as (start in a, start in b, length), in order."""
     blocks: list[Block] = []
     for start_a, start_b, size in _blocks(a, b, 0, len(a), 0, len(b)):
         if size == 0:
@@ -40,7 +40,10 @@ def matching_blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
 
 
 def opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
-    """The steps from `a` to `b`: (equal | replace | delete | insert, a1, a2, b1, b2) in order."""
+    """Return the edits from `a` to `b` in order.
+
+    Each is (equal | replace | delete | insert, a1, a2, b1, b2).
+    """
     result: list[Opcode] = []
     i = j = 0
     for start_a, start_b, size in [*matching_blocks(a, b), (len(a), len(b), 0)]:
@@ -59,20 +62,23 @@ def opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
 def _blocks(
     a: Sequence[str], b: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> Iterator[Block]:
-    # A stack of work instead of recursion: a text of thousands of sections nests deeply.
-    work: list[tuple[int, int, int, int] | Block] = [(a1, a2, b1, b2)]
-    while work:
-        item = work.pop()
+    # An explicit stack instead of recursion: a text of thousands of sections nests deeply.
+    stack: list[tuple[int, int, int, int] | Block] = [(a1, a2, b1, b2)]
+    while stack:
+        item = stack.pop()
         if len(item) == 3:  # a finished block
             yield item
             continue
-        work.extend(reversed(_split(a, b, *item)))
+        stack.extend(reversed(_split(a, b, *item)))
 
 
 def _split(
     a: Sequence[str], b: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int, int, int] | Block]:
-    """Match what one range has at its ends and around its anchors; the rest is left as ranges."""
+    """Match the common ends of a range and its anchors.
+
+    Return these blocks and the ranges between.
+    """
     head = 0
     while a1 + head < a2 and b1 + head < b2 and a[a1 + head] == b[b1 + head]:
         head += 1
@@ -95,7 +101,7 @@ def _split(
 
 
 def _runs(pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
-    """Anchors that follow one another on both sides as one block."""
+    """Combine anchors that are adjacent on both sides into blocks."""
     first = 0
     for n, (i, j) in enumerate(pairs, 1):
         if n == len(pairs) or pairs[n] != (i + 1, j + 1):
@@ -107,7 +113,7 @@ def _runs(pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
 def _anchors(
     a: Sequence[str], b: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Lines that are unique on both sides and in the same order on both."""
+    """Return the lines that are unique on both sides and in the same order on both."""
     in_a, in_b = Counter(a[a1:a2]), Counter(b[b1:b2])
     place = {b[j]: j for j in range(b1, b2) if in_b[b[j]] == 1}
     pairs = [(i, place[a[i]]) for i in range(a1, a2) if in_a[a[i]] == 1 and a[i] in place]
@@ -116,7 +122,7 @@ def _anchors(
 
 def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     if all(before[1] < pair[1] for before, pair in pairwise(pairs)):
-        return pairs  # most often nothing has changed places
+        return pairs  # the usual case: the order is the same
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -138,15 +144,20 @@ def _by_difflib(a: Sequence[str], b: Sequence[str], a1: int, b1: int) -> list[Bl
     return [(a1 + m.a, b1 + m.b, m.size) for m in matcher.get_matching_blocks()]
 
 
-_ALIKE = 0.5
-_LONG = 100  # characters; comparing prose by characters takes milliseconds for each two lines
+_MIN_SIMILARITY = 0.5
+_LONG = 100  # characters; comparing longer lines by characters takes milliseconds a pair
 _WORD = re.compile(r"[A-Za-z0-9_]+|\S")
-_FEW = 4  # lines that stand where they stood, for each that doesn't
+_UNCHANGED_PER_CHANGE = (
+    4  # unchanged lines per changed one, from which lines are compared by position
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The fate of a line: `index` is where it (or what it was changed into) stands."""
+    """What became of a line.
+
+    `index` is its current position, or that of the line it was changed into.
+    """
 
     state: Literal["same", "changed", "gone"]
     index: int = -1
@@ -154,12 +165,12 @@ class Fate:
 
 
 def keys_of(lines: Sequence[str]) -> list[str]:
-    """Lines as they are compared: how they end doesn't matter."""
+    """Return lines for comparison, without line ends."""
     return [line.rstrip("\r\n") for line in lines]
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text as they are compared; only a line feed ends one, as in git."""
+    r"""Split a text into lines for comparison, at ``\n`` only, as git does."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -167,19 +178,19 @@ def lines_of(text: str) -> list[str]:
 
 
 def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many lines two texts have in common at their beginning, and then at their end."""
+    """Return the number of common lines at the beginning, and then at the end, of two texts."""
     shorter = min(len(old), len(new))
-    head = _longest(shorter, lambda low, high: old[low:high] == new[low:high])
+    head = _longest_equal(shorter, lambda low, high: old[low:high] == new[low:high])
     a, b = len(old), len(new)
-    tail = _longest(
+    tail = _longest_equal(
         shorter - head, lambda low, high: old[a - high : a - low] == new[b - high : b - low]
     )
     return head, tail
 
 
-def _longest(most: int, is_same: Callable[[int, int], bool]) -> int:
-    """The length of the longest common stretch; whole slices compare faster than their lines."""
-    low, high = 0, most
+def _longest_equal(limit: int, is_same: Callable[[int, int], bool]) -> int:
+    """Find the longest equal stretch by bisection: comparing slices beats comparing lines."""
+    low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
         if is_same(low, middle):
@@ -189,13 +200,16 @@ def _longest(most: int, is_same: Callable[[int, int], bool]) -> int:
     return low
 
 
-def carried(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Say for each line of `new` which line of `old` it is, kept or moved; -1 where it is new."""
+def match_lines(old: Sequence[str], new: Sequence[str]) -> list[int]:
+    """Return for each line of `new` the line of `old` that it is, kept or moved.
+
+    -1 if it is new.
+    """
     if not old or not new:
         return [-1] * len(new)
     if len(old) == len(new):
         differing = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-        if len(differing) * _FEW <= len(new):
+        if len(differing) * _UNCHANGED_PER_CHANGE <= len(new):
             return _with_moves(old, new, list(range(len(new))), differing, differing)
     origins = [-1] * len(new)
     gone: list[int] = []
@@ -227,8 +241,8 @@ def follow(versions: Sequence[Sequence[str]], returns: Collection[int] = ()) -> 
 
     Args:
         versions: The lines of each version.
-        returns: The versions that an undo or a restore wrote: a line that was gone and stands
-            there again is the same line.
+        returns: The indexes of the versions that an undo or a restore wrote: a deleted line that
+            reappears in one is the same line.
     """
     first = versions[0]
     fates = [Fate("same", index) for index in range(len(first))]
@@ -243,7 +257,7 @@ def follow(versions: Sequence[Sequence[str]], returns: Collection[int] = ()) -> 
             _revive(fates, lost, {fate.index for fate in step}, new)
     last = versions[-1]
     return [
-        # Changed and changed back is as if nothing had happened.
+        # A line that was changed and changed back counts as unchanged.
         Fate("same", fate.index, fate.moved)
         if fate.index >= 0 and last[fate.index] == line
         else fate
@@ -262,7 +276,7 @@ def _compose(fate: Fate, step: list[Fate]) -> Fate:
 def _revive(
     fates: list[Fate], lost: dict[int, tuple[Fate, str]], known: set[int], new: Sequence[str]
 ) -> None:
-    """Find lines again that were gone, where a version brought them back."""
+    """Locate deleted lines that a version restored."""
     come = [(line, n) for n, line in enumerate(new) if n not in known and line.strip()]
     counts = Counter(line for line, _ in come)
     wanted = Counter(line for _, line in lost.values())
@@ -326,11 +340,11 @@ def find_moves(
 def pair_lines(
     old: Sequence[str], new: Sequence[str], removed: Sequence[int], inserted: Sequence[int]
 ) -> dict[int, int]:
-    """Say which removed line was changed into which inserted one.
+    """Match removed lines with the inserted ones that they were changed into.
 
-    As many lines on both sides were changed one by one; otherwise lines pair that are alike. What
-    is left over on one side only was deleted or inserted. Where both sides have something left it
-    can't be told: it pairs in order, and removed lines that are still over share the last one.
+    Equally many lines on both sides are paired in order; otherwise similar lines are paired. What
+    is left over on only one side was deleted or inserted. If both sides have lines left over, these
+    are paired in order, and any further removed lines are all paired with the last one.
     """
     left = [i for i in removed if old[i].strip()]
     right = [j for j in inserted if new[j].strip()]
@@ -348,20 +362,27 @@ def pair_lines(
 def _align(
     old: Sequence[str], new: Sequence[str], left: list[int], right: list[int]
 ) -> dict[int, int]:
-    """Pair lines in order so that the sum of their likeness is greatest."""
+    """Pair lines in order, maximising the total similarity."""
     rows, columns = len(left), len(right)
-    if rows * columns > 10_000:  # a rewritten text: no line is worth following
+    if rows * columns > 10_000:  # a rewritten text, in which following lines is pointless
         return {}
-    alike = [[_likeness(old[i], new[j]) for j in right] for i in left]
+    similarity = [[_similarity(old[i], new[j]) for j in right] for i in left]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
-            both = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= _ALIKE else 0.0
+            both = (
+                similarity[i][j] + best[i + 1][j + 1]
+                if similarity[i][j] >= _MIN_SIMILARITY
+                else 0.0
+            )
             best[i][j] = max(both, best[i + 1][j], best[i][j + 1])
     pairs: dict[int, int] = {}
     i = j = 0
     while i < rows and j < columns:
-        if alike[i][j] >= _ALIKE and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+        if (
+            similarity[i][j] >= _MIN_SIMILARITY
+            and best[i][j] == similarity[i][j] + best[i + 1][j + 1]
+        ):
             pairs[left[i]] = right[j]
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
@@ -371,15 +392,17 @@ def _align(
     return pairs
 
 
-def _likeness(a: str, b: str) -> float:
-    """How much two lines share, 0 to 1: of short ones characters, of long ones words."""
+def _similarity(a: str, b: str) -> float:
+    """Return the similarity of two lines, 0 to 1: by characters, or by words if they are long."""
     if max(len(a), len(b)) > _LONG:
         one, other = _words(a), _words(b)
-        if 2 * (one.counts & other.counts).total() < _ALIKE * (len(one.words) + len(other.words)):
+        if 2 * (one.counts & other.counts).total() < _MIN_SIMILARITY * (
+            len(one.words) + len(other.words)
+        ):
             return 0.0
         return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio()
     matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
+    if matcher.real_quick_ratio() < _MIN_SIMILARITY or matcher.quick_ratio() < _MIN_SIMILARITY:
         return 0.0
     return matcher.ratio()
 

@@ -1,4 +1,4 @@
-"""Looking at a history, ours or another git repository's. Nothing here writes beside it."""
+"""Read-only access to a history, ours or another git repository's."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
 
 
 def resolve(repository: Repository, log: CommitLog, rev: str) -> str:
-    """The id of the commit that `rev` names.
+    """Return the id of the commit that `rev` names.
 
     Args:
-        repository: Where ids are looked up.
-        log: Where dates are looked up.
+        repository: The repository, to look up ids.
+        log: The log, to look up dates.
         rev: An id or its first 4 or more digits, ``HEAD``, or an ISO date or time (the last commit
             up to then; a bare date means the end of that day, local time). ``~n`` and ``^`` after
             it go to ancestors.
 
     Raises:
-        NotFoundError: No commit is named so.
-        UsageError: Several are.
+        NotFoundError: No commit matches.
+        UsageError: Several commits match.
     """
     match = _REVISION.match(rev.strip())
     if match is None:
@@ -106,11 +106,11 @@ def read_version(repository: Repository, commit: str, path: str) -> bytes:
 
 
 class HistoryReader:
-    """The commits of one repository.
+    """Read access to the commits of one repository.
 
     Args:
         repository: The objects and the branch.
-        log: Its commits.
+        log: The log of its commits.
     """
 
     def __init__(self, repository: Repository, log: CommitLog) -> None:
@@ -118,15 +118,15 @@ class HistoryReader:
         self._log = log
 
     def head(self) -> str | None:
-        """The id of the newest commit, None before the first."""
+        """Return the id of the newest commit, or None before the first one."""
         return self._repository.head()
 
     def resolve(self, rev: str) -> str:
-        """The full id of the commit that `rev` names: see `resolve`."""
+        """Return the full id of the commit that `rev` names: see `resolve`."""
         return resolve(self._repository, self._log, rev)
 
     def commit(self, rev: str) -> Commit:
-        """One commit with its paths."""
+        """Return one commit with its paths."""
         return self._log.commit(self.resolve(rev))
 
     def log(
@@ -146,18 +146,18 @@ class HistoryReader:
         Args:
             path: Only those that touched this file (followed through renames) or folder.
             actor: Only this actor's.
-            text: Only those whose subject or reason holds this, in any case.
+            text: Only those whose subject or reason contains this, ignoring case.
             since: Not before this time.
             until: Not after this time.
             turn: Only those of one turn.
             batch: Only those of one batch.
-            limit: At most so many.
+            limit: The maximum number.
         """
         wanted = LogFilter(actor, text, since, until, turn, batch)
         return self._log.commits(files.checked_path(path) if path else None, wanted, limit)
 
     def later(self, commit: str, path: str) -> Iterator[tuple[Commit, PathChange]]:
-        """Yield what happened to a file after a commit, oldest first, following its renames.
+        """Yield the changes of a file after a commit, oldest first, following its renames.
 
         Raises:
             NotFoundError: The commit is not part of this history's branch.
@@ -165,7 +165,7 @@ class HistoryReader:
         return self._log.later(commit, path)
 
     def tree(self, rev: str) -> dict[str, str]:
-        """Every path of a commit with its blob id."""
+        """Return the blob id of every path in a commit."""
         return self._repository.files(self.resolve(rev))
 
     def read(self, path: str, at: str) -> bytes:
@@ -177,25 +177,25 @@ class HistoryReader:
         return read_version(self._repository, self.resolve(at), files.checked_path(path))
 
     def blob_at(self, path: str, at: str) -> str | None:
-        """The content id of a file in a commit, by its full id; None where there was none."""
+        """Return the blob id of a file in a commit (a full id), or None if there was none."""
         return self._repository.blob_at(at, path)
 
     def read_blob(self, blob: str) -> bytes:
-        """Read what `tree` names.
+        """Read a blob by its id, as in `tree`.
 
         Raises:
-            NotFoundError: It isn't there, or is damaged.
+            NotFoundError: It doesn't exist or is damaged.
         """
         return self._repository.read_blob(blob)
 
     def diff(
         self, a: str | None, b: str | None = None, paths: Sequence[str] = ()
     ) -> tuple[FileDiff, ...]:
-        """Compare two points.
+        """Compare two states.
 
         Args:
             a: A revision; None is the empty tree.
-            b: A revision; None is the files as they are now.
+            b: A revision; None is the working files.
             paths: Only these files, or what lies below these folders.
         """
         old = self.tree(a) if a is not None else {}
@@ -203,7 +203,7 @@ class HistoryReader:
         return self._compare(old, new, [files.checked_path(path) for path in paths])
 
     def changes_of(self, rev: str) -> tuple[FileDiff, ...]:
-        """The differences that one commit made."""
+        """Return the diffs of one commit."""
         commit = self.resolve(rev)
         parents = self._repository.read_commit(commit).parents
         old: dict[str, str] = {}
@@ -234,18 +234,17 @@ class HistoryReader:
         )
 
     def _content(self, path: str, blob: str) -> bytes:  # noqa: ARG002 - a workspace needs it
-        """The bytes of a blob."""
         return self._repository.read_blob(blob)
 
 
 _REF = re.compile(r"refs/(?:[^./\x00-\x20~^:?*\[\\][^\x00-\x20~^:?*\[\\/]*/?)+")
-_OBJECTS = re.compile(r"^\s*(objectformat|refstorage)\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
-_KNOWN = {"sha1", "files"}
-_MAX_LINKS = 5
+_FORMAT = re.compile(r"^\s*(objectformat|refstorage)\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+_SUPPORTED = {"sha1", "files"}
+_MAX_SYMREFS = 5
 
 
 class _ForeignBranch(Branch):
-    """Whatever HEAD points to: a branch of any name, one without a commit yet, or a commit."""
+    """The commit that HEAD points to, directly or through a branch of any name."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -253,7 +252,7 @@ class _ForeignBranch(Branch):
 
     def _read(self) -> str | None:
         text = self._text("HEAD")
-        for _ in range(_MAX_LINKS):
+        for _ in range(_MAX_SYMREFS):
             if text is None or not text.startswith("ref:"):
                 return text
             name = text.removeprefix("ref:").strip()
@@ -278,11 +277,11 @@ class _ForeignBranch(Branch):
 
 
 class _ForeignRepository(Repository):
-    """Somebody's repository, of which every file is looked at."""
+    """Another repository, all of whose files are shown."""
 
     @staticmethod
     def keeps(path: str) -> bool:  # noqa: ARG004
-        """All of it."""
+        """Return True for every path."""
         return True
 
     def __init__(self, folder: Path) -> None:
@@ -290,7 +289,7 @@ class _ForeignRepository(Repository):
         self.branch = _ForeignBranch(folder)
 
     def files(self, commit: str | None) -> dict[str, str]:
-        """Every path of a commit with its blob id, shown as text where it is none."""
+        """Return the blob id of every path in a commit, with undecodable bytes replaced."""
         return {_as_text(path): blob for path, blob in super().files(commit).items()}
 
     def compare_trees(
@@ -306,7 +305,7 @@ def _as_text(path: str) -> str:
 
 
 class ForeignHistory(HistoryReader):
-    """Somebody's history; whatever would write says that it doesn't."""
+    """The read-only history of another repository; methods that would write raise `UsageError`."""
 
     def _refuse(self, *_args: object, **_more: object) -> NoReturn:
         raise UsageError(
@@ -321,11 +320,11 @@ class ForeignHistory(HistoryReader):
 def open_foreign(folder: Path) -> ForeignHistory:
     """Open a git repository for reading, bare or with a working tree.
 
-    Its commits are listed in a table in the user's cache; nothing is written beside them.
+    Its commits are indexed in the user's cache; nothing is written to the repository.
 
     Raises:
         NotFoundError: There is no repository.
-        UnreadableError: It is of a kind that isn't read here.
+        UnreadableError: Its format isn't supported.
     """
     place = next(
         (each for each in (folder, folder / ".git") if is_repository(each)),
@@ -335,25 +334,25 @@ def open_foreign(folder: Path) -> ForeignHistory:
         raise NotFoundError(
             f"{folder} is no git repository.", "Name a folder that holds one, bare or not."
         )
-    _check_kind(place)
+    _check_format(place)
     name = hashlib.sha256(os.fsencode(place.resolve())).hexdigest()[:16]
     repository = _ForeignRepository(place)
     return ForeignHistory(repository, CommitLog(cache_folder(f"git-{name}"), repository))
 
 
 def is_repository(folder: Path) -> bool:
-    """True for a bare git repository."""
+    """Return whether a folder is a bare git repository."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
 
 
-def _check_kind(folder: Path) -> None:
+def _check_format(folder: Path) -> None:
     with storage_errors(f"Can't read {folder}"):
         try:
             config = (folder / "config").read_text("utf-8", "replace")
         except FileNotFoundError:
             return
-    for key, value in _OBJECTS.findall(config):
-        if value.lower() not in _KNOWN:
+    for key, value in _FORMAT.findall(config):
+        if value.lower() not in _SUPPORTED:
             raise UnreadableError(
                 f"{folder} keeps its history in a form that isn't read here ({key} = {value}).",
                 "Clone it with `git clone --bare --ref-format=files` from a repository with SHA-1"
@@ -366,5 +365,5 @@ def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 
 def _is_in(path: str, places: Sequence[str]) -> bool:
-    """True if a file is one of some files and folders, or lies below one."""
+    """Return whether a path is one of `places`, or lies below one."""
     return path in places or path.startswith(tuple(f"{each}/" for each in places))

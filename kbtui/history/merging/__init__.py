@@ -1,4 +1,4 @@
-"""Bringing changes of the same text together: line by line, key by key, file by file.
+"""Merging changes of the same text: by line, by frontmatter key, by file.
 
-Plain functions over texts and trees, which write nothing.
+Pure functions over texts and trees, which write nothing.
 """

@@ -1,8 +1,8 @@
-"""Taking one change out of lines that were changed again since; what can't be, is a conflict.
+"""Reverting one change in lines that were changed again since, or finding conflicts.
 
-Lines are followed through every version in between. What the change added is taken away, what it
-altered gets its old text, what it deleted or moved comes back to where it was. A conflict is for
-somebody to decide about, and what they decided settles it when it comes up again.
+Lines are followed through every version in between. Lines that the change added are removed,
+altered ones get their old text, and deleted or moved ones return to their place. The caller decides
+conflicts, and the decision is applied when the same conflict comes up again.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ Kind = Literal["line", "key", "place", "file", "name"]
 
 
 class Side(Enum):
-    """Which side of a conflict is to stand."""
+    """The side of a conflict to keep."""
 
     OURS = "ours"
     THEIRS = "theirs"
 
 
 Resolution = Side | str
-"""A side, or the text that is to stand in that place; an empty one takes it away."""
+"""A side, or a replacement text for the conflict; an empty one removes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A place that can't be undone by itself.
+    """A place where a change can't be undone automatically.
 
     Attributes:
         path: The file.
-        line: Where it stands now, 1-based; 0 when nothing is left of it, or it is the whole file.
-        written: What the change that is to be undone had written.
-        ours: What stands there now.
-        theirs: What undoing would put there.
-        kind: What was changed again: a line, a key of the frontmatter, the place of a line, the
-            whole file, its name. The last three can't be given another text.
+        line: The current line, 1-based; 0 if the line is gone, or the conflict concerns the whole
+            file.
+        written: The text that the change to be undone had written.
+        ours: The current text.
+        theirs: The text that undoing would restore.
+        kind: What was changed again: a line, a frontmatter key, the position of a line, the
+            whole file, or its name. The last three can't be resolved by a replacement text.
     """
 
     path: str
@@ -53,30 +54,30 @@ class Conflict:
 
 
 class Decisions:
-    """Settles conflicts as they come up, and gathers those that nobody has decided.
+    """Looks up decisions about conflicts as they come up, and collects undecided ones.
 
-    A decision holds for exactly the conflict that was shown: where a file has changed since, the
-    conflict is another one and is asked about again.
+    A decision applies only to exactly the conflict that was shown: if the file has changed since,
+    it is a different conflict and is asked about again.
     """
 
     def __init__(self, made: Mapping[Conflict, Resolution] | None = None) -> None:
-        self._made = dict(made or {})
+        self._by_conflict = dict(made or {})
         self.open: list[Conflict] = []
 
     @property
     def kept(self) -> bool:
-        """True if what stands there now was chosen anywhere."""
-        return Side.OURS in self._made.values()
+        """Whether any decision was for the current content."""
+        return Side.OURS in self._by_conflict.values()
 
     def on(self, conflict: Conflict) -> Resolution | None:
-        """The decision; None where nothing was, and then the conflict stays open."""
-        found = self._made.get(conflict)
+        """Return the decision, or record the conflict as open and return None."""
+        found = self._by_conflict.get(conflict)
         if found is None:
             self.open.append(conflict)
         return found
 
     def text_of(self, conflict: Conflict) -> str | None:
-        """The text that is to stand there; None while that is open."""
+        """Return the text decided on, or record the conflict as open and return None."""
         decided = self.on(conflict)
         if decided is Side.OURS:
             return conflict.ours
@@ -89,15 +90,15 @@ _HEADING = re.compile(r"(#{1,6})\s")
 
 
 class LineMerge:
-    """The merge of lines.
+    """Reverts one change in a list of lines.
 
     Args:
         path: The file, for conflicts.
-        versions: What the change wrote, every later version in order, and what stands there now.
-        target: What had been there before the change.
-        offset: How many lines of the file stand before these.
-        decisions: What was decided about conflicts; takes the open ones.
-        returns: The versions that an undo or a restore wrote, by their number.
+        versions: The lines after the change, every later version in order, and the current lines.
+        target: The lines before the change.
+        offset: The number of lines in the file before these.
+        decisions: Decisions about conflicts; collects the open ones.
+        returns: The indexes of the versions that an undo or a restore wrote.
     """
 
     def __init__(
@@ -121,18 +122,18 @@ class LineMerge:
         self._returns = returns
         self._fates = follow(self._versions, returns)
         self._known = {fate.index for fate in self._fates}
-        self._place: dict[int, int] = {}  # target line -> current line
+        self._located: dict[int, int] = {}  # target line -> current line
         self._replaced: dict[int, list[str]] = {}
-        self._settled: dict[int, list[str]] = {}  # current line -> what was decided for it
+        self._resolved: dict[int, list[str]] = {}  # current line -> texts decided on
         self._removed: set[int] = set()
-        self._inserts: dict[int, list[str]] = {}  # instead of this target line
-        self._inserted: dict[int, list[str]] = {}  # before this current line
+        self._inserts: dict[int, list[str]] = {}  # target line -> lines to insert for it
+        self._inserted: dict[int, list[str]] = {}  # current line -> lines to insert before it
 
     def merge(self, *, keep_headings: bool = False) -> str:
-        """Walk over what the change did, and take each bit of it back where it can be found.
+        """Revert each part of the change that can be located, and return the text.
 
         Args:
-            keep_headings: Leave the headings under which something stays.
+            keep_headings: Keep headings that still have something below them.
         """
         blocks = []
         for tag, a1, a2, b1, b2 in opcodes(self._base, self._target):
@@ -141,18 +142,18 @@ class LineMerge:
                     self._locate(b1 + offset, self._fates[a1 + offset])
             else:
                 blocks.append((range(a1, a2), range(b1, b2)))
-        self._take_back(blocks)
+        self._revert_blocks(blocks)
         if keep_headings:
             self._keep_headings()
         self._insert_runs()
         return self._text()
 
-    def _take_back(self, blocks: list[tuple[range, range]]) -> None:
+    def _revert_blocks(self, blocks: list[tuple[range, range]]) -> None:
         removed = [i for block, _ in blocks for i in block]
         inserted = [j for _, block in blocks for j in block]
         moves = find_moves(self._base, self._target, removed, inserted)
-        back = self._brought_back() if len(moves) < len(inserted) else {}
-        self._inserts = {j: self._take_along(i) for i, j in moves.items()}
+        back = self._restored_lines() if len(moves) < len(inserted) else {}
+        self._inserts = {j: self._lift_moved(i) for i, j in moves.items()}
         for left, right in blocks:
             rest = [j for j in right if j not in self._inserts]
             gone = [i for i in left if i not in moves]
@@ -163,37 +164,37 @@ class LineMerge:
                 else:
                     self._remove(i)
             for j in sorted(set(rest) - set(pairs.values())):
-                self._bring_back(j, back.get(j))
-        self._put_settled()
+                self._restore_line(j, back.get(j))
+        self._apply_resolved()
 
-    def _put_settled(self) -> None:
-        """Put in what was decided on; several lines may have become one."""
-        for index, texts in self._settled.items():
+    def _apply_resolved(self) -> None:
+        """Apply the decisions, several of which may concern the same line."""
+        for index, texts in self._resolved.items():
             kept = list(dict.fromkeys(filter(None, texts)))
             if not kept:
                 self._removed.add(index)
             elif kept != [self._now[index]]:
                 self._replaced[index] = kept
 
-    def _brought_back(self) -> dict[int, Fate]:
-        """The lines of the target that an undo or a restore since has brought back, by number."""
+    def _restored_lines(self) -> dict[int, Fate]:
+        """Return the target lines that a later undo or restore brought back, by index."""
         if not self._returns:
             return {}
         versions = [self._target, *self._versions]
         fates = follow(versions, {number + 1 for number in self._returns})
         return {j: fate for j, fate in enumerate(fates) if fate.index >= 0}
 
-    def _bring_back(self, target: int, there: Fate | None) -> None:
-        """Bring back a line that the change had deleted, if it doesn't stand there again."""
+    def _restore_line(self, target: int, there: Fate | None) -> None:
+        """Restore a line that the change had deleted, unless it is back already."""
         if there is None or there.index in self._known:
             self._inserts[target] = [self._target_lines[target]]
             return
         self._locate(target, there)
         if there.state == "changed":
-            self._settle("", there, self._target_lines[target])
+            self._resolve("", there, self._target_lines[target])
 
-    def _take_along(self, base: int) -> list[str]:
-        """Lift a line that the change had moved, with what was added right below it since."""
+    def _lift_moved(self, base: int) -> list[str]:
+        """Remove and return a line that the change had moved, with later additions below it."""
         fate = self._fates[base]
         if fate.index < 0:
             return []
@@ -208,10 +209,10 @@ class LineMerge:
 
     def _locate(self, target: int, fate: Fate) -> None:
         if fate.index >= 0:
-            self._place[target] = fate.index
+            self._located[target] = fate.index
 
     def _change(self, base: int, target: int) -> None:
-        """Give a line that the change had altered its old text again."""
+        """Restore the old text of a line that the change had altered."""
         fate = self._fates[base]
         self._locate(target, fate)
         if fate.state == "same":
@@ -221,26 +222,26 @@ class LineMerge:
             if isinstance(text, str) and text:
                 self._inserts[target] = [text]
         elif self._now[fate.index] != self._target[target]:
-            self._settle(self._base[base], fate, self._target_lines[target])
+            self._resolve(self._base[base], fate, self._target_lines[target])
 
     def _remove(self, base: int) -> None:
-        """Take away a line that the change had added."""
+        """Remove a line that the change had added."""
         fate = self._fates[base]
         if fate.state == "same":
             self._removed.add(fate.index)
         elif fate.state == "changed" and self._base[base].strip():
-            self._settle(self._base[base], fate, "")
+            self._resolve(self._base[base], fate, "")
 
-    def _settle(self, written: str, fate: Fate, theirs: str) -> None:
-        """Put what was decided in the place of a line that still stands there."""
+    def _resolve(self, written: str, fate: Fate, theirs: str) -> None:
+        """Record the text decided on for a line that still exists."""
         text = self._decide(written, fate, theirs)
         if isinstance(text, str):
-            self._settled.setdefault(fate.index, []).append(text)
+            self._resolved.setdefault(fate.index, []).append(text)
 
     def _decide(
         self, written: str, fate: Fate, theirs: str, kind: Kind = "line"
     ) -> str | Side | None:
-        """Decide what is to stand in a conflict's place, or where; None while open."""
+        """Look up the decision about a line: a text, a side for its position, None while open."""
         there = fate.index >= 0
         conflict = Conflict(
             self._path,
@@ -254,7 +255,7 @@ class LineMerge:
         return decide(conflict)
 
     def _keep_headings(self) -> None:
-        """Leave a heading, and the blank line below it, where something below it stays."""
+        """Keep headings, and the blank lines below them, that still have something below them."""
         levels = [len(found[1]) if (found := _HEADING.match(x)) else 0 for x in self._now]
         for index in sorted(self._removed, reverse=True):
             if not levels[index] or not self._is_needed(index, levels):
@@ -271,8 +272,8 @@ class LineMerge:
                 return True
         return False
 
-    def _leave_what_is_back(self) -> None:
-        """Don't bring a line back that somebody has brought back already, wherever it is now."""
+    def _skip_restored(self) -> None:
+        """Don't restore lines that somebody has restored already, wherever they are now."""
         back = {
             line for n, line in enumerate(self._now) if n not in self._known and line.strip()
         } - set(self._base)
@@ -282,34 +283,34 @@ class LineMerge:
                 del self._inserts[j]
 
     def _insert_runs(self) -> None:
-        """Bring back the lines that the change had deleted or moved away, run by run."""
-        self._leave_what_is_back()
+        """Insert the lines to restore, one contiguous run at a time."""
+        self._skip_restored()
         runs: list[list[int]] = []
         for j in sorted(self._inserts):
             if runs and runs[-1][-1] == j - 1:
                 runs[-1].append(j)
             else:
                 runs.append([j])
-        located = sorted(self._place)
+        located = sorted(self._located)
         for run in runs:
             place = self._insertion_point(run, located)
             lines = [line for j in run for line in self._inserts[j]]
             there = range(place, place + len(lines))
-            # Somebody put exactly these lines back already.
+            # Somebody has restored exactly these lines here already.
             if self._now[place : there.stop] == keys_of(lines) and self._known.isdisjoint(there):
                 continue
             self._inserted.setdefault(place, []).extend(lines)
 
     def _insertion_point(self, run: list[int], located: list[int]) -> int:
-        """Behind the nearest line before the run that is still there, else before the next one."""
+        """Return the index after the nearest located line above the run, or before the next."""
         above, below = bisect_left(located, run[0]) - 1, bisect_right(located, run[-1])
         is_last = below == len(located)
         if above >= 0 and (is_last or run[0] - located[above] <= located[below] - run[-1]):
-            return self._place[located[above]] + 1
-        return len(self._lines) if is_last else self._place[located[below]]
+            return self._located[located[above]] + 1
+        return len(self._lines) if is_last else self._located[located[below]]
 
     def _text(self) -> str:
-        """Put the lines together; whether the last one is finished stays as it was."""
+        """Join the lines; the last one ends in a newline only if it did before."""
         windows = sum(line.endswith("\r\n") for line in self._lines)
         end = "\r\n" if windows * 2 > len(self._lines) else "\n"
         result: list[str] = []
@@ -331,7 +332,7 @@ def _with_end(line: str, end: str) -> str:
 
 
 def _one_to_one(pairs: dict[int, int]) -> dict[int, int]:
-    """Of several lines that pair with the same one only the first does."""
+    """Keep only the first of several lines paired with the same one."""
     seen: set[int] = set()
     result = {}
     for i, j in sorted(pairs.items()):

@@ -1,8 +1,8 @@
-"""Two histories brought together: which files become what.
+"""Merging two histories: computes the resulting content of each file.
 
-Each file is compared with what both sides began with. What only one side changed is taken over;
-what both changed is merged; an edit wins over a deletion, and a rename carries the other side's
-edits along. Nothing of this writes: the plan is the door's to apply.
+Each file is compared with the common base. A change by one side is taken over; changes by both are
+merged; an edit wins over a deletion, and edits by one side follow a rename by the other. Nothing is
+written here: the door applies the plan.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from kbtui.history.merging.undo_merge import (
     date_of,
     holds_all_of,
     later_wins,
+    revert,
     split_front as split_front,
-    take_out,
 )
-from kbtui.history.merging.untangling import untangled
+from kbtui.history.merging.untangling import resolve_path_conflicts
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GONE, TreeEntry
 from kbtui.workspace import files
@@ -36,12 +36,12 @@ from kbtui.workspace.layout import conflict_copy_of, folders_of, short_name
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Both changes in one text.
+    """The result of merging two texts.
 
     Attributes:
-        data: The file; where both sides changed the same, ours.
-        theirs: The same with their side in those places; None where there are none.
-        places: What can't stand side by side, as our side has it.
+        data: The merged file, with our side of conflicts.
+        theirs: The merged file with their side of conflicts; None if there are none.
+        places: Our text of each conflict.
     """
 
     data: bytes
@@ -54,36 +54,39 @@ def _is_text(read: files.Decoded) -> bool:
 
 
 def merge_three(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged | None:
-    """Bring two versions of a file together; None where they aren't texts in one encoding.
+    """Merge two versions of a file.
 
-    Where a line of either would be in neither text, as several changed ones come down to the same
-    place, each side stays whole and a person decides.
+    If the merge would lose a line of either side in both results, because several changed lines
+    coincide, the results are the two unmerged versions, and a person decides.
 
     Args:
-        path: The file, for what is said about it.
-        base: What both began with; None where each side created it by itself.
-        ours: One version.
-        theirs: The other one.
+        path: The file, for conflicts.
+        base: The common ancestor; None if each side created the file.
+        ours: Our version.
+        theirs: Their version.
+
+    Returns:
+        The merge, or None if the versions aren't texts in UTF-8.
     """
     decoded = [files.decode(data) for data in (ours, theirs, base or b"")]
     encoding = decoded[0].encoding
     if not all(map(_is_text, decoded)) or any(b"\0" in each for each in (ours, theirs)):
         return None
     one, other = _agree_on_dates(decoded[0].text, decoded[1].text)
-    start = _common(one, other) if base is None else decoded[2].text
-    merge = take_out(path, [start, one], other)
+    start = _virtual_base(one, other) if base is None else decoded[2].text
+    merge = revert(path, [start, one], other)
     here, there = merge.text, None
     if merge.conflicts:
-        settled = Decisions(dict.fromkeys(merge.conflicts, Side.THEIRS))
-        there = take_out(path, [start, one], other, settled).text
-    if any(_loses(start, side, [here, there or here]) for side in (one, other)):
+        decisions = Decisions(dict.fromkeys(merge.conflicts, Side.THEIRS))
+        there = revert(path, [start, one], other, decisions).text
+    if any(_loses_lines(start, side, [here, there or here]) for side in (one, other)):
         here, there = one, other
     places = tuple(conflict.ours or conflict.written for conflict in merge.conflicts)
     return Merged(here.encode(encoding), None if there is None else there.encode(encoding), places)
 
 
-def _loses(base: str, side: str, results: list[str]) -> bool:
-    """True if something that a side wrote is in none of the texts; items may be in any list."""
+def _loses_lines(base: str, side: str, results: list[str]) -> bool:
+    """Return whether a line of `side` is in none of `results`; list items may be in any list."""
     kept = {line.strip() for text in (base, *results) for line in split_lines(text)}
     missing = {line.strip() for line in split_lines(side)} - kept - {""}
     if not missing:
@@ -99,7 +102,7 @@ def _loses(base: str, side: str, results: list[str]) -> bool:
 
 
 def _agree_on_dates(ours: str, theirs: str) -> tuple[str, str]:
-    """Give both the later `updated` and the earlier `created`."""
+    """Give both texts the later `updated` and the earlier `created`."""
     one, other = split_front(ours), split_front(theirs)
     if one is None or other is None:
         return ours, theirs
@@ -111,15 +114,15 @@ def _agree_on_dates(ours: str, theirs: str) -> tuple[str, str]:
         winner = one if chosen(dates[0], dates[1]) == dates[0] else other
         for front in (one, other):
             front.units[key] = winner.units[key]
-    return _whole(one), _whole(other)
+    return _join(one), _join(other)
 
 
-def _whole(front: FrontmatterParts) -> str:
+def _join(front: FrontmatterParts) -> str:
     return "".join([*front.lines(), *front.body])
 
 
-def _common(ours: str, theirs: str) -> str:
-    """The lines that two texts without a common past share, as if both had begun with it."""
+def _virtual_base(ours: str, theirs: str) -> str:
+    """Return the lines that two texts share, as a base for texts without a common ancestor."""
     one, other = split_front(ours), split_front(theirs)
     if one is None or other is None:
         return _common_lines(split_lines(ours), split_lines(theirs))
@@ -140,7 +143,7 @@ def _common_lines(ours: list[str], theirs: list[str]) -> str:
 
 
 Resolver = Callable[[str, "bytes | None", "bytes | None", "bytes | None"], "bytes | None"]
-"""A function that merges a file of a special kind, of its path and base, ours and theirs."""
+"""Merges a file of a special kind: a function of its path and base, ours and theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,9 @@ class Clash:
 
     Attributes:
         path: The file.
-        kept: What it holds after the merge, with our side in that place.
-        theirs: The same with their side.
-        places: What stands there now.
+        kept: The merged file with our side of the conflicts.
+        theirs: The merged file with their side.
+        places: Our text of each conflict.
     """
 
     path: str
@@ -166,20 +169,20 @@ class MergePlan:
 
     Attributes:
         edits: The new content of each path that changes; None deletes it.
-        clashes: Where a person must decide.
-        copies: Versions that no text can hold both sides of, by the name of the copy.
+        clashes: Files with conflicts for a person to decide.
+        copies: Their versions of files that can't be merged, by the name of the conflict copy.
         notes: What a person should know, one sentence each.
-        beside: What changes in our tree that isn't a workspace's, such as a README.md, by path.
+        beside: Changed tree entries outside the workspace's files, such as a README.md, by path.
     """
 
     edits: dict[str, bytes | None] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
     copies: dict[str, bytes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    beside: dict[str, TreeEntry] = field(default_factory=dict)
+    foreign: dict[str, TreeEntry] = field(default_factory=dict)
 
 
-class _Side:
+class _SideChanges:
     """The changes of one side since the base."""
 
     def __init__(self, repository: Repository, base: str | None, tip: str) -> None:
@@ -191,19 +194,19 @@ class _Side:
         self.renames = {old: new for new, old in found.items()}
 
     def blob(self, path: str, was: str | None) -> str | None:
-        """The blob id of a path here, given what it held in the base."""
+        """Return the current blob id of a path, given its blob id in the base."""
         return self.changes.get(path, (was, was))[1]
 
 
 class TreeMerge:
-    """Works out one merge.
+    """Plans one merge.
 
     Args:
-        repository: Where the three states are kept.
-        base: The commit that both sides descend from.
+        repository: The repository that holds all three commits.
+        base: The common ancestor.
         ours: Our newest commit.
-        theirs: Theirs.
-        resolver_of: Who merges files of a special kind; None for ordinary ones.
+        theirs: Their newest commit.
+        resolver_of: Returns the resolver for a file of a special kind, None for others.
     """
 
     def __init__(
@@ -216,41 +219,44 @@ class TreeMerge:
     ) -> None:
         self._repository = repository
         self._tips = base, ours, theirs
-        self._ours = _Side(repository, base, ours)
-        self._theirs = _Side(repository, base, theirs)
+        self._ours = _SideChanges(repository, base, ours)
+        self._theirs = _SideChanges(repository, base, theirs)
         self._resolver_of = resolver_of
         self._plan = MergePlan()
         self._handled: set[str] = set()
 
     def plan(self) -> MergePlan:
-        """Work it out."""
+        """Compute the plan."""
         for old in sorted(self._ours.renames.keys() | self._theirs.renames.keys()):
             self._follow_rename(old)
         for path in sorted(self._theirs.changes.keys() - self._handled):
             self._merge_path(path)
-        self._untangle()
-        self._merge_beside()
+        self._resolve_path_conflicts()
+        self._merge_foreign()
         return self._plan
 
     def _names(self) -> set[str]:
-        """The files that there will be."""
+        """Return the paths of all files after the merge."""
         names = self._repository.files(self._tips[1]).keys() - self._plan.edits.keys()
         return names | {path for path, data in self._plan.edits.items() if data is not None}
 
-    def _untangle(self) -> None:
-        """Give a file another name where the other side has made a folder of it."""
+    def _resolve_path_conflicts(self) -> None:
+        """Rename files where the other side has created a folder of the same name."""
         plan = self._plan
-        for old, new in untangled(self._names()).items():
+        for old, new in resolve_path_conflicts(self._names()).items():
             here = self._repository.content_at(self._tips[1], old)
             plan.edits[new] = plan.edits.get(old, here)
             plan.edits[old] = None
             plan.clashes = [
                 replace(clash, path=new) if clash.path == old else clash for clash in plan.clashes
             ]
-            self._tell(f"{short_name(old)} is {short_name(new)} now: it is a folder as well")
+            self._add_note(f"{short_name(old)} is {short_name(new)} now: it is a folder as well")
 
-    def _merge_beside(self) -> None:
-        """Take over what they changed of what isn't a workspace's; nobody changes it here."""
+    def _merge_foreign(self) -> None:
+        """Take over their changes outside the workspace's files.
+
+        kbtui itself never changes these.
+        """
         base, ours, theirs = map(self._repository.foreign, self._tips)
         names = self._names()
         folders = {folder for path in names for folder in folders_of(path)}
@@ -259,45 +265,47 @@ class TreeMerge:
             if entry in (base.get(path), ours.get(path)):
                 continue
             if entry is None:
-                self._plan.beside[path] = GONE
+                self._plan.foreign[path] = GONE
             elif names.isdisjoint((path, *folders_of(path))) and path not in folders:
-                self._plan.beside[path] = entry
+                self._plan.foreign[path] = entry
 
     def _read(self, blob: str | None) -> bytes | None:
         return None if blob is None else self._repository.read_blob(blob)
 
-    def _was(self, path: str) -> str | None:
+    def _base_blob(self, path: str) -> str | None:
         for side in (self._ours, self._theirs):
             if path in side.changes:
                 return side.changes[path][0]
         return None
 
     def _follow_rename(self, old: str) -> None:
-        """Let a rename of one side and the edits of the other come together."""
+        """Combine a rename by one side with edits by the other."""
         here, there = self._ours.renames.get(old), self._theirs.renames.get(old)
-        was = self._was(old)
+        was = self._base_blob(old)
         if here is not None and there is None:
             edited = self._theirs.blob(old, was)
             if here in self._theirs.changes:
-                return  # they made another file of that name: nothing to follow
+                return  # they created another file of that name: the edits have no target
             self._handled |= {old, here}
             if edited is None:
-                self._tell(f"{short_name(here)} stays: it was renamed here and deleted there.")
+                self._add_note(f"{short_name(here)} stays: it was renamed here and deleted there.")
             elif edited != was:
-                self._put(here, was, self._ours.blob(here, None), edited)
+                self._merge_contents(here, was, self._ours.blob(here, None), edited)
         elif there is not None and here is None:
             self._take_rename(old, there, was)
         elif here is not None and there is not None:
-            self._bring_together(old, here, there, was)
+            self._merge_renamed(old, here, there, was)
 
-    def _bring_together(self, old: str, here: str, there: str, was: str | None) -> None:
-        """Merge what both sides renamed; the name that it has here stays."""
+    def _merge_renamed(self, old: str, here: str, there: str, was: str | None) -> None:
+        """Merge a file that both sides renamed; our name stays."""
         if here != there and (here in self._theirs.changes or there in self._ours.changes):
-            return  # one of the names is something else's on the other side: keep both
+            return  # a new name belongs to another file on the other side: keep both
         self._handled |= {old, here, there}
-        self._put(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
+        self._merge_contents(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
         if here != there:
-            self._tell(f"{short_name(here)} keeps its name; {short_name(there)} was their name.")
+            self._add_note(
+                f"{short_name(here)} keeps its name; {short_name(there)} was their name."
+            )
 
     def _take_rename(self, old: str, new: str, was: str | None) -> None:
         here = self._ours.blob(old, was)
@@ -305,12 +313,12 @@ class TreeMerge:
             return
         self._handled |= {old, new}
         if here is None:
-            self._tell(f"{short_name(new)} is back: it was deleted here and renamed there.")
+            self._add_note(f"{short_name(new)} is back: it was deleted here and renamed there.")
             self._plan.edits[new] = self._read(self._theirs.blob(new, None))
             return
         self._plan.edits[old] = None
-        self._put(new, was, here, self._theirs.blob(new, None))
-        if self._plan.edits.get(new) is None:  # their text is ours: only the name is new
+        self._merge_contents(new, was, here, self._theirs.blob(new, None))
+        if self._plan.edits.get(new) is None:  # only the name changed
             self._plan.edits[new] = self._read(here)
 
     def _merge_path(self, path: str) -> None:
@@ -324,12 +332,12 @@ class TreeMerge:
         elif resolver is not None:
             self._resolve(resolver, path, was, here, there)
         elif there is None:
-            self._tell(f"{short_name(path)} stays: it was changed here and deleted there.")
+            self._add_note(f"{short_name(path)} stays: it was changed here and deleted there.")
         elif here is None:
-            self._tell(f"{short_name(path)} is back: it was deleted here and changed there.")
+            self._add_note(f"{short_name(path)} is back: it was deleted here and changed there.")
             self._plan.edits[path] = self._read(there)
         else:
-            self._put(path, was, here, there)
+            self._merge_contents(path, was, here, there)
 
     def _resolve(
         self,
@@ -344,7 +352,9 @@ class TreeMerge:
         if merged != now:
             self._plan.edits[path] = merged
 
-    def _put(self, path: str, was: str | None, here: str | None, there: str | None) -> None:
+    def _merge_contents(
+        self, path: str, was: str | None, here: str | None, there: str | None
+    ) -> None:
         """Merge the contents of a file that both sides have."""
         ours, theirs = self._read(here) or b"", self._read(there) or b""
         if there in (here, was):
@@ -356,9 +366,9 @@ class TreeMerge:
         if merged is None:
             self._keep_both(path, theirs, there or "")
         else:
-            self._note_merge(path, ours, merged)
+            self._record_merge(path, ours, merged)
 
-    def _note_merge(self, path: str, ours: bytes, merged: Merged) -> None:
+    def _record_merge(self, path: str, ours: bytes, merged: Merged) -> None:
         if merged.data != ours:
             self._plan.edits[path] = merged.data
         if merged.theirs is not None and merged.theirs != merged.data:
@@ -368,7 +378,7 @@ class TreeMerge:
     def _keep_both(self, path: str, theirs: bytes, blob: str) -> None:
         copy = conflict_copy_of(path, blob[:12])
         self._plan.copies[copy] = theirs
-        self._tell(f"{short_name(path)} was changed on both sides: their version is {copy}.")
+        self._add_note(f"{short_name(path)} was changed on both sides: their version is {copy}.")
 
-    def _tell(self, note: str) -> None:
+    def _add_note(self, note: str) -> None:
         self._plan.notes.append(note if note.endswith(".") else f"{note}.")

@@ -1,10 +1,10 @@
-"""Taking one change out of a text that was changed again since.
+"""Reverting one change in a text that was changed again since.
 
 A three-way merge by line in which lines are followed through every version in between, so two
-bullets added one below the other by different changes don't conflict. Frontmatter keys are units
-of their own, found by their shape alone (``---`` lines, keys at the start of a line), so that a
-merge changes nothing that it doesn't have to and needs no YAML. A conflict is only where the same
-line or key was changed again.
+bullets added one below the other by different changes don't conflict. Frontmatter keys are merged
+separately; they are recognised by shape alone (``---`` lines, keys at the start of a line), so a
+merge needs no YAML parser and rewrites nothing it doesn't have to. It is a conflict only if the
+same line or key was changed again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MAX_LINES = 2000
 
 @dataclass(frozen=True, slots=True)
 class FrontmatterParts:
-    """A text cut into its frontmatter and its body.
+    """A text split into its frontmatter and its body.
 
     Attributes:
-        opening: The first ``---`` line with what stands before it.
-        units: The lines of each key, by key, in order; comments stand under their own text.
+        opening: The first ``---`` line with what precedes it.
+        units: The lines of each key, by key, in order; a comment is its own key.
         closing: The second ``---`` line.
         body: The lines after it.
     """
@@ -43,7 +43,7 @@ class FrontmatterParts:
     body: list[str]
 
     def lines(self) -> list[str]:
-        """The whole block as lines."""
+        """Return the lines of the frontmatter block."""
         return [
             self.opening,
             *(line for unit in self.units.values() for line in unit),
@@ -52,7 +52,7 @@ class FrontmatterParts:
 
 
 def split_front(text: str) -> FrontmatterParts | None:
-    """Cut a text; None when it has no frontmatter whose keys can be told apart."""
+    """Split a text; return None if it has no frontmatter with distinguishable keys."""
     lines = split_lines(text)
     if not lines or lines[0].rstrip() != "---":
         return None
@@ -85,9 +85,10 @@ def _units(lines: list[str]) -> dict[str, tuple[str, ...]] | None:
 def merge_lists(
     base: tuple[str, ...], target: tuple[str, ...], ours: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Turn the way from `base` to `target` into a change of `ours`, item by item.
+    """Apply the change from `base` to `target` to `ours`, item by item.
 
-    None when one of them is no plain list.
+    Returns:
+        The merged lines, or None if one of the three isn't a plain list.
     """
     lists = [_items(unit) for unit in (base, target, ours)]
     if any(items is None for items in lists):
@@ -97,12 +98,12 @@ def merge_lists(
     added = [item for item in wanted if item not in was and item not in now]
     merged = [item for item in now if item not in dropped]
     for item in added:
-        merged.insert(_place(item, wanted, merged), item)
+        merged.insert(_insertion_index(item, wanted, merged), item)
     return _render(merged, ours, target)
 
 
-def _place(item: str, wanted: list[str], merged: list[str]) -> int:
-    """Where an item belongs: behind the nearest one before it that is there."""
+def _insertion_index(item: str, wanted: list[str], merged: list[str]) -> int:
+    """Return the index for a new item: after its nearest predecessor that is in `merged`."""
     for before in reversed(wanted[: wanted.index(item)]):
         if before in merged:
             return merged.index(before) + 1
@@ -122,7 +123,7 @@ def _items(unit: tuple[str, ...]) -> list[str] | None:
 
 
 def _render(items: list[str], ours: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:
-    """Write items the way `ours` writes them."""
+    """Format items in the style of `ours`."""
     end = "\r\n" if ours[0].endswith("\r\n") else "\n"
     flow = _FLOW.match(ours[0])
     if flow:
@@ -135,7 +136,7 @@ def _render(items: list[str], ours: tuple[str, ...], target: tuple[str, ...]) ->
 
 
 def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The list of what two lists share, written as `ours` is; None when one is no plain list."""
+    """Return the common items of two lists in our style, or None if one isn't a plain list."""
     here, there = _items(ours), _items(theirs)
     if here is None or there is None:
         return None
@@ -145,7 +146,7 @@ def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, .
 def holds_all_of(
     unit: tuple[str, ...], other: tuple[str, ...], known: tuple[str, ...] = ()
 ) -> bool:
-    """True if a key says what another says, or is a list of all its items but known ones."""
+    """Return whether a key has the same value as another, or is a list of all its new items."""
     if [line.rstrip() for line in unit] == [line.rstrip() for line in other]:
         return True
     items, wanted = _items(unit), _items(other)
@@ -155,15 +156,15 @@ def holds_all_of(
 
 
 def date_of(unit: tuple[str, ...]) -> str | None:
-    """The day, or the moment, that a key says and nothing else; None where it says more."""
+    """Return the date or time that is the whole value of a key, else None."""
     found = _DATE.fullmatch(unit[0]) if len(unit) == 1 else None
     return found["date"].strip() if found else None
 
 
 LATER_WINS = frozenset({"updated"})
-"""Keys of the frontmatter that follow every change by themselves: the later value holds."""
+"""Frontmatter keys that every change updates: the later value wins."""
 
-_MOMENT = frozenset(
+_TIME_WORDS = frozenset(
     word.lower()
     for words in (calendar.month_name, calendar.month_abbr, calendar.day_name, calendar.day_abbr)
     for word in (*words, "at", "utc", "gmt", "am", "pm", "st", "nd", "rd", "th")
@@ -174,26 +175,26 @@ _Unit = tuple[str, ...]
 
 
 def later_wins(key: str, unit: _Unit | None) -> bool:
-    """True for a key that follows every change, as long as it says when and nothing else."""
+    """Return whether a key is updated by every change and its value is just a date or time."""
     if key not in LATER_WINS or not unit:
         return key in LATER_WINS
     if len(unit) > 1 or date_of(unit):
         return len(unit) == 1
     value = unit[0].partition(":")[2].lower()
-    return bool(_DIGITS.fullmatch(_WORD.sub("", value))) and _MOMENT.issuperset(
+    return bool(_DIGITS.fullmatch(_WORD.sub("", value))) and _TIME_WORDS.issuperset(
         _WORD.findall(value)
     )
 
 
 @dataclass(slots=True)
 class Merge:
-    """The text without the change, and the places where that wasn't possible."""
+    """The text without the change, and the conflicts."""
 
     text: str = ""
     conflicts: list[Conflict] = field(default_factory=list)
 
 
-def take_out(
+def revert(
     path: str,
     versions: Sequence[str],
     target: str,
@@ -204,9 +205,9 @@ def take_out(
 
     Args:
         path: The file, for conflicts.
-        versions: What the change wrote, every later version in order, and what stands there now.
-        target: What had been there before the change.
-        decisions: What was decided about conflicts; it also takes those that are open.
+        versions: The text after the change, every later version in order, and the current text.
+        target: The text before the change.
+        decisions: Decisions about conflicts; it also collects the open ones.
         returned: The versions that an undo or a restore wrote.
     """
     if versions[0] == versions[-1]:
@@ -228,21 +229,21 @@ def take_out(
     return Merge(text, decisions.open[known:])
 
 
-def take_out_creation(
+def revert_creation(
     path: str, versions: Sequence[str], decisions: Decisions, returned: Collection[str] = ()
 ) -> str | None:
-    """Take the lines that created a file out of what it has become.
+    """Remove the lines that created a file from its current text.
 
-    What was added later stays, and with it the frontmatter and the headings that it stands under.
+    Later additions stay, and with them the frontmatter and the headings above them.
 
     Args:
         path: The file, for conflicts.
-        versions: The file as it was created, every later version in order, and as it is now.
-        decisions: What was decided about conflicts; it also takes those that are open.
+        versions: The file as created, every later version in order, and the current text.
+        decisions: Decisions about conflicts; it also collects the open ones.
         returned: The versions that an undo or a restore wrote.
 
     Returns:
-        What is left; None when that is nothing.
+        The remaining text, or None if nothing is left.
     """
     versions = without_detours(versions)
     returns = {number for number, text in enumerate(versions) if text in returned}
@@ -266,29 +267,29 @@ def take_out_creation(
 def _kept_keys(
     path: str, made: FrontmatterParts, now: FrontmatterParts, decisions: Decisions
 ) -> dict[str, _Unit] | None:
-    """The frontmatter of a file of which only later changes to it are left, if one is to stay."""
+    """Return the frontmatter of a file without body lines, or None if no changed key stays."""
     kept: dict[str, _Unit] = {}
     for key, unit in now.units.items():
         if key in LATER_WINS or _same(unit, made.units[key]):
             continue
         text = decisions.text_of(
-            Conflict(path, _line_of(now, key), _shown(made.units[key]), _shown(unit), "", "key")
+            Conflict(path, _line_of(now, key), _joined(made.units[key]), _joined(unit), "", "key")
         )
         if text:
-            kept[key] = _unit_of(text)
+            kept[key] = _split_unit(text)
     return {**now.units, **kept} if kept else None
 
 
 def without_detours(versions: Sequence[str]) -> list[str]:
-    """Leave out what led back to where it came from: an undo and its undo move no line."""
-    way: dict[str, None] = {}
+    """Drop versions that lead back to an earlier one: an undo and its undo move no line."""
+    kept: dict[str, None] = {}
     for version in versions:
-        if version in way:
-            while next(reversed(way)) != version:
-                way.popitem()
+        if version in kept:
+            while next(reversed(kept)) != version:
+                kept.popitem()
         else:
-            way[version] = None
-    return list(way)
+            kept[version] = None
+    return list(kept)
 
 
 def _bodies(fronts: Sequence[FrontmatterParts | None], versions: Sequence[str]) -> list[list[str]]:
@@ -316,9 +317,9 @@ def _merge_keys(
             if both is None and not all(later_wins(key, unit) for unit in (wanted, now)):
                 line = _line_of(ours, key)
                 text = decisions.text_of(
-                    Conflict(path, line, _shown(was), _shown(now), _shown(wanted), "key")
+                    Conflict(path, line, _joined(was), _joined(now), _joined(wanted), "key")
                 )
-                both = now if text is None else _unit_of(text)
+                both = now if text is None else _split_unit(text)
             wanted = both if both is not None else now
         merged = _with_key(merged, key, wanted or None, order)
     return "".join(FrontmatterParts(ours.opening, merged, ours.closing, []).lines())
@@ -327,7 +328,7 @@ def _merge_keys(
 def _with_key(
     units: dict[str, _Unit], key: str, unit: _Unit | None, order: list[str]
 ) -> dict[str, _Unit]:
-    """Set a key where it is, put it where it stood, or take it away."""
+    """Replace a key in place, insert it at its old position, or remove it."""
     if unit is None:
         return {other: lines for other, lines in units.items() if other != key}
     if key in units or key not in order:
@@ -335,7 +336,7 @@ def _with_key(
     return _put_after(units, key, unit, order)
 
 
-def _unit_of(text: str) -> _Unit:
+def _split_unit(text: str) -> _Unit:
     return tuple(split_lines(text if not text or text.endswith("\n") else f"{text}\n"))
 
 
@@ -345,7 +346,7 @@ def _same(a: _Unit | None, b: _Unit | None) -> bool:
     return [line.rstrip() for line in a] == [line.rstrip() for line in b]
 
 
-def _shown(unit: _Unit | None) -> str:
+def _joined(unit: _Unit | None) -> str:
     return "".join(unit or ())
 
 
@@ -361,7 +362,7 @@ def _line_of(front: FrontmatterParts, key: str) -> int:
 def _put_after(
     units: dict[str, _Unit], key: str, unit: _Unit, order: list[str]
 ) -> dict[str, _Unit]:
-    """Insert a key where it stood: behind the nearest key before it that is still there."""
+    """Insert a key after the nearest key before it in `order` that still exists."""
     before = next((k for k in reversed(order[: order.index(key)]) if k in units), None)
     result = {} if before is not None else {key: unit}
     for other, lines in units.items():

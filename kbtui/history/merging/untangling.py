@@ -1,4 +1,4 @@
-"""Where some would have a file and others a folder: nothing can be both, so the file is renamed."""
+"""Path conflicts: a file and a folder of the same name can't coexist, so the file is renamed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from kbtui.workspace.layout import folders_of, with_end
 
 
-def untangled(paths: Iterable[str]) -> dict[str, str]:
-    """The new names of files that stand where others of `paths` need a folder, by the old ones."""
+def resolve_path_conflicts(paths: Iterable[str]) -> dict[str, str]:
+    """Return new names for files whose name other `paths` need for a folder, by the old names."""
     every = set(paths)
     folders = {folder for path in every for folder in folders_of(path)}
     taken = {path.casefold() for path in every | folders}

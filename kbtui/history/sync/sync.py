@@ -392,7 +392,7 @@ class Sync:
     def _record(self, plan: MergePlan, head: str, theirs: str, report: SyncReport) -> Commit:
         reason = "\n".join([f"Brought together with {report.remote}.", *plan.notes])
         change = Change(self._layout, Actor.SYNC, reason, Origin(), adopted=True)
-        change.second_parent, change.foreign = theirs, plan.beside
+        change.second_parent, change.foreign = theirs, plan.foreign
         free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
         change.seal({path: data for path, data in plan.edits.items() if path not in free})
         for path in free:  # what is generated is generated again

@@ -1,7 +1,6 @@
-"""History: every write goes through it, and everything that was written can be looked at.
+"""The main object of the package, `History`: every write goes through it, and every query.
 
-This is the package's front: the door, the log, differences, undo. See `door` for the order of
-steps that makes a write safe.
+See `door` for the order of steps that makes a write safe.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     Decisions = Mapping[Conflict, Resolution]
 
 
-_BRIEFLY = 0.5  # seconds that a start waits for another writer
+_OPEN_TIMEOUT = 0.5  # the timeout in seconds for the lock when opening
 
 
 def _now() -> datetime:
@@ -64,7 +63,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class OpenReport:
-    """Findings of `History.open`: a new repository, and what became of an interrupted change."""
+    """The result of `History.open`: whether the repository is new, and the outcome of recovery."""
 
     created: bool
     recovered: Outcome
@@ -74,9 +73,9 @@ class History(HistoryReader):
     """The history of one workspace.
 
     Args:
-        workspace: Where it is.
-        scanner: What knows the files' hashes.
-        clock: The time of commits, aware.
+        workspace: The workspace.
+        scanner: The scanner, which knows the files' hashes.
+        clock: Returns the time for commits, timezone-aware.
 
     Attributes:
         proposals: The changes that wait for a decision.
@@ -97,19 +96,19 @@ class History(HistoryReader):
         self._blame = Blame(self._repository, self._log, workspace.cache / "blame.sqlite")
 
     def open(self) -> OpenReport:
-        """Make or check the repository, and settle what a crash left.
+        """Create or check the repository, and recover from a crash.
 
-        In a read-only workspace nothing is done, nor while somebody else writes: whoever writes
-        settles it first, so reading can begin.
+        Does nothing in a read-only workspace, or while another process is writing, since a writer
+        recovers first and reading can begin.
 
         Raises:
-            WorkspaceBusyError: Somebody else is writing.
+            WorkspaceBusyError: Another process is writing, and there is no repository yet.
             StorageError: The file system refused.
         """
         if not self._workspace.writable:
             return OpenReport(created=False, recovered="none")
         try:
-            report = OpenReport(*self._door.open(_BRIEFLY if self._repository.exists else 5.0))
+            report = OpenReport(*self._door.open(_OPEN_TIMEOUT if self._repository.exists else 5.0))
         except WorkspaceBusyError:
             if not self._repository.exists:
                 raise
@@ -130,19 +129,19 @@ class History(HistoryReader):
         origin: Origin = Origin(),  # noqa: B008
         sink: Sink | None = None,
     ) -> Iterator[Change]:
-        """Gather edits in the block; they become one commit when it ends, `Change.result`.
+        """Collect edits in the block; at its end they become one commit, `Change.result`.
 
         An exception in the block discards them. See `Change.write` for conflicts.
 
         Args:
-            actor: Who makes the change.
-            reason: Why; the body of the commit.
-            origin: Where it comes from.
-            sink: Is handed the change instead of its being made, as `proposals.add` may be.
+            actor: The author of the change.
+            reason: The reason; the body of the commit.
+            origin: The session, turn, model etc. that it comes from.
+            sink: Receives the change instead of it being committed, such as `proposals.add`.
 
         Raises:
             ConflictError: A file was not what the change expected; both versions are kept.
-            WorkspaceBusyError: Somebody else held the lock for 5 seconds.
+            WorkspaceBusyError: Another process held the lock for 5 seconds.
             StorageError: The file system refused; nothing was changed.
         """
         change = Change(self._workspace, actor, reason, origin)
@@ -151,18 +150,19 @@ class History(HistoryReader):
             (sink or self._door.apply)(change)
 
     def apply(self, change: Change, watch: Watch = lambda _done, _total: None) -> Commit | None:
-        """Make a change that a sink has taken; None when nothing differed. Raises as `change`.
+        """Commit a change that a sink received; None if nothing differs. Raises like `change`.
 
         Args:
-            change: What was gathered; refused if a file isn't what it was then.
-            watch: Told how many files of how many are written; may raise `StoppedError`, after
+            change: The collected change; refused if a file isn't what it was then.
+            watch: Receives the number of files written, of how many; may raise `StoppedError`,
+                after
                 which nothing is changed.
         """
         change.watch = watch
         return self._door.apply(change)
 
     def preview(self, change: Change, limit: int | None = None) -> tuple[FileDiff, ...]:
-        """Show what a gathered change would do to the files as they are now, to `limit` of them."""
+        """Return what a collected change would do to up to `limit` of the current files."""
         return tuple(
             diff_file(path, files.read_if_there(self._workspace, path), change.edits[path])
             for path in sorted(change.edits)[:limit]
@@ -170,10 +170,10 @@ class History(HistoryReader):
 
     @contextlib.contextmanager
     def alone(self, timeout: float = 5.0) -> Iterator[None]:
-        """Keep everybody else from writing, proposing and deciding for the block.
+        """Lock out everybody else from writing, proposing and deciding for the block.
 
         Raises:
-            WorkspaceBusyError: Somebody else is writing.
+            WorkspaceBusyError: Another process is writing.
             StorageError: The workspace can't be written.
         """
         with self._door.entered(timeout):
@@ -184,13 +184,16 @@ class History(HistoryReader):
     def add_companion(self, companion: Callable[[Change], None]) -> None:
         """Let `companion` add edits to every change before it is committed.
 
-        Companions run in the order of their registration, under the lock. They see adopted changes
-        as well (`Change.adopted`), whose own paths they can't alter.
+        Companions run in the order of registration, under the lock. They also receive adopted
+        changes (`Change.adopted`), whose own paths they can't alter.
         """
         self._door.companions.append(companion)
 
     def subscribe(self, listener: Callable[[Changed], None]) -> Callable[[], None]:
-        """Call `listener` after each commit, in the writing thread; returns what unsubscribes."""
+        """Call `listener` after each commit, in the writing thread.
+
+        Return a function to unsubscribe.
+        """
         return self._door.events.listeners.add(listener)
 
     def adopt(
@@ -201,20 +204,20 @@ class History(HistoryReader):
         confirmed: bool = False,
         whole: bool = False,
     ) -> Commit | None:
-        """Record what was edited outside as the user's own change.
+        """Record outside edits as the user's own change.
 
-        What other processes have recorded since is told to the listeners as well.
+        Listeners are also notified of what other processes have recorded since.
 
         Args:
-            timeout: Seconds to wait for the lock; when it is busy, nothing is done.
-            settle: A file counts as finished when it has been left alone that many seconds; a
+            timeout: Seconds to wait for the lock; if it is busy, nothing is done.
+            settle: Seconds without changes after which a file counts as finished; a
                 younger one is waited for once.
-            confirmed: The user has agreed to a deletion of many entries.
-            whole: Take the time for new pictures and other files beside notes, however many.
+            confirmed: Whether the user has confirmed a deletion of many entries.
+            whole: Record new pictures and other attachments however large they are in total.
 
         Raises:
-            MassDeletionError: More than 30 % of the entries are gone; that is not recorded,
-                everything else is.
+            MassDeletionError: More than 30 % of the entries were deleted; this is not recorded,
+                but everything else is.
             StorageError: The file system refused.
         """
         self._door.events.publish(self._door.events.foreign())
@@ -231,46 +234,46 @@ class History(HistoryReader):
         origin: Origin | None = None,
         sink: Sink | None = None,
     ) -> Commit | None:
-        """Take out exactly what a commit did; later changes stay as they are.
+        """Undo exactly what a commit did; later changes stay as they are.
 
         Args:
             rev: The commit.
             paths: Only these of its files.
-            hunk: Only this hunk, counted from 1 through the chosen files as `changes_of` orders
-                them.
-            actor: Who undoes.
-            decisions: What is to stand in the places that an attempt before had refused.
-            origin: Where the undo comes from, if that is to be recorded.
-            sink: Takes the change instead of its being made; None is returned then.
+            hunk: Only this hunk, counted from 1 through the chosen files in the order of
+                `changes_of`.
+            actor: The actor that undoes.
+            decisions: Decisions about the conflicts of an earlier attempt.
+            origin: The origin of the undo, if it is to be recorded.
+            sink: Receives the change instead of it being committed; the result is None then.
 
         Raises:
             UndoConflictError: The same lines were changed again. Nothing was changed; `conflicts`
-                holds a `line_merge.Conflict` for each place that nobody has decided about.
+                has a `line_merge.Conflict` for each undecided one.
             UsageError: Nothing is left to undo, or there is no such path or hunk.
         """
         plan = self._undo.of_commit(self.resolve(rev), paths, hunk, decisions)
-        return self._apply_undo(_from(plan, origin), actor, sink)
+        return self._apply_undo(_with_origin(plan, origin), actor, sink)
 
     def last_change(self) -> Commit:
-        """The newest change that can be undone: see `Undo.last`."""
+        """Return the newest change that can be undone: see `Undo.last`."""
         return self._undo.last(self.log())
 
     def undo_turn(
         self, turn: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
-        """Take out everything that a turn changed, as one commit; raises as `undo`."""
+        """Undo everything that a turn changed, as one commit; raises like `undo`."""
         commits = self._log.commits_of("turn", turn)
         return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
     def undo_batch(
         self, batch: str, *, decisions: Decisions | None = None, sink: Sink | None = None
     ) -> Commit | None:
-        """Take out all of a batch (an import, a run of Dream's) as one commit; as `undo`."""
+        """Undo all of a batch (an import, a run of Dream) as one commit; raises like `undo`."""
         commits = self._log.commits_of("batch", batch)
         return self._apply_undo(self._undo.of_several(commits, decisions), Actor.YOU, sink)
 
     def restore(self, path: str, at: str) -> Commit | None:
-        """Make a file what it was in a commit; None when it is that already.
+        """Restore a file to its content in a commit; None if it has it already.
 
         Raises:
             NotFoundError: There was no such file, or there is no such commit.
@@ -283,7 +286,7 @@ class History(HistoryReader):
         return change.result
 
     def restore_preview(self, path: str, at: str) -> tuple[FileDiff, ...]:
-        """Show what `restore` would change; raises as that does."""
+        """Return what `restore` would change; raises the same errors."""
         path = files.checked_path(path)
         data = read_version(self._repository, self.resolve(at), path)
         now = files.read_if_there(self._workspace, path)
@@ -292,18 +295,18 @@ class History(HistoryReader):
     def restore_before(
         self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
     ) -> Commit | None:
-        """Make every durable file what it was before a commit; None when all of them are.
+        """Restore every durable file to the state before a commit; None if all have it already.
 
-        Edits that nobody has recorded yet are recorded first, so nothing is lost. The archive and
-        the tombstones stay; see `rewind`.
+        Unrecorded edits are recorded first, so nothing is lost. The archive and the tombstones
+        stay; see `rewind`.
 
         Raises:
             NotFoundError: There is no such commit.
             UsageError: It is the first one.
-            ConflictError: A file was changed in this moment; nothing is done.
+            ConflictError: A file was changed at this moment; nothing is done.
         """
         commit = self.commit(rev)
-        with contextlib.suppress(MassDeletionError):  # what is gone is what shall come back
+        with contextlib.suppress(MassDeletionError):  # the missing files are to be restored
             self.adopt(timeout=5.0, settle=0.0)
         back = rewind(self._repository, commit, self._working_tree())
         with self.change(actor, back.reason, sink=sink) as change:
@@ -316,13 +319,13 @@ class History(HistoryReader):
         return change.result
 
     def restore_before_preview(self, rev: str) -> tuple[FileDiff, ...]:
-        """Show what `restore_before` would change, as it would change it; raises as that does."""
+        """Return what `restore_before` would change; raises the same errors."""
         back = rewind(self._repository, self.commit(rev), self._working_tree())
         return self._compare(back.now, back.then, [])
 
     def _apply_undo(self, plan: UndoPlan, actor: Actor, sink: Sink | None) -> Commit | None:
         with self.change(actor, plan.reason, plan.origin, sink) as change:
-            for path, data in plan.edits.items():  # if the files still hold what it was made from
+            for path, data in plan.edits.items():
                 change.put(path, data, over=plan.before[path])
         if change.result is None and sink is None:
             raise UsageError("Nothing is left to undo: it is all taken back already.")
@@ -336,7 +339,7 @@ class History(HistoryReader):
         *,
         replace_theirs: bool = False,
     ) -> SyncReport:
-        """Bring this history and another one together: see `sync.Sync.run`, also for errors."""
+        """Sync with another history: see `sync.Sync.run`, also for errors."""
         from kbtui.history.sync.remote import SyncWatcher
         from kbtui.history.sync.sync import Sync, SyncRules
 
@@ -353,22 +356,22 @@ class History(HistoryReader):
         return sync.run(address, watcher or SyncWatcher(), replace_theirs=replace_theirs)
 
     def check(self, tell: Callable[[str], None] = lambda _: None) -> Soundness:
-        """Read every object of the history, and let a real git look at it, if there is one."""
+        """Verify every object of the history, also with git if it is installed."""
         from kbtui.history.objects.lineage import check_history
 
         return check_history(self._repository, tell)
 
     def find_secret(self, secret: Secret) -> list[str]:
-        """The ids of all objects of the history that hold a secret, reachable or not."""
+        """Return the ids of all objects that contain a secret, reachable or not."""
         return self._purge.find(secret) if self._repository.exists else []
 
     @contextlib.contextmanager
     def purging(self) -> Iterator[Purge]:
-        """Hold the door for a purge: edits from outside are recorded, and nobody else writes.
+        """Hold the lock for a purge, with outside edits recorded.
 
         Raises:
-            WorkspaceBusyError: Somebody else is writing.
-            MassDeletionError: Many entries are gone, and nobody has said that this is meant.
+            WorkspaceBusyError: Another process is writing.
+            MassDeletionError: Many entries were deleted, and nobody has confirmed it.
         """
         with self._door.entered():
             self.adopt(timeout=5.0, settle=0.0)
@@ -381,12 +384,12 @@ class History(HistoryReader):
         return Purge(self._workspace.root, self._repository, self._door, self._clock)
 
     def tidy(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Pack older objects when many lie around; for idle moments. How many were packed.
+        """Pack loose objects if there are many, at idle moments; return the number packed.
 
-        Nobody is kept from writing but for the moment in which packs are exchanged.
+        Writers are locked out only for the moment in which packs are exchanged.
 
         Args:
-            stopped: Asked for each object whether to give up; nothing was changed then.
+            stopped: Called for each object; returns whether to cancel without changing anything.
 
         Raises:
             StorageError: The file system refused; nothing is lost.
@@ -398,17 +401,17 @@ class History(HistoryReader):
             return packing.run()
         return 0
 
-    # Looking, beside what `HistoryReader` does ---------------------------------------------
+    # Queries in addition to those of `HistoryReader` --------------------------------------
 
     def blame(
         self, path: str, at: str | None = None, text: str | None = None
     ) -> tuple[LineOrigin, ...]:
-        """Say of each line which commit wrote it; only a line feed ends a line.
+        """Return the commit that wrote each line; lines end only in a line feed.
 
         Args:
             path: The file.
-            at: A revision; None: the file as it stands now, lines that aren't recorded included.
-            text: What the file says, where the caller has read it already.
+            at: A revision; None for the current file, including unrecorded lines.
+            text: The file's current text, if the caller has read it already.
 
         Raises:
             NotFoundError: There was or is no such file, or there is no such commit.
@@ -426,14 +429,13 @@ class History(HistoryReader):
         return self._adoption.working_tree()
 
     def _content(self, path: str, blob: str) -> bytes:
-        """The bytes of a blob, which may not be recorded yet."""
+        """Return the content of a blob, which may not be recorded yet."""
         with contextlib.suppress(NotFoundError):
             return self._repository.read_blob(blob)
         return files.read_bytes(self._workspace, path)
 
 
-def _from(plan: UndoPlan, origin: Origin | None) -> UndoPlan:
-    """Say where an undo comes from, if that is to be recorded."""
+def _with_origin(plan: UndoPlan, origin: Origin | None) -> UndoPlan:
     if origin is None:
         return plan
     return replace(plan, origin=replace(origin, undoes=plan.origin.undoes))

@@ -1,8 +1,8 @@
-"""Places: how a proposal would change the files as they are now, each to be decided by itself.
+"""Places: the hunks by which a proposal would change the current files, decided one by one.
 
-A proposal may be old when somebody looks at it, so nothing of it is written as it stands: it is
-merged into what the file says now, and the places are where the two differ. What stands there
-already is none; where the same was changed otherwise meanwhile, the place conflicts.
+A proposal may be old by the time it is looked at, so it isn't written as it is: it is merged into
+the current file, and places are the differences between the two. What the file says already is no
+place; if the same lines were changed differently meanwhile, the place is a conflict.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
 Kind = Literal["added", "modified", "deleted", "renamed"]
-MOST_PLACES = 100
-"""The most places of one file; with more, neighbours are joined."""
+MAX_PLACES = 100
+"""The largest number of places in one file; if there are more, neighbours are joined."""
 _CHANGED = "changed since this was proposed"
-_NO_TEXT = "the file isn't UTF-8"
+_NOT_UTF8 = "the file isn't UTF-8"
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 _KEY = re.compile(r"([\w-]+):(?:\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedEdit:
-    """One file of a proposal: from what to what (None: no file), and what it is called before."""
+    """One file of a proposal: its base, its proposed content (None: no file), and its old path."""
 
     path: str
     base: bytes | None
@@ -49,12 +49,12 @@ class ProposedEdit:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change that waits.
+    """A change that waits for a decision.
 
     Attributes:
-        id: Its name, short enough to type.
-        commit: Who proposed it, when, why (`body`), from what (`origin`).
-        edits: What it would do to each file.
+        id: The id, short enough to type.
+        commit: Its actor, time, reason (`body`) and origin.
+        edits: The proposed edit of each file.
     """
 
     id: str
@@ -63,17 +63,17 @@ class Proposal:
 
     @property
     def actor(self) -> Actor:
-        """The one that proposed it."""
+        """The actor that proposed it."""
         return self.commit.actor
 
     @property
     def reason(self) -> str:
-        """Why."""
+        """The reason given for it."""
         return self.commit.body
 
     @property
     def created(self) -> datetime:
-        """The time at which it came, in UTC."""
+        """The time of the proposal, in UTC."""
         return self.commit.time
 
     @property
@@ -83,22 +83,22 @@ class Proposal:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that it would change, under the names that they would have."""
+        """The files that it would change, under their new names."""
         return tuple(edit.path for edit in self.edits)
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedPlace:
-    """Lines of a file as it is now, and those that would take their place.
+    """Lines of a current file, and the lines proposed to replace them.
 
     Attributes:
-        first: The first of the lines, 0-based.
-        ours: The lines that stand there now.
-        theirs: The lines that are proposed.
-        was: The lines that it was proposed for.
-        key: Names it as long as it waits, whatever is decided about others.
-        why: What is in the way of it, in words; empty: nothing is.
-        whole: The file comes, goes or moves, or can only be decided as one.
+        first: The index of the first line, 0-based.
+        ours: The current lines.
+        theirs: The proposed lines.
+        was: The lines that the proposal was made for.
+        key: An id that stays the same whatever is decided about other places.
+        why: Why it conflicts, in words; empty if it doesn't.
+        whole: The file is created, deleted or renamed, or can only be decided as a whole.
     """
 
     first: int
@@ -116,25 +116,25 @@ class ProposedPlace:
 
     @property
     def state(self) -> Literal["clean", "conflict"]:
-        """``conflict``: a person must say what shall stand there."""
+        """``conflict`` if a person must say what the text should be, else ``clean``."""
         return "conflict" if self.why else "clean"
 
     def becoming(self, lines: Iterable[str]) -> ProposedPlace:
-        """The change of it into some lines."""
+        """Return the place with other proposed lines."""
         return replace(self, theirs=tuple(lines))
 
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """One file of a proposal against what is there.
+    """One file of a proposal compared with the current state.
 
     Attributes:
-        edit: What was proposed for it.
-        path: What it is called now, or would be.
-        old_path: What it is called now, where it would get another name.
-        before: What each path that it is about holds.
-        after: What each would hold, the proposed side taken in every conflict.
-        places: Where the two differ, from top to bottom.
+        edit: The proposed edit.
+        path: The current path, or the proposed one.
+        old_path: The current path, if the file would be renamed.
+        before: The current content of each path concerned.
+        after: The new content of each, with the proposed side of every conflict.
+        places: The differences, from top to bottom.
         error: Why it can't be written.
     """
 
@@ -157,41 +157,41 @@ class FilePlan:
 
     @property
     def now(self) -> bytes | None:
-        """The bytes of the file now; None: there is none."""
+        """The current content of the file; None if there is none."""
         return self.before.get(self.old_path or self.path)
 
     @property
     def changes(self) -> Edits:
-        """What each path would hold that would hold something else, all accepted."""
+        """The new content of each path that differs, if everything is accepted."""
         return {path: data for path, data in self.after.items() if data != self.before[path]}
 
     @property
     def stays(self) -> bool:
-        """True if the file neither comes, goes nor moves."""
+        """Whether the file is neither created, deleted nor renamed."""
         is_there = self.now is not None and self.after.get(self.path) is not None
         return self.old_path is None and is_there
 
     @property
     def text(self) -> str:
-        """The text of the file now."""
+        """The current text of the file."""
         return files.text_of(self.now)
 
     @property
     def target(self) -> str:
-        """The text that it would have."""
+        """The proposed text of the file."""
         return files.text_of(self.after.get(self.path))
 
     def stands_at(self, place: ProposedPlace) -> str:
-        """Read the lines of a place as they are; of a whole file, all."""
+        """Return the current text of a place, or of the whole file."""
         return self.text if place.whole else "".join(place.ours)
 
     def with_(self, places: Iterable[ProposedPlace]) -> bytes:
-        """The file as it is now with some changes; every other line stays byte for byte."""
+        """Apply some places to the current file; every other line stays byte for byte."""
         text = put(split_lines(self.text), places)
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
     def made(self, chosen: Collection[ProposedPlace]) -> Edits:
-        """Work out the content of each path where some places are accepted."""
+        """Return the new content of each path if some places are accepted."""
         places = [place for place in self.places if place in chosen]
         if not places:
             return {}
@@ -205,20 +205,22 @@ class FilePlan:
         dropped: Collection[ProposedPlace] = (),
         own: Mapping[ProposedPlace, str] = MappingProxyType({}),
     ) -> list[ProposedEdit]:
-        """Keep what still waits when some places are decided, made from what the file says then.
+        """Return what still waits after some places are decided, based on the resulting file.
 
-        Only where it conflicts is it made from what the file said before: it conflicts on.
+        Conflicts keep their old base, so that they remain conflicts.
 
         Args:
-            made: The places that are accepted.
-            dropped: The places that are put away.
-            own: The text that shall stand in a place instead of what is proposed.
+            made: The accepted places.
+            dropped: The rejected places.
+            own: The user's own text for a place, in place of the proposed one.
         """
         kept = [place for place in self.places if place not in (*made, *dropped)]
         if not kept:
             return []
         if kept[0].whole:
-            return self._own(own[kept[0]]) if kept[0] in own else [self._under_its_name()]
+            return (
+                self._reworded_file(own[kept[0]]) if kept[0] in own else [self._with_current_name()]
+            )
         reworded = {place: place.becoming(split_lines(text)) for place, text in own.items()}
         wanted = (place for place in self.places if place not in dropped)
         conflicts = {place: place.becoming(place.was) for place in kept if place.why}
@@ -227,14 +229,14 @@ class FilePlan:
         after = (reworded.get(each, each) for each in wanted)
         return [ProposedEdit(self.path, self.with_(before), self.with_(after))]
 
-    def _under_its_name(self) -> ProposedEdit:
-        """What is proposed for the file, under the name that it has now."""
+    def _with_current_name(self) -> ProposedEdit:
+        """Return the proposed edit under the file's current name."""
         if self.edit.old_path is None:
             return replace(self.edit, path=self.path)
         return replace(self.edit, old_path=self.old_path or self.edit.old_path)
 
-    def _own(self, text: str) -> list[ProposedEdit]:
-        """The whole file as a person wants it, made from what is there now."""
+    def _reworded_file(self, text: str) -> list[ProposedEdit]:
+        """Return the whole file in the user's own words, based on the current one."""
         if not text.strip() and self.edit.wanted is not None:
             raise UsageError("There is no text.", "Reject the place if nothing of it shall stand.")
         there = self.before.get(self.path)
@@ -250,23 +252,23 @@ class FilePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A proposal against the files as they are."""
+    """A proposal compared with the current files."""
 
     proposal: Proposal
     files: tuple[FilePlan, ...]
 
     @property
     def places(self) -> tuple[ProposedPlace, ...]:
-        """All that waits, as it is numbered from 1."""
+        """All places that wait, in the order of their numbers from 1."""
         return tuple(place for file in self.files for place in file.places)
 
     @property
     def conflicts(self) -> tuple[ProposedPlace, ...]:
-        """The places that a person must settle."""
+        """The places that a person must resolve."""
         return tuple(place for place in self.places if place.why)
 
     def find(self, name: str) -> tuple[FilePlan, ProposedPlace]:
-        """A place by its key or its number.
+        """Return a place, with its file, by its key or number.
 
         Raises:
             NotFoundError: There is no such place.
@@ -286,7 +288,7 @@ class Plan:
         )
 
     def chosen(self, names: Collection[str] | None) -> frozenset[ProposedPlace]:
-        """The places that are named by key or number; None stands for all. Raises as `find`."""
+        """Return the places with the given keys or numbers, None for all; raises like `find`."""
         if names is None:
             return frozenset(self.places)
         return frozenset(self.find(name)[1] for name in names)
@@ -297,20 +299,20 @@ class Plan:
         dropped: Collection[ProposedPlace] = (),
         own: Mapping[ProposedPlace, str] = MappingProxyType({}),
     ) -> list[ProposedEdit]:
-        """Keep what still waits when some places are decided; see `FilePlan.left`."""
+        """Return what still waits after some places are decided; see `FilePlan.left`."""
         return [edit for file in self.files for edit in file.left(made, dropped, own)]
 
     def reworded(self, name: str, text: str, seen: str | None) -> list[ProposedEdit]:
-        """Let a text of one's own take the place of what is proposed.
+        """Replace what is proposed for a place by the user's own text.
 
         Args:
             name: The place, as in `find`.
-            text: What is to stand there.
-            seen: What stood there when it was begun; None: don't compare.
+            text: The text for it.
+            seen: The current text of the place when the user began to write; None to not compare.
 
         Raises:
             NotFoundError: There is no such place.
-            ConflictError: Something else stands there by now.
+            ConflictError: The text of the place has changed since.
             KbtuiError: The file can't be read or written.
         """
         changed, place = self.find(name)
@@ -325,7 +327,7 @@ class Plan:
         return self.left(own={place: text})
 
     def told(self, done: str, chosen: Collection[ProposedPlace]) -> str:
-        """The reason of the commit that decides on some places."""
+        """Return the reason for the commit that decides on some places."""
         count = len(self.places)
         what = "a proposal"
         if len(chosen) != count:
@@ -333,15 +335,15 @@ class Plan:
         return f"{done} {what} of {self.proposal.actor}: {self.proposal.reason}"
 
     def check(self, chosen: Collection[ProposedPlace], *, theirs: bool) -> None:
-        """Refuse to write what can't be written, or a conflict that nobody has settled.
+        """Refuse what can't be written, and undecided conflicts.
 
         Args:
-            chosen: What is accepted.
-            theirs: The proposed side is wanted in conflicts.
+            chosen: The accepted places.
+            theirs: Whether conflicts are decided for the proposed side.
 
         Raises:
             KbtuiError: A file can't be read or written.
-            ConflictError: A person must settle one of them first.
+            ConflictError: A person must resolve a conflict first.
         """
         for file in self.files:
             clashing = [place for place in file.places if place in chosen and place.why]
@@ -367,10 +369,10 @@ def _conflict(file: FilePlan, places: Sequence[ProposedPlace]) -> ConflictError:
 
 
 class Proposing(Decisions):
-    """Takes the proposed side in every conflict, and notes them all in `open`."""
+    """Decides every conflict for the proposed side, and records all of them in `open`."""
 
     def on(self, conflict: Conflict) -> Resolution | None:
-        """Decide for what is proposed."""
+        """Record the conflict and decide for the proposed side."""
         super().on(conflict)
         return Side.THEIRS
 
@@ -378,13 +380,13 @@ class Proposing(Decisions):
 def plan_file(
     work: Revert, decisions: Proposing, since: str | None, edit: ProposedEdit
 ) -> FilePlan:
-    """Merge one file of a proposal into what is there; reads files.
+    """Merge one file of a proposal into the current state; reads files.
 
     Args:
-        work: Merges; made for this file alone.
+        work: The merge, created for this file alone.
         decisions: Its decisions.
-        since: The commit after which the file is followed.
-        edit: What is proposed.
+        since: The commit after which the file is followed through renames.
+        edit: The proposed edit.
     """
     old = edit.old_path or edit.path
     try:
@@ -396,7 +398,7 @@ def plan_file(
         lines = tuple(split_lines(files.text_of(edit.wanted)))
         place = _whole(edit, error.message.rstrip("."), 0, (), lines)
         return FilePlan(edit, edit.path, None, {}, {}, (place,), error)
-    file = _located(edit, work.before, work.edits)
+    file = _locate(edit, work.before, work.edits)
     conflicts = decisions.open
     if not file.changes:
         return file
@@ -405,8 +407,8 @@ def plan_file(
     return replace(file, places=_places(edit.path, file.text, file.target, conflicts))
 
 
-def _located(edit: ProposedEdit, before: Edits, after: Edits) -> FilePlan:
-    """What an edit is about, under the name that it has now."""
+def _locate(edit: ProposedEdit, before: Edits, after: Edits) -> FilePlan:
+    """Return the plan of an edit under the file's current name, without places."""
     gone = [path for path in after if after[path] is None and path != edit.path]
     moves = edit.old_path is not None and bool(gone) and after.get(edit.path) is not None
     path = edit.path if moves or edit.path in before else next(iter(before), edit.path)
@@ -415,11 +417,11 @@ def _located(edit: ProposedEdit, before: Edits, after: Edits) -> FilePlan:
 
 def _as_one(file: FilePlan, conflicts: Sequence[Conflict]) -> FilePlan:
     now, target = file.text, file.target
-    if file.edit.base is None and file.now is not None and says_the_same(now, target):
+    if file.edit.base is None and file.now is not None and same_text(now, target):
         return file
     why = _why(file, conflicts[0]) if conflicts else ""
     error = None
-    if why == _NO_TEXT:
+    if why == _NOT_UTF8:
         name = short_name(file.path)
         error = UnreadableError(f"{name} can't be changed: {why}.", "Edit it with another program.")
     old, new = split_lines(now), split_lines(target)
@@ -436,7 +438,7 @@ def _why(file: FilePlan, conflict: Conflict) -> str:
         return "there is another file of that name"
     if conflict.kind == "file" and file.now is None:
         return "the file is gone"
-    return _NO_TEXT if conflict.kind == "file" and file.edit.wanted is not None else _CHANGED
+    return _NOT_UTF8 if conflict.kind == "file" and file.edit.wanted is not None else _CHANGED
 
 
 def _whole(
@@ -449,14 +451,14 @@ def _whole(
 def _places(
     path: str, now: str, target: str, conflicts: Sequence[Conflict]
 ) -> tuple[ProposedPlace, ...]:
-    """The places of a text that stays where it is."""
+    """Return the places of a text whose file isn't created, deleted or renamed."""
     lines = split_lines(now)
     found: list[tuple[ProposedPlace, list[Conflict]]] = [
         (place, []) for place in places_of(now, target)
     ]
     for conflict in conflicts:
-        hit = [number for number, (place, _) in enumerate(found) if _is_about(conflict, place)]
-        if hit:  # what can only be decided together is one place
+        hit = [number for number, (place, _) in enumerate(found) if _concerns(conflict, place)]
+        if hit:  # places with a common conflict become one
             together = found[hit[0] : hit[-1] + 1]
             about = [*(each for _, others in together for each in others), conflict]
             found[hit[0] : hit[-1] + 1] = [(_joined(lines, [each for each, _ in together]), about)]
@@ -465,14 +467,14 @@ def _places(
     for place, about in found:
         said = (path, tuple(keys_of(place.ours)), tuple(keys_of(place.theirs)))
         seen[said] += 1
-        was = tuple(_was(place.first, place.ours, about))
+        was = tuple(_base_lines(place.first, place.ours, about))
         key, why = _key((said, seen[said])), _CHANGED if about else ""
         places.append(replace(place, was=was, key=key, why=why))
     return tuple(places)
 
 
-def _is_about(conflict: Conflict, place: ProposedPlace) -> bool:
-    """True if a conflict lies in a place."""
+def _concerns(conflict: Conflict, place: ProposedPlace) -> bool:
+    """Return whether a conflict concerns a place."""
     if conflict.line:
         first = conflict.line - 1
         last = first + max(1, len(split_lines(conflict.ours)))
@@ -483,8 +485,8 @@ def _is_about(conflict: Conflict, place: ProposedPlace) -> bool:
     return bool(wanted) and wanted[0] in keys_of(place.theirs)
 
 
-def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> Iterator[str]:
-    """Say what stood in a place before, as far as that tells why it conflicts."""
+def _base_lines(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> Iterator[str]:
+    """Yield the lines that a place was proposed for, as far as they explain its conflicts."""
     lines: dict[int, list[str]] = {first + number: [line] for number, line in enumerate(ours)}
     for conflict in conflicts:
         written = conflict.written
@@ -503,25 +505,25 @@ def _was(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]) -> It
 
 
 def places_of(now: str, target: str) -> list[ProposedPlace]:
-    """Find what makes one text say what another says, each as small as a person may decide on.
+    """Return the differences between two texts, each as small as a person may want to decide on.
 
-    List items that come or go one below the other are changes of their own, and so are keys of the
-    frontmatter and items that were each replaced. How lines end doesn't count.
+    Adjacent list items that are added or removed are places of their own, and so are frontmatter
+    keys and items that were replaced one by one. Line ends are ignored.
     """
     old, new = split_lines(now), split_lines(target)
     found = [
         part
         for tag, a1, a2, b1, b2 in opcodes(keys_of(old), keys_of(new))
         if tag != "equal"
-        for part in _parts(a1, tuple(old[a1:a2]), tuple(new[b1:b2]))
+        for part in _split_block(a1, tuple(old[a1:a2]), tuple(new[b1:b2]))
     ]
-    while len(found) > MOST_PLACES:
+    while len(found) > MAX_PLACES:
         found = [_joined(old, found[n : n + 2]) for n in range(0, len(found), 2)]
     return found
 
 
 def put(lines: Sequence[str], places: Iterable[ProposedPlace]) -> str:
-    """Make some changes; only the last line may be without its end."""
+    """Apply places to lines; only the last line may lack a line end."""
     result: list[str] = []
     at = 0
     for place in places:
@@ -533,7 +535,7 @@ def put(lines: Sequence[str], places: Iterable[ProposedPlace]) -> str:
 
 
 def _joined(lines: Sequence[str], places: Sequence[ProposedPlace]) -> ProposedPlace:
-    """One change for neighbours, with the lines between them."""
+    """Combine adjacent places, with the lines between them."""
     first, last = places[0].first, places[-1].last
     theirs = list(places[0].theirs)
     for before, after in pairwise(places):
@@ -541,9 +543,9 @@ def _joined(lines: Sequence[str], places: Sequence[ProposedPlace]) -> ProposedPl
     return ProposedPlace(first, tuple(lines[first:last]), tuple(theirs))
 
 
-def _parts(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[ProposedPlace]:
-    """Split one changed block where a person would."""
-    if len(old) == len(new) and all(map(_replaceable, old, new)):
+def _split_block(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[ProposedPlace]:
+    """Split a changed block where a person would."""
+    if len(old) == len(new) and all(map(_is_pair, old, new)):
         for offset, (line, other) in enumerate(zip(old, new, strict=True), first):
             yield ProposedPlace(offset, (line,), (other,))
     elif not old and _is_list(new):
@@ -556,8 +558,8 @@ def _parts(first: int, old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[P
         yield ProposedPlace(first, old, new)
 
 
-def _replaceable(old: str, new: str) -> bool:
-    """True if a line took the place of another by itself: an item, or a key of the frontmatter."""
+def _is_pair(old: str, new: str) -> bool:
+    """Return whether two lines pair up: two list items, or two values of the same key."""
     keys = _KEY.match(old), _KEY.match(new)
     if keys[0] and keys[1]:
         return keys[0][1] == keys[1][1]
@@ -579,21 +581,21 @@ def _items(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def in_form_of(data: bytes | None, text: str) -> bytes:
-    """A new text in the form of a file: its mark, its line ends, the date that the door keeps."""
+    """Encode a text like an existing file: its BOM, line ends and date of last change."""
     old = files.decode(data or b"")
-    text = _dated(old.text, text)
+    text = _with_dates_of(old.text, text)
     if _line_end(old.text) != "\n":
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
     return text.encode("utf-8" if data is None else old.encoding, "replace")
 
 
-def says_the_same(a: str, b: str) -> bool:
-    """True if two texts differ in nothing but line ends and the date of the last change."""
-    return keys_of(split_lines(a)) == keys_of(split_lines(_dated(a, b)))
+def same_text(a: str, b: str) -> bool:
+    """Return whether two texts differ only in line ends and the date of the last change."""
+    return keys_of(split_lines(a)) == keys_of(split_lines(_with_dates_of(a, b)))
 
 
-def _dated(base: str, text: str) -> str:
-    """A text with the dates that another one has for its last change."""
+def _with_dates_of(base: str, text: str) -> str:
+    """Return a text with another one's dates of the last change."""
     was, front = split_front(base), split_front(text)
     if was is None or front is None:
         return text

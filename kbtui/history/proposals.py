@@ -1,9 +1,9 @@
-"""Proposals: changes that wait beside the branch until somebody accepts or drops them.
+"""Proposals: changes that wait beside the branch until somebody accepts or rejects them.
 
-Each is a commit under ``refs/proposals/ID``; its parent holds what it was made from, so the step
-between the two can be merged into whatever the files have become. Making one moves neither the
-branch nor a file. Accepting is an undo forwards: later edits stay, and where the same line or key
-was changed again a person settles it.
+Each is a commit under ``refs/proposals/ID``; its parent holds the version it is based on, so the
+difference can be merged into whatever the files have become. Creating one moves neither the branch
+nor a file. Accepting works like an undo forwards: later edits stay, and if the same line or key was
+changed again, a person decides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import Layout, short_name
 
-_READ = "What a proposal was made from"
+_BASE_REASON = "What a proposal was made from"
 Companion = Callable[[Change, Plan, Collection[ProposedPlace]], None]
 
 
@@ -50,7 +50,7 @@ class Proposals:
         self._known: dict[str, Proposal] = {}  # by commit
 
     def all(self) -> tuple[Proposal, ...]:
-        """All that wait and can be read, the oldest first."""
+        """Return all readable proposals, the oldest first."""
         found = []
         for name, commit in self._refs.all().items():
             try:
@@ -61,7 +61,7 @@ class Proposals:
         return tuple(sorted(found, key=lambda each: (each.created, each.id)))
 
     def get(self, name: str) -> Proposal:
-        """One proposal by its id.
+        """Return one proposal by its id.
 
         Raises:
             NotFoundError: There is none, or it is damaged.
@@ -72,7 +72,7 @@ class Proposals:
         return self._read(name, commit)
 
     def stamp(self) -> int:
-        """A number that changes whenever a proposal comes, goes or changes, in any process."""
+        """Return a number that changes whenever any process adds, drops or changes a proposal."""
         return self._refs.stamp()
 
     def add(
@@ -83,22 +83,22 @@ class Proposals:
         bases: Mapping[str, bytes | None] | None = None,
         when: datetime | None = None,
     ) -> Proposal:
-        """Let a change wait for a decision: a commit beside the branch, no file is touched.
+        """Store a change as a proposal: a commit beside the branch, without touching files.
 
         What a machine proposes is redacted; outside edits of the files are recorded first.
 
         Args:
-            change: What is proposed, as a sink of `History.change` gets it.
-            id: What it is called. If that waits already, the change is put on top of it: paths
-                that it has get the new text, others are added. None finds a free one.
-            bases: What the texts of some paths were made from, where that isn't what the files
-                hold now (None: there was no file). It is what acceptance merges from.
-            when: When it came; None: now.
+            change: The proposed change, as a sink of `History.change` receives it.
+            id: The id. If such a proposal exists, the change is added to it: its paths
+                get the new text, others are added. None chooses a free id.
+            bases: The base contents of some paths, if they differ from the current files
+                (None: there was no file). Accepting merges from these.
+            when: The time of the proposal; None for now.
 
         Raises:
-            ConflictError: What the change expected isn't what the file, or the proposal, says.
-            UsageError: It changes nothing, or `id` can't be a name.
-            WorkspaceBusyError: Somebody else is writing.
+            ConflictError: The file or the existing proposal isn't what the change expected.
+            UsageError: It changes nothing, or `id` is invalid.
+            WorkspaceBusyError: Another process is writing.
             StorageError: The file system refused.
         """
         bases = bases or {}
@@ -117,12 +117,12 @@ class Proposals:
             commit = self._store(change, base, {**proposed, **change.edits}, when)
             if commit is None:
                 raise UsageError("A proposal needs at least one file that it changes.")
-            name = _free(known) if id is None else id
+            name = _free_id(known) if id is None else id
             self._refs.put(name, commit.id)
             return self._read(name, commit.id)
 
     def preview(self, id: str) -> Plan:
-        """Show what accepting would do to the files as they are now; raises as `get`."""
+        """Return what accepting would do to the current files; raises like `get`."""
         proposal = self.get(id)
         since = self._since(proposal.commit)
         planned = []
@@ -141,24 +141,26 @@ class Proposals:
         theirs: bool = False,
         companion: Companion = lambda *_: None,
     ) -> Commit | None:
-        """Make a proposed change, merged into what the files say now; what is left of it waits on.
+        """Commit a proposed change, merged into the current files.
+
+        The rest of it continues to wait.
 
         Args:
             id: The proposal.
-            actor: Who accepts.
-            places: Only these, by key or by number from 1 as `preview` has them.
-            theirs: Where the file was changed meanwhile, what is proposed takes the place of that.
+            actor: The actor that accepts.
+            places: Only these, by key or by number from 1 as in `preview`.
+            theirs: In conflicts, replace what was changed meanwhile by what is proposed.
             companion: Adds edits to the same commit.
 
         Returns:
-            The commit, whose origin names the proposal; None when all of it stood there already.
+            The commit, whose origin names the proposal; None if the files had all of it already.
 
         Raises:
             NotFoundError: There is no such proposal or place.
             ConflictError: The same lines were changed meanwhile. Nothing was changed, and the
-                proposal waits on.
+                proposal continues to wait.
         """
-        with self._door.entered():  # nobody else accepts it at the same time
+        with self._door.entered():  # so that nobody else accepts it at the same time
             plan = self.preview(id)
             chosen = plan.chosen(places)
             plan.check(chosen, theirs=theirs)
@@ -180,9 +182,9 @@ class Proposals:
         places: Collection[str] | None = None,
         companion: Companion = lambda *_: None,
     ) -> Proposal:
-        """Put a proposal away, or some places of it; returns it as it was.
+        """Discard a proposal, or some places of it; return it as it was.
 
-        What `companion` adds is one commit. Arguments and errors are those of `accept`.
+        The edits of `companion` are one commit. Arguments and errors are those of `accept`.
         """
         with self._door.entered():
             plan = self.preview(id)
@@ -195,20 +197,20 @@ class Proposals:
         return plan.proposal
 
     def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:
-        """Let another text take the place of what is proposed; nothing is written.
+        """Replace the proposed text of a place by another one; no file is written.
 
         Args:
             id: The proposal.
-            place: Key or number, as in `accept`.
-            text: What is to stand there.
-            seen: What stood there when it was begun; None: don't compare.
+            place: Its key or number, as in `accept`.
+            text: The text for the place.
+            seen: The current text of the place when the user began to write; None to not compare.
 
         Returns:
             The proposal as it was.
 
         Raises:
             NotFoundError: There is no such proposal or place.
-            ConflictError: Something else stands there by now.
+            ConflictError: The text of the place has changed since.
             UnreadableError: The file can't be written.
         """
         with self._door.entered():
@@ -217,7 +219,7 @@ class Proposals:
         return plan.proposal
 
     def _keep(self, proposal: Proposal, edits: Sequence[ProposedEdit]) -> None:
-        """Let nothing but some edits wait on; without any, the proposal goes."""
+        """Reduce a proposal to some edits, or drop it if there are none."""
         commit = proposal.commit
         change = Change(self._layout, commit.actor, commit.body, commit.origin)
         read: Edits = {}
@@ -237,7 +239,7 @@ class Proposals:
             self._refs.put(proposal.id, left.id)
 
     def _next_time(self) -> datetime:
-        """Now, but after whatever waits: commits know whole seconds, and must stay in order."""
+        """Return the current time, or one later than all proposals: commits have whole seconds."""
         newest = max((each.created for each in self.all()), default=None)
         now = self._clock()
         return now if newest is None else max(now, newest + timedelta(seconds=1))
@@ -256,35 +258,35 @@ class Proposals:
         return ProposedEdit(change.path, base, wanted, change.old_path)
 
     def _since(self, commit: Commit) -> str | None:
-        """The commit of the branch after which the files are followed; None: it is gone."""
+        """Return the commit on the branch after which files are followed, or None if it is gone."""
         base = commit.parent
         while base is not None:
             made = read_commit(base, self._repository.read_commit(base))
-            if made.body != _READ:
+            if made.body != _BASE_REASON:
                 break
             base = made.parent
         try:
             next(self._log.later(base or "", ""), None)
-        except NotFoundError:  # a history that was taken over from elsewhere
+        except NotFoundError:  # the history was replaced by another one
             return None
         return base
 
     def _contents(self, commit: Commit | None) -> Edits:
-        """The new content of each path that a proposal changes."""
+        """Return the new content of each path that a proposal changes."""
         if commit is None:
             return {}
         paths = [each for c in commit.paths for each in (c.path, c.old_path) if each]
         return self._repository.contents_at(commit.id, paths)
 
     def _base(self, parent: str | None, read: Edits, change: Change) -> str | None:
-        """The commit that holds what was read: `parent`, if that says the same."""
-        made = self._store(Change(self._layout, change.actor, _READ, Origin()), parent, read)
+        """Return a commit that holds the base contents: `parent`, if it has the same."""
+        made = self._store(Change(self._layout, change.actor, _BASE_REASON, Origin()), parent, read)
         return parent if made is None else made.id
 
     def _store(
         self, change: Change, base: str | None, edits: Edits, when: datetime | None = None
     ) -> Commit | None:
-        """Make the commit of what differs from its base durable; None where nothing does."""
+        """Store a commit of what differs from its base, or return None if nothing does."""
         before = self._repository.contents_at(base, edits)
         differing = {path: data for path, data in edits.items() if data != before[path]}
         if not differing:
@@ -296,7 +298,7 @@ class Proposals:
 
 
 def _check_expected(change: Change, current: Edits, unchecked: Collection[str]) -> None:
-    """Refuse what was made from something else than what stands there or is proposed for it."""
+    """Refuse a change that expects something other than the current or proposed content."""
     lost = [
         path
         for path, expected in change.expected.items()
@@ -311,7 +313,7 @@ def _check_expected(change: Change, current: Edits, unchecked: Collection[str]) 
         )
 
 
-def _free(taken: Collection[str]) -> str:
+def _free_id(taken: Collection[str]) -> str:
     while (name := secrets.token_hex(3)) in taken:
         pass
     return name

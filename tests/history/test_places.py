@@ -15,7 +15,7 @@ from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import keys_of
 from kbtui.history.objects.commit import Actor, Commit, Origin
 from kbtui.history.places import (
-    MOST_PLACES,
+    MAX_PLACES,
     Plan,
     Proposal,
     ProposedEdit,
@@ -217,7 +217,7 @@ def test_a_rewritten_file_has_no_more_places_than_anybody_can_look_at() -> None:
     base = "".join(f"line {n}\nsame {n}\n" for n in range(500))
     text = base.replace("line", "row")
     places = places_of(base, text)
-    assert 0 < len(places) <= MOST_PLACES
+    assert 0 < len(places) <= MAX_PLACES
     assert put(split_lines(base), places) == text
 
 

@@ -356,7 +356,7 @@ def test_a_prune_that_was_cut_off_is_made_by_the_next_sync(
     history.sync(address)
     Purging(workspace, history).run(Secret(SECRET))
     with monkeypatch.context() as patch:
-        patch.setattr("kbtui.history.sync.sync.Sync._pruned", lambda _self, _transport, done: done)
+        patch.setattr("kbtui.history.sync.sync.Sync._prune", lambda _self, _transport, done: done)
         history.sync(address)
     assert leaks([tmp_path / "remote.git"])
     history.sync(address)

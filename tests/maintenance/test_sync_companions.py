@@ -20,7 +20,7 @@ from kbtui.errors import RefusedHistoryError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.door import Door
 from kbtui.history.history import History
-from kbtui.history.sync.beside import Beside
+from kbtui.history.sync.beside import UnversionedSync
 from kbtui.history.sync.sync import SyncReport
 from kbtui.history.sync.transport import Incoming
 from kbtui.knowledge_base import KnowledgeBase
@@ -548,15 +548,15 @@ def test_a_sync_that_ends_between_the_copy_and_the_conversation_loses_no_message
     plain.say(there, "There it sat.")
     named.condense(there, "Sat.", (2, 2))
     named.sync(there)
-    write = Beside._write
+    write = UnversionedSync._write
 
-    def cut(self: Beside, path: str, before: str | None, data: bytes | None) -> None:
+    def cut(self: UnversionedSync, path: str, before: str | None, data: bytes | None) -> None:
         if path == "sessions/talk.jsonl":
             raise KeyboardInterrupt
         write(self, path, before, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Beside, "_write", cut)
+        patch.setattr(UnversionedSync, "_write", cut)
         with pytest.raises(KeyboardInterrupt):
             named.sync(here)
     assert len([*plain.file(here, "sessions").glob("talk*.jsonl")]) == 2

@@ -1,1 +1,1 @@
-"""Several machines, one history: fetch, look through, bring together, push; and purge."""
+"""Syncing a history between machines: fetch, inspect, merge, push; and purge."""

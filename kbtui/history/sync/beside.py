@@ -1,9 +1,9 @@
-"""Documents and conversations on their way to other machines: files without a history of their own.
+"""Syncing unversioned files: documents and conversations.
 
-They travel where a person wants that, as they are, on a branch beside the notes. What both sides
-changed is judged by what was there at the last sync: a log that was gone on with is the longer one,
-and of anything else both versions stay, one in a copy (of a conversation what was said since). The
-repository here keeps names of contents, but none.
+If the user wants them synced, they are stored as they are on a branch of their own. Changes are
+detected by comparing with the state at the last sync: if both sides changed a log, the longer one
+wins if it continues the other; of anything else both versions are kept, one in a copy (for a
+conversation, what was added since). The repository here stores the trees but not the contents.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from kbtui.history.objects.trees import (
     update_tree,
     walk_files,
 )
-from kbtui.history.sync.purge import SEEN_BESIDE, SUBJECT, PurgedCommits, hidden_name
+from kbtui.history.sync.purge import LAST_SYNC, SUBJECT, PurgedCommits, hidden_name
 from kbtui.history.sync.transport import Transport
 from kbtui.text import counted, json_object
 from kbtui.workspace import files
 from kbtui.workspace.layout import Layout, folders_of, with_end
 from kbtui.workspace.scan import Scanner
 
-_FEW, _MASS = 3, 0.3
-_SHOWN = 5
+_MASS_MIN, _MASS_SHARE = 3, 0.3
+_MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Companions:
-    """What travels beside the notes.
+    """What to sync besides the history, and its rules.
 
     Attributes:
-        areas: Its folders, as workspace paths: docs, sessions.
-        hold: Keeps others from a file while it is replaced; raises `KbtuiError` where it can't.
-        keeps_apart: Says of a file and both its versions why they can't stand beside each other;
-            nothing where they can.
-        split: What of a file and both its versions keeps the name, and what the copy holds;
-            nothing: there is no copy.
+        areas: The folders, as workspace paths: docs, sessions.
+        hold: Locks a file while it is replaced; raises `KbtuiError` if it can't.
+        keeps_apart: Given a path and both versions, returns why they can't be kept side by side,
+            or an empty string if they can.
+        split: Given a path and both versions, returns the content for the path and for the copy,
+            which isn't written if it is empty.
     """
 
     areas: tuple[str, ...]
@@ -65,7 +65,7 @@ class Companions:
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What a sync did with files beside the notes: how many came and went, and what is to say."""
+    """The result: the numbers of files received and sent, and notes for a person."""
 
     received: int = 0
     sent: int = 0
@@ -73,16 +73,16 @@ class Exchanged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """The last sync: their commit, the blobs by path, and whether a purge has been run since."""
+class _LastSync:
+    """The last sync: their commit, the blob ids by path, and whether a purge has run since."""
 
     tip: str = ""
     blobs: Mapping[str, str] = field(default_factory=dict)
     purged: bool = False
 
 
-class Beside:
-    """Keeps documents and conversations in step with those at one address."""
+class UnversionedSync:
+    """Syncs documents and conversations with those at one address."""
 
     def __init__(
         self,
@@ -102,13 +102,14 @@ class Beside:
     def run(
         self, transport: Transport, place: str, companions: Companions, *, replace_theirs: bool
     ) -> Exchanged:
-        """Bring both sides together.
+        """Sync both sides.
 
         Raises:
-            RemoteError: The way or the other end doesn't work.
-            RefusedHistoryError: What they have is none of git's; or after a purge here somebody
-                has gone on with what was purged.
-            MovedError: A file or the other side was changed meanwhile: try again.
+            RemoteError: The connection or the other end doesn't work.
+            RefusedHistoryError: Their data isn't valid git data, or somebody has changed a file
+                there that
+                was purged here.
+            MovedError: A file or the other side was changed meanwhile: retry.
         """
         seen = self._seen(place)
         known = [seen.tip] if seen.tip and seen.tip in self._repository else []
@@ -117,8 +118,8 @@ class Beside:
         except (NotFoundError, RefusedHistoryError):
             if not known:
                 raise
-            # They take us to have more than we do: a content that is gone by now, or a commit
-            # before the only one that came.
+            # They assume we have more than we do: a content that is gone by now, or a commit
+            # before the only one that we fetched.
             return self._exchange(transport, place, companions, seen, [], force=replace_theirs)
 
     def _exchange(
@@ -126,12 +127,12 @@ class Beside:
         transport: Transport,
         place: str,
         companions: Companions,
-        seen: _Seen,
+        seen: _LastSync,
         known: list[str],
         *,
         force: bool,
     ) -> Exchanged:
-        is_first = not seen.tip  # then no older version is of use
+        is_first = not seen.tip  # then older versions are of no use
         with transport.fetched(known, known, alone=is_first) as (tip, incoming):
             if tip is not None:
                 incoming.inspect(tip, contents=False, alone=is_first)
@@ -139,29 +140,29 @@ class Beside:
             tree = there.read_commit(tip).tree if tip else None
             theirs = dict(walk_files(tree, there.read_tree)) if tree else {}
             is_purged = tip is not None and seen.purged
-            agreed = {} if is_first or not _goes_on(there, tip, seen.tip) else seen.blobs
+            agreed = {} if is_first or not _descends_from(there, tip, seen.tip) else seen.blobs
             plan = _Plan(self._layout, self._scanner, companions, theirs, agreed)
             self._scanner.sweep()
             plan.make(there.read_blob, is_purged=is_purged, force=force)
-            came = self._take(plan, there, companions)
-            if not plan.going and not is_purged:
+            came = self._receive(plan, there, companions)
+            if not plan.outgoing_blobs and not is_purged:
                 new, made = tip, list[GitObject]()
             else:
                 parent = None if is_purged else tip
-                subject = SUBJECT if is_purged else counted(len(plan.going), "file")
+                subject = SUBJECT if is_purged else counted(len(plan.outgoing_blobs), "file")
                 new, made = self._send(plan, transport, there, tree, tip, parent, subject)
                 if is_purged and tip:
                     self._purged.add([tip])
             if new is not None:
                 self._remember(place, new, {each.id: each for each in made}, there, plan)
-        return Exchanged(came, len(plan.going), tuple(plan.said()))
+        return Exchanged(came, len(plan.outgoing_blobs), tuple(plan.notes()))
 
-    def _take(self, plan: _Plan, there: Repository, companions: Companions) -> int:
-        """Write what came; how many files it was."""
+    def _receive(self, plan: _Plan, there: Repository, companions: Companions) -> int:
+        """Write the received files and return their number."""
         where = {blob: path for path, blob in plan.ours.items()}
         came = 0
-        for path, blob in [*plan.coming.items()]:
-            if plan.is_left(path):
+        for path, blob in [*plan.incoming_blobs.items()]:
+            if plan.is_skipped(path):
                 continue
             data = None
             if blob is not None and blob in plan.made:
@@ -171,13 +172,13 @@ class Beside:
                 data = plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
             try:
                 with ExitStack() as holding:
-                    for each in plan.held(path):
+                    for each in plan.locked_paths(path):
                         holding.enter_context(companions.hold(each))
                     self._write(path, plan.ours.get(path), data)
             except MovedError:
                 raise
             except KbtuiError as error:
-                plan.leave(path, error.message.rstrip("."))
+                plan.skip(path, error.message.rstrip("."))
                 continue
             came += 1
             plan.ours.pop(path, None)
@@ -186,7 +187,7 @@ class Beside:
         return came
 
     def _write(self, path: str, before: str | None, data: bytes | None) -> None:
-        """Replace or remove a file that is still what it was."""
+        """Replace or delete a file, if it is unchanged."""
         if files.blob_of(files.read_if_there(self._layout, path)) != before:
             raise MovedError("A file was changed meanwhile.")
         if data is None:
@@ -209,12 +210,12 @@ class Beside:
         parent: str | None,
         subject: str,
     ) -> tuple[str, list[GitObject]]:
-        """Put what they lack on their branch: the new commit, and it with its new trees."""
-        root, trees = update_tree(tree, plan.going, there.read_tree)
+        """Push a commit with what they lack; return its id, and it with its new trees."""
+        root, trees = update_tree(tree, plan.outgoing_blobs, there.read_tree)
         author = author_of(Actor.YOU)
         commit = git_object(b"commit", encode_commit(root, parent, author, self._now(), subject))
-        lacking = {*plan.going.values()} - {*plan.theirs.values(), None}
-        blobs = {blob: path for path, blob in plan.going.items() if blob in lacking}
+        lacking = {*plan.outgoing_blobs.values()} - {*plan.theirs.values(), None}
+        blobs = {blob: path for path, blob in plan.outgoing_blobs.items() if blob in lacking}
 
         def pack() -> tuple[int, Iterator[PackRecord]]:
             def records() -> Iterator[PackRecord]:
@@ -231,7 +232,7 @@ class Beside:
     def _remember(
         self, place: str, tip: str, made: Mapping[str, GitObject], there: Repository, plan: _Plan
     ) -> None:
-        """Note what both sides have now, and keep the trees that later ones are told apart by."""
+        """Record the common state, and store the trees that later fetches are compared with."""
 
         def below(identifier: str) -> Iterator[GitObject]:
             if identifier in kept or identifier in self._repository:
@@ -252,27 +253,27 @@ class Beside:
         data = json.dumps(every, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "replace"
         )
-        files.write_machine_file(self._repository.folder, SEEN_BESIDE, data)
+        files.write_machine_file(self._repository.folder, LAST_SYNC, data)
 
-    def _seen(self, place: str) -> _Seen:
+    def _seen(self, place: str) -> _LastSync:
         known = self._all().get(place)
         try:
-            return _Seen(str(known["tip"]), dict(known["blobs"]), bool(known["purged"]))  # type: ignore[index]
+            return _LastSync(str(known["tip"]), dict(known["blobs"]), bool(known["purged"]))  # type: ignore[index]
         except (TypeError, KeyError, ValueError):
-            return _Seen()
+            return _LastSync()
 
     def _all(self) -> dict[str, object]:
         try:
-            return json_object((self._repository.folder / SEEN_BESIDE).read_bytes()) or {}
+            return json_object((self._repository.folder / LAST_SYNC).read_bytes()) or {}
         except OSError:
             return {}
 
 
-def _goes_on(there: Repository, tip: str | None, since: str) -> bool:
-    """True if their branch was continued since a commit, or was begun again by a purge.
+def _descends_from(there: Repository, tip: str | None, since: str) -> bool:
+    """Return whether their branch descends from a commit, or was restarted by a purge.
 
-    Otherwise it was deleted, or taken back to what it was long ago: what it lacks, or has in an
-    older version, isn't what somebody wanted.
+    Otherwise it was deleted or reset to an old state, so what it lacks, or has in an older version,
+    isn't an intended change.
     """
     while tip != since:
         if tip is None:
@@ -288,7 +289,7 @@ _LARGE = f"it is larger than {files.READ_LIMIT >> 20} MB"
 
 
 class _Plan:
-    """What becomes of each file: it comes, it goes, or it is left as it is on both sides."""
+    """What to do with each file: receive it, send it, or leave it as it is on both sides."""
 
     def __init__(
         self,
@@ -304,61 +305,61 @@ class _Plan:
         states = scanner.scan(*companions.areas)
         self.ours = {path: state.blob for path, state in states.items()}
         self.theirs = {path: blob for path, blob in theirs.items() if path in companions}
-        self.coming: dict[str, str | None] = {}
-        self.going: dict[str, str | None] = {}
-        self.made: dict[str, bytes] = {}  # contents by their ids, which may be on no side yet
-        self._left: dict[str, str] = {}
-        self._both: dict[str, str] = {}  # what was changed on both sides, by the name of its copy
+        self.incoming_blobs: dict[str, str | None] = {}
+        self.outgoing_blobs: dict[str, str | None] = {}
+        self.made: dict[str, bytes] = {}  # new contents by blob id, which neither side may have yet
+        self._skipped: dict[str, str] = {}
+        self._both: dict[str, str] = {}  # files changed on both sides, by the path of the copy
         self._back: list[str] = []
         for path, state in states.items():
             if state.size > files.READ_LIMIT:
-                self.leave(path, _LARGE)
+                self.skip(path, _LARGE)
         for path, why in scanner.left_out(recorded=False).items():
             if path in companions:
-                self.leave(path, why)
-        self._leave_folders(self.ours, self.theirs)
-        self._leave_folders(self.theirs, self.ours)
+                self.skip(path, why)
+        self._skip_folders(self.ours, self.theirs)
+        self._skip_folders(self.theirs, self.ours)
         for path in self.theirs.keys() | self.ours.keys():
             if why := files.name_trouble(path):
-                self.leave(path, f"its name can't be used on every machine: {why}")
+                self.skip(path, f"its name can't be used on every machine: {why}")
 
-    def _leave_folders(self, one: Mapping[str, str], other: Mapping[str, str]) -> None:
-        """Leave the files of one side that are folders on the other, and what is in these."""
+    def _skip_folders(self, one: Mapping[str, str], other: Mapping[str, str]) -> None:
+        """Leave files that are folders on the other side, and everything in these."""
         folders = {folder for path in other for folder in folders_of(path)}
         for path in {*one} & folders:
-            self.leave(path, "it is a folder on the other side")
+            self.skip(path, "it is a folder on the other side")
             for each in [each for each in other if each.startswith(f"{path}/")]:
-                self.leave(each, f"{self._layout.file(path)} is a file on the other side")
+                self.skip(each, f"{self._layout.file(path)} is a file on the other side")
 
     def _base(self) -> dict[str, str]:
-        """What both sides had, without files that went here in a mass, which come back."""
+        """Return the common base, without files deleted here en masse, which are restored."""
         base = {path: blob for path, blob in self._seen.items() if path in self._companions}
         gone = self._gone(base)
-        if len(gone) >= _FEW and len(gone) > _MASS * len(base):
+        if len(gone) >= _MASS_MIN and len(gone) > _MASS_SHARE * len(base):
             self._back = [path for path in gone if path in self.theirs]
             base = {path: blob for path, blob in base.items() if path in self.ours}
         purged = {path: self._seen.get(hidden_name(path)) for path in self.theirs}
         return base | {path: blob for path, blob in purged.items() if blob is not None}
 
     def _gone(self, base: Mapping[str, str]) -> list[str]:
-        """What went here of what there was; what can't be looked at is left as it is."""
-        missing = base.keys() - self.ours.keys() - self._left.keys()
+        """Return the files of `base` that were deleted here; files that can't be read are left."""
+        missing = base.keys() - self.ours.keys() - self._skipped.keys()
         for path in sorted(missing):
             if not self._is_gone(path):
-                self.leave(path, "it can't be looked at")
-        return [path for path in base if path in missing - self._left.keys()]
+                self.skip(path, "it can't be looked at")
+        return [path for path in base if path in missing - self._skipped.keys()]
 
     def make(self, read: Callable[[str], bytes], *, is_purged: bool, force: bool) -> None:
-        """Decide about every file; `read` reads what they have."""
+        """Decide about every file; `read` reads their contents."""
         ours, theirs, base = self.ours, self.theirs, self._base()
-        for path in sorted({*ours, *theirs} - {*self._left}):
+        for path in sorted({*ours, *theirs} - {*self._skipped}):
             here, there, was = ours.get(path), theirs.get(path), base.get(path)
             if here == there:
                 continue
             if there in (was, None) and here != was:
-                self.going[path] = here
+                self.outgoing_blobs[path] = here
             elif here in (was, None):
-                self.coming[path] = there
+                self.incoming_blobs[path] = there
             elif is_purged and not force:
                 raise RefusedHistoryError(
                     f"{self._layout.file(path)} was changed elsewhere since you purged a secret.",
@@ -366,57 +367,57 @@ class _Plan:
                     " --replace`.",
                 )
             elif is_purged:
-                self.going[path] = here
+                self.outgoing_blobs[path] = here
             else:
-                self._settle(path, here or "", there or "", read)
+                self._resolve(path, here or "", there or "", read)
 
-    def _settle(self, path: str, here: str, there: str, read: Callable[[str], bytes]) -> None:
-        """Both sides changed one: of a log the longer one stays, of anything else both."""
+    def _resolve(self, path: str, here: str, there: str, read: Callable[[str], bytes]) -> None:
+        """Resolve a file changed on both sides: keep the longer log, or else both versions."""
         mine, other = self.read(path, here), read(there)
         if other.startswith(mine):
-            self.coming[path] = there
+            self.incoming_blobs[path] = there
             return
         if why := "" if mine.startswith(other) else self._companions.keeps_apart(path, mine, other):
-            self.leave(path, why)
+            self.skip(path, why)
             return
         if mine.startswith(other):
-            self.going[path] = here
+            self.outgoing_blobs[path] = here
             return
         versions = self._companions.split(path, mine, other)
         kept, rest = map(files.blob_id, versions)
         self.made |= dict(zip((kept, rest), versions, strict=True))
         folder, _, name = path.rpartition("/")
         copy = f"{folder}/{with_end(name, f'-{rest[:6]}')}"
-        to_write = [(copy, rest), (path, kept)]  # the copy first: a kill leaves both
+        to_write = [(copy, rest), (path, kept)]  # the copy first, so that a kill loses neither
         if versions[1]:
             self._both[copy] = path
         else:
             del to_write[0]
         for each, blob in to_write:
             if self.ours.get(each) in (None, here) and blob != self.ours.get(each):
-                self.coming[each] = blob
+                self.incoming_blobs[each] = blob
             if self.theirs.get(each) in (None, there) and blob != self.theirs.get(each):
-                self.going[each] = blob
+                self.outgoing_blobs[each] = blob
 
-    def held(self, path: str) -> set[str]:
-        """The files that nobody may use while one is written: of a copy also what it is of."""
+    def locked_paths(self, path: str) -> set[str]:
+        """Return the files to lock while one is written: of a copy also its original."""
         return {path, self._both.get(path, path)}
 
-    def is_left(self, path: str) -> bool:
-        """True if a file stays as it is on both sides."""
-        return path in self._left
+    def is_skipped(self, path: str) -> bool:
+        """Return whether a file stays as it is on both sides."""
+        return path in self._skipped
 
-    def leave(self, path: str, why: str) -> None:
+    def skip(self, path: str, why: str) -> None:
         """Leave a file as it is on both sides."""
         for each in (path, self._both.pop(path, path)):
-            self._left[each] = why
-            self.going.pop(each, None)
+            self._skipped[each] = why
+            self.outgoing_blobs.pop(each, None)
 
     def read(self, path: str, blob: str) -> bytes:
-        """A file's content, if it is still the one that was looked at.
+        """Read a file's content, if it still has the scanned one.
 
         Raises:
-            MovedError: It isn't.
+            MovedError: It was changed.
         """
         data = files.read_if_there(self._layout, path)
         if data is None or files.blob_id(data) != blob:
@@ -424,25 +425,25 @@ class _Plan:
         return data
 
     def agreed(self) -> dict[str, str]:
-        """What both sides have now; of what was left as it is, what they had before."""
-        theirs = {**self.theirs, **self.going}
+        """Return the new common state; of files that were left, the previous one."""
+        theirs = {**self.theirs, **self.outgoing_blobs}
         same = {path: blob for path, blob in self.ours.items() if theirs.get(path) == blob}
         kept = {
             path: blob
             for path, blob in self._seen.items()
-            if path in self._left or path not in self._companions
+            if path in self._skipped or path not in self._companions
         }
         return {**same, **kept}
 
-    def said(self) -> Iterator[str]:
-        """What a person should know, one sentence each."""
+    def notes(self) -> Iterator[str]:
+        """Yield what a person should know, one sentence each."""
         name = self._layout.file
-        for path, why in [*self._left.items()][:_SHOWN]:
+        for path, why in [*self._skipped.items()][:_MAX_SHOWN]:
             yield f"Not synced: {name(path)}: {why}."
-        if (more := len(self._left) - _SHOWN) > 0:
+        if (more := len(self._skipped) - _MAX_SHOWN) > 0:
             yield f"And {counted(more, 'more file', 'more files')} likewise."
         if self._both:
-            copies = ", ".join(map(name, [*self._both][:_SHOWN]))
+            copies = ", ".join(map(name, [*self._both][:_MAX_SHOWN]))
             yield f"Changed on both sides, so both versions are there: {copies}."
         if self._back:
             count = counted(len(self._back), "file")

@@ -1,9 +1,9 @@
-"""All that comes from elsewhere is looked through before it is let in.
+"""Inspection of everything fetched from elsewhere before it is installed.
 
-A remote may be anybody's: names that lead into git's own files, objects that unpack to gigabytes
-or aren't what they say. What no git program would make is refused whole, and nothing of it is
-applied. Whatever else isn't a workspace's, such as a README.md, .obsidian, a link or a film, is let
-in but only kept: no file of it is ever written here.
+A remote may be hostile: names that lead into git's own files, objects that unpack to gigabytes or
+have false types. What no git program would create is refused completely. Anything else that isn't a
+workspace's, such as a README.md, .obsidian, a link or a video, is accepted but only stored: no such
+file is ever written here.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import with_end
 
 MAX_OBJECT = 4 * files.READ_LIMIT
-"""The most bytes of one object; a file of more than `files.READ_LIMIT` is only kept."""
+"""The size limit of one object in bytes; files above `files.READ_LIMIT` are only stored."""
 MAX_OBJECTS = 20_000_000
 _MAX_DEPTH = 200
 _MODES = {FOLDER, LINK, MODULE, *FILES}
 _PIECE = 1 << 16
-# What other systems take for ".git".
-_DISGUISED = re.compile(r"git~\d+", re.IGNORECASE)
-# What names another stream of a file (git's CVE-2019-1352).
+# 8.3 file names that Windows resolves to ".git".
+_SHORT_NAME = re.compile(r"git~\d+", re.IGNORECASE)
+# NTFS syntax for another stream of a file (git's CVE-2019-1352).
 _STREAM = re.compile(r":(?=[:$])[:$]*")
 _PERSON = rb"[^\n\0<>]* <[^\n\0<>]*> \d{1,10} [+-]\d{4}\n"
 _COMMIT = re.compile(
@@ -52,24 +52,24 @@ _COMMIT = re.compile(
 
 
 Watch = Callable[[int, int], None]
-_WATCHED = 500
+_PROGRESS_STEP = 500
 
 
-def _unwatched(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     return
 
 
-def check_pack(stream: BinaryIO, watch: Watch = _unwatched) -> None:
-    """Unpack every object of a pack piece by piece, keeping nothing, and look at the sizes.
+def check_pack(stream: BinaryIO, watch: Watch = _ignore_progress) -> None:
+    """Unpack every object of a pack in pieces, storing nothing, and check the sizes.
 
-    `watch` is told how many objects of how many, and may stop it.
+    `watch` receives the number of objects done, of how many, and may cancel.
 
     Raises:
-        RefusedHistoryError: An object is too large, or isn't what it says.
+        RefusedHistoryError: An object is too large, or isn't what it claims to be.
     """
     stream.seek(0)
     head = stream.read(12)
-    if len(head) != 12 or head[:4] != b"PACK":  # the header's length
+    if len(head) != 12 or head[:4] != b"PACK":
         raise _refused("what it sent is no git pack")
     count = struct.unpack(">L", head[8:])[0]
     if count > MAX_OBJECTS:
@@ -77,7 +77,7 @@ def check_pack(stream: BinaryIO, watch: Watch = _unwatched) -> None:
     reader = _PackReader(stream.read)
     try:
         for number in range(count):
-            if number % _WATCHED == 0:
+            if number % _PROGRESS_STEP == 0:
                 watch(number, count)
             reader.skip_object()
     except (zlib.error, EOFError, IndexError) as error:
@@ -86,7 +86,7 @@ def check_pack(stream: BinaryIO, watch: Watch = _unwatched) -> None:
 
 
 class _PackReader:
-    """Walks over the objects of a pack."""
+    """Skips over the objects of a pack."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -125,7 +125,7 @@ class _PackReader:
                 break
         if done != size:
             raise _refused("an object is smaller than it says")
-        if is_delta and (made := _made_size(start)) > MAX_OBJECT:
+        if is_delta and (made := _result_size(start)) > MAX_OBJECT:
             raise _too_large(made)
 
     def _byte(self) -> int:
@@ -139,8 +139,8 @@ class _PackReader:
         return bool(self._buffer)
 
 
-def _made_size(delta: bytes) -> int:
-    """How large a delta's result is: the second of the two numbers that it begins with."""
+def _result_size(delta: bytes) -> int:
+    """Return the size of a delta's result, the second of the two numbers that it begins with."""
     size = place = 0
     for _ in range(2):
         size = shift = 0
@@ -155,13 +155,13 @@ def _made_size(delta: bytes) -> int:
 
 
 class Inspection:
-    """Looks through the commits that are new, and all that they hold.
+    """Inspects the new commits and everything they contain.
 
     Args:
-        incoming: Where the new objects lie, with the known ones behind them.
-        known: The commits that are let in already.
+        incoming: The repository with the new objects and access to the known ones.
+        known: The commits that are installed already.
         purged: Commits that must not come back.
-        contents: Whether the files' contents are looked at as well.
+        contents: Whether to inspect the contents of files as well.
     """
 
     def __init__(
@@ -180,14 +180,16 @@ class Inspection:
         self._names: set[bytes] = set()
         self._blobs: set[bytes] = set()
         self.large: set[str] = set()
-        """The blobs that were found to be too large for a workspace's files."""
+        """The blobs found to be too large for a workspace's files."""
 
-    def check(self, tip: str, watch: Watch = _unwatched, *, alone: bool = False) -> None:
-        """Check everything up to a commit, or it alone; `watch` is told how many, and may stop it.
+    def check(self, tip: str, watch: Watch = _ignore_progress, *, alone: bool = False) -> None:
+        """Check everything up to a commit, or only that commit with `alone`.
+
+        `watch` receives the number of commits done, of how many, and may cancel.
 
         Raises:
-            RefusedHistoryError: Something is none of git's, or is missing.
-            PurgedTipError: It is built on a purged commit.
+            RefusedHistoryError: Something isn't valid git data, or is missing.
+            PurgedTipError: It is based on a purged commit.
         """
         try:
             before: str | None = None
@@ -209,7 +211,7 @@ class Inspection:
             raise _refused("a part of it is missing or damaged") from error
 
     def _check_tree(self, identifier: str, before: str | None, path: str, depth: int = 0) -> None:
-        """Check a folder, leaving out what stood in its first parent, which was checked."""
+        """Check a folder, skipping what is the same in the first parent, which was checked."""
         if identifier == before or identifier in self._trees:
             return
         if depth > _MAX_DEPTH:
@@ -232,7 +234,7 @@ class Inspection:
         mode, sha = entry
         path = folder + name.decode("utf-8", "replace")
         if name not in self._names:
-            if _is_gits(name):
+            if _is_forbidden(name):
                 raise _refused(f"it holds the name {_shown(path)}")
             self._names.add(name)
         if mode not in _MODES:
@@ -249,23 +251,23 @@ class Inspection:
             self._blobs.add(sha)
 
 
-def new_names(paths: Iterable[str], ours: Container[str]) -> dict[str, str]:
-    """The new names of files that not every machine can have beside each other, by the old ones.
+def portable_names(paths: Iterable[str], ours: Container[str]) -> dict[str, str]:
+    """Return new names, by the old ones, for files whose names can't coexist on every system.
 
-    Older versions recorded such names, other git programs do, and two machines may make twins that
-    differ only in case. Folders that do become one; a file whose name is taken gets a number.
+    Older versions recorded such names, other git programs do, and two machines may create names
+    that differ only in case. Folders that do are merged; a file whose name is taken gets a number.
 
     Args:
-        paths: All files that are to lie beside each other.
-        ours: Those that keep their names where others can't as well.
+        paths: All paths that are to coexist.
+        ours: Paths that keep their names in preference to others.
     """
-    folders: dict[str, str] = {}  # as they are spelt, by their names without case
+    folders: dict[str, str] = {}  # the spelling by the casefolded name
     taken: set[str] = set()
     found: dict[str, str] = {}
     for path in sorted(
         paths, key=lambda each: (each not in ours, not files.is_portable(each), each)
     ):
-        *parts, last = map(_plain, path.split("/"))
+        *parts, last = map(_portable, path.split("/"))
         folder = ""
         for part in parts[: files.MAX_DEPTH - 1]:
             below = f"{folder}{part}"
@@ -282,17 +284,17 @@ def new_names(paths: Iterable[str], ours: Container[str]) -> dict[str, str]:
     return found
 
 
-def _plain(name: str) -> str:
-    """A name as every machine can have it."""
+def _portable(name: str) -> str:
+    """Make a name storable on every system."""
     plain = _STREAM.sub("-", unicodedata.normalize("NFC", name)).rstrip(" .")
     return plain or "unnamed"
 
 
-def _is_gits(raw: bytes) -> bool:
-    """True of a name that leads elsewhere, or that some system takes for git's own folder."""
+def _is_forbidden(raw: bytes) -> bool:
+    """Return whether a name leads elsewhere, or some system resolves it to git's own folder."""
     name = raw.decode("utf-8", "replace")
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold()
-    is_own = seen.rstrip(" .") == ".git" or _DISGUISED.fullmatch(name) is not None
+    is_own = seen.rstrip(" .") == ".git" or _SHORT_NAME.fullmatch(name) is not None
     return is_own or name in {".", ".."} or "/" in name
 
 

@@ -1,8 +1,8 @@
-"""Purge: a leaked secret out of the whole history.
+"""Purge: removes a leaked secret from the whole history.
 
-Each step leaves a sound history, so a purge that was killed is simply run again: new objects are
-written beside the old ones, files and branch go over to them as in any change, and only then
-everything that isn't reachable any more is thrown away.
+Each step leaves a valid history, so an interrupted purge is simply run again: new objects are
+written beside the old ones, files and branch move to them as in any change, and only then is
+everything unreachable deleted.
 """
 
 from __future__ import annotations
@@ -59,38 +59,38 @@ class PurgedTipError(Exception):
 
 
 class PurgedCommits:
-    """The ids of commits that were rewritten, one a line; ids tell nothing of a secret."""
+    """The ids of rewritten commits, one a line; ids reveal nothing about a secret."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def known(self) -> frozenset[str]:
-        """The commits that purges have replaced here."""
+        """Return the commits that purges have replaced here."""
         return frozenset(self._read())
 
     def add(self, commits: Iterable[str]) -> None:
-        """Remember commits."""
+        """Record commits as replaced."""
         known = dict.fromkeys([*self._read(), *commits])
         text = "".join(f"{commit}\n" for commit in known)
         files.write_machine_file(self._root, _NAME, text.encode())
 
     def are_in(self, repository: Repository) -> bool:
-        """True if our own history holds such commits still: a purge was cut off.
+        """Return whether our history still contains such commits after an interrupted purge.
 
-        What was recorded since may lie above them; below the end of a purge that was finished
-        there are none.
+        New commits may be above them, but there are none below the commit that ends a completed
+        purge.
         """
         known = self.known()
-        waiting = [head] if known and (head := repository.head()) else []
+        queue = [head] if known and (head := repository.head()) else []
         seen: set[str] = set()
-        while waiting:
-            identifier = waiting.pop()
+        while queue:
+            identifier = queue.pop()
             if identifier in known:
                 return True
             seen.add(identifier)
             commit = repository.read_commit(identifier)
             if read_commit(identifier, commit).origin.epoch is None:
-                waiting += [each for each in commit.parents if each not in seen]
+                queue += [each for each in commit.parents if each not in seen]
         return False
 
     def _read(self) -> list[str]:
@@ -100,13 +100,13 @@ class PurgedCommits:
             return []
 
 
-_MENTIONED = re.compile(rb"\b[0-9a-f]{10,40}\b")
+_COMMIT_ID = re.compile(rb"\b[0-9a-f]{10,40}\b")
 _MACHINE = re.compile(rb"(?:author|committer) kbtui [a-z-]{1,20} <[a-z-]{1,20}@kbtui\.invalid> ")
-_SHORT = 10
+_SHORT_ID = 10
 
 
 def hidden_name(path: str) -> str:
-    """What stands for a path that held a secret, so that it is known again at the other side."""
+    """Return a hash to recognise a path that contained a secret on the other side."""
     return files.blob_id(os.fsencode(path))
 
 
@@ -114,8 +114,8 @@ class Rewriting:
     """Rewrites the branch and the proposals.
 
     Attributes:
-        commits: The new id of each commit that had to change.
-        made: How many objects were made.
+        commits: The new id of each rewritten commit.
+        made: The number of objects created.
     """
 
     def __init__(self, repository: Repository, secret: Secret) -> None:
@@ -130,22 +130,22 @@ class Rewriting:
         self._new: list[GitObject] = []
 
     def run(self) -> Iterator[list[GitObject]]:
-        """Yield what has to be stored, in portions; afterwards `commits` is complete."""
+        """Yield the new objects in batches to store; afterwards `commits` is complete."""
         commits = everything(self._repository)
-        self._look_through_blobs(commits)
+        self._rewrite_blobs(commits)
         for identifier, _ in commits:
             self._rewrite(identifier)
-            if len(self._new) >= 1000:  # a portion
-                yield self._portion()
-        yield self._portion()
+            if len(self._new) >= 1000:
+                yield self._take_batch()
+        yield self._take_batch()
 
-    def _portion(self) -> list[GitObject]:
-        portion, self._new = self._new, []
-        self.made += len(portion)
-        return portion
+    def _take_batch(self) -> list[GitObject]:
+        batch, self._new = self._new, []
+        self.made += len(batch)
+        return batch
 
-    def _look_through_blobs(self, commits: Sequence[tuple[str, RawCommit]]) -> None:
-        """Find every version of every file that holds the secret."""
+    def _rewrite_blobs(self, commits: Sequence[tuple[str, RawCommit]]) -> None:
+        """Find and rewrite every version of every file that contains the secret."""
         seen: set[str] = set()
         for _, raw in commits:
             before = self._repository.read_commit(raw.parents[0]).tree if raw.parents else None
@@ -158,7 +158,7 @@ class Rewriting:
                     if not is_binary(data):
                         data = self._secret.without(data)
                     elif made in self._present:
-                        continue  # the file that holds it is its owner's to change or delete
+                        continue  # the current file is its owner's to change or delete
                     else:
                         data = MARKER.encode()
                     new = git_object(b"blob", data)
@@ -185,17 +185,17 @@ class Rewriting:
         if new.id == identifier:
             return
         self.commits[identifier] = new.id
-        self._prefixes[identifier[:_SHORT].encode()] = identifier.encode()
+        self._prefixes[identifier[:_SHORT_ID].encode()] = identifier.encode()
         self._new.append(new)
 
     def renamed(self, data: bytes) -> bytes:
-        """A text in which commits are called by their new ids."""
-        return _MENTIONED.sub(self._renamed, data) if self._prefixes else data
+        """Replace the ids of rewritten commits in a text by the new ones."""
+        return _COMMIT_ID.sub(self._renamed, data) if self._prefixes else data
 
     def _renamed(self, found: re.Match[bytes]) -> bytes:
-        """The new id where a message mentions a commit that has one, as long as it was."""
+        """Return the new id, as short as the old one, for the id of a rewritten commit."""
         mention = found.group()
-        full = self._prefixes.get(mention[:_SHORT])
+        full = self._prefixes.get(mention[:_SHORT_ID])
         if full is None or not full.startswith(mention):
             return mention
         return self.commits[full.decode()].encode()[: len(mention)]
@@ -239,9 +239,9 @@ def _free_name(name: bytes, taken: dict[bytes, TreeEntry]) -> bytes:
 
 
 SUBJECT = "A secret was removed from the whole history"
-SEEN_BESIDE = "beside"
-"""What documents and conversations were like at the last sync with each place; see `beside`."""
-_KEPT = {"HEAD", "config", "packed-refs", LARGE, SEEN_BESIDE}
+LAST_SYNC = "beside"
+"""The file with the state of unversioned files at the last sync with each place."""
+_KEPT_FILES = {"HEAD", "config", "packed-refs", LARGE, LAST_SYNC}
 _REASON = (
     "Every version of every file was rewritten without it. Other machines that had the history"
     " from before can't sync with this one; they start from a new workspace."
@@ -253,10 +253,10 @@ class HistoryPurge:
     """The result of a purge of the history.
 
     Attributes:
-        commits: How many commits were rewritten.
-        objects: How many objects held the secret.
-        epoch: How many purges the history has seen; None where it didn't hold the secret.
-        renamed: Gives a text in which commits are called by their new ids.
+        commits: The number of commits rewritten.
+        objects: The number of objects that contained the secret.
+        epoch: The number of purges so far; None if the history didn't contain the secret.
+        renamed: Replaces the ids of rewritten commits in a text by the new ones.
     """
 
     commits: int = 0
@@ -266,7 +266,7 @@ class HistoryPurge:
 
 
 class Purge:
-    """Purges one workspace's history; the caller holds the door open."""
+    """Purges one workspace's history; the caller holds the lock."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class Purge:
         self._clock = clock
 
     def find(self, secret: Secret) -> list[str]:
-        """The ids of all objects that hold it, reachable or not."""
+        """Return the ids of all objects that contain the secret, reachable or not."""
         return [
             identifier
             for identifier in self._repository.all_objects()
@@ -289,14 +289,14 @@ class Purge:
         ]
 
     def run(self, secret: Secret, tell: Callable[[str], None]) -> HistoryPurge:
-        """Remove it.
+        """Remove the secret.
 
         Raises:
             ConflictError: Somebody edited a file meanwhile; run it again.
             StorageError: The file system refused; run it again.
         """
         tell("Looking through the history")
-        self._mark_beside(secret)
+        self._mark_unversioned(secret)
         found = self.find(secret)
         head = self._repository.head()
         if not found:
@@ -309,10 +309,10 @@ class Purge:
         self._drop_unreachable()
         return done
 
-    def _mark_beside(self, secret: Secret) -> None:
-        """Have the next sync leave nothing at the other side of what documents were like."""
+    def _mark_unversioned(self, secret: Secret) -> None:
+        """Make the next sync remove old versions of unversioned files from the other side."""
         try:
-            known = json_object((self._repository.folder / SEEN_BESIDE).read_bytes()) or {}
+            known = json_object((self._repository.folder / LAST_SYNC).read_bytes()) or {}
         except OSError:
             return
         for seen in known.values():
@@ -320,14 +320,14 @@ class Purge:
             for path in [path for path in seen["blobs"] if secret.is_in(os.fsencode(path))]:
                 seen["blobs"][hidden_name(path)] = seen["blobs"].pop(path)
         data = json.dumps(known).encode()
-        files.write_machine_file(self._repository.folder, SEEN_BESIDE, data)
+        files.write_machine_file(self._repository.folder, LAST_SYNC, data)
 
     def _rewrite(self, secret: Secret, head: str) -> HistoryPurge:
         rewriting = Rewriting(self._repository, secret)
         with storage_errors("Can't rewrite the history"):
-            for portion in rewriting.run():
-                self._repository.store(portion)
-            self._go_over(rewriting.commits)
+            for batch in rewriting.run():
+                self._repository.store(batch)
+            self._update_proposals(rewriting.commits)
         if head not in rewriting.commits:
             return HistoryPurge(renamed=rewriting.renamed)
         history = newer(self._repository, head)
@@ -342,37 +342,37 @@ class Purge:
         self._door.forward(head, end.id, actor=Actor.YOU)
         return HistoryPurge(len(rewriting.commits), 0, epoch, rewriting.renamed)
 
-    def _go_over(self, commits: Mapping[str, str]) -> None:
-        """Let each proposal point to what its commit was rewritten as."""
+    def _update_proposals(self, commits: Mapping[str, str]) -> None:
+        """Point each proposal at its rewritten commit."""
         refs = self._repository.proposals
         for name, commit in refs.all().items():
             if commit in commits:
                 refs.put(name, commits[commit])
 
     def _drop_unreachable(self) -> None:
-        """Keep what the branch and the proposals need, in one pack, and nothing else."""
+        """Keep only what is reachable from the branch and the proposals, in one pack."""
         repository = self._repository
         head = repository.head()
         if head is None:
             raise ConflictError("The history has no commit.", "Nothing was thrown away.")
-        self._drop_names(head)
+        self._drop_references(head)
         with storage_errors("Can't throw the old history away"):
             count, records = pack_commits(repository, everything(repository))
             pack = repository.write_pack(count, records)
             repository.keep_only(pack)
 
-    def _drop_names(self, head: str) -> None:
-        """Whatever else a git program may have left that names old commits."""
+    def _drop_references(self, head: str) -> None:
+        """Delete anything else that a git program may have left that refers to old commits."""
         folder = self._repository.folder
         proposals = self._repository.proposals.all()
         with storage_errors("Can't clear the history's folder"):
             for name, commit in proposals.items():
-                self._repository.proposals.put(name, commit)  # git may have packed it
+                self._repository.proposals.put(name, commit)  # unpacked, if git had packed it
             self._repository.branch.rewrite_packed_refs(head)
             for name in ("logs", "worktrees", "rr-cache"):
                 shutil.rmtree(folder / name, ignore_errors=True)
             for file in folder.iterdir():
-                if file.is_file() and file.name not in _KEPT:
+                if file.is_file() and file.name not in _KEPT_FILES:
                     file.unlink()
                 elif file.is_dir() and file.name.startswith(INCOMING):
                     shutil.rmtree(file, ignore_errors=True)

@@ -1,7 +1,4 @@
-"""Where the history is synced to: an address, how it is shown and told, and the line to it.
-
-The other machine may fall silent: a line waits a while, and only as long as somebody wants it.
-"""
+"""Remote addresses, translation of connection errors, and streams with timeout and cancellation."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from kbtui.text import clean, clean_line
 
 SCHEMES = ("https", "http", "ssh", "git")
 _SSH_SHORT = re.compile(r"(?:[\w.+-]+@)?[A-Za-z0-9][\w.-]*:[^/\\:].*")
-_HOW = (
+_ADDRESS_HINT = (
     "Name a folder (a stick, a shared drive), https://HOST/PATH, ssh://HOST/PATH or"
     " git@HOST:PATH.git."
 )
@@ -32,9 +29,9 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A checked address; `text` may hold a password, `shown` never does.
+    """A validated address; `text` may contain a password, `shown` never does.
 
-    One that is `known` was synced with before: nothing is made there any more.
+    If it is `known`, it was synced with before, and no repository is created there.
     """
 
     text: str
@@ -43,12 +40,12 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The form that may be shown and logged."""
+        """The form for display and logs."""
         return shown_address(self.text)
 
 
 class SyncWatcher:
-    """Who watches a sync: is told how far it is, and may stop it."""
+    """Receives the progress of a sync and may cancel it."""
 
     def __init__(
         self,
@@ -56,51 +53,51 @@ class SyncWatcher:
         stopped: Callable[[], bool] | None = None,
         count: Callable[[str, int, int], None] | None = None,
     ) -> None:
-        """Tell `tell` each step, and `count` how much of how much of one is done; None: `tell`."""
+        """Call `tell` for each step, and `count` (default: `tell`) for progress within one."""
         self._tell = tell
         self._stopped = stopped or (lambda: False)
         self._count = count or (lambda step, done, of: tell(f"{step} {done:,} of {of:,}"))
 
     def tell(self, text: str) -> None:
-        """Say what is being done; raises as `check`."""
+        """Report a step; raises the same errors as `check`."""
         self.check()
         self._tell(clean_line(text))
 
     def count(self, step: str, done: int, total: int) -> None:
-        """Say how much of a step is done; raises as `check`."""
+        """Report how much of a step is done; raises the same errors as `check`."""
         self.check()
         self._count(clean_line(step), done, total)
 
     def check(self) -> None:
-        """Give up if somebody wants that.
+        """Raise if the sync was cancelled.
 
         Raises:
-            StoppedError: They do.
+            StoppedError: It was.
         """
         if self._stopped():
             raise StoppedError("The sync was stopped.", "Nothing is lost. Start it again.")
 
 
 def parse_address(text: str, beside: Path | None = None) -> Address:
-    """Understand what a person typed.
+    """Parse an address typed by a person.
 
     Args:
         text: The address.
-        beside: What relative folders start from; the current one if None.
+        beside: The folder that relative paths start from; None for the current one.
 
     Raises:
-        UsageError: It is no address that can be synced with.
+        UsageError: It is no address to sync with.
     """
     text = text.strip()
     if not text or text.startswith("-") or clean(text) != text or "\n" in text:
-        raise UsageError("That is no address to sync with.", _HOW)
+        raise UsageError("That is no address to sync with.", _ADDRESS_HINT)
     if "://" in text:
         return _parse_url(text)
     is_there = os.path.exists(text)  # never raises
     if _SSH_SHORT.fullmatch(text) and not is_there:
         return Address(text)
     if ":" in text.partition("/")[0] and not is_there:
-        raise UsageError(f"{clean_line(text)} is no address to sync with.", _HOW)
+        raise UsageError(f"{clean_line(text)} is no address to sync with.", _ADDRESS_HINT)
     return _folder(Path(text), beside)
 
 
@@ -109,17 +106,17 @@ def _parse_url(text: str) -> Address:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise UsageError(f"{shown_address(text)} is no address: {error}.", _HOW) from error
+        raise UsageError(f"{shown_address(text)} is no address: {error}.", _ADDRESS_HINT) from error
     scheme = parts.scheme.lower()
     if scheme == "file":
         return _parse_file_url(parts)
     if scheme not in SCHEMES or not host or host.startswith("-") or not parts.path.strip("/"):
-        raise UsageError(f"{shown_address(text)} is no address to sync with.", _HOW)
+        raise UsageError(f"{shown_address(text)} is no address to sync with.", _ADDRESS_HINT)
     return Address(text)
 
 
 def _parse_file_url(parts: SplitResult) -> Address:
-    """A folder as RFC 8089 writes it: percent-encoded, on this machine."""
+    """Parse the URL of a folder on this machine as in RFC 8089, percent-encoded."""
     path = unquote(parts.path)
     is_here = parts.netloc in {"", "localhost"} and path.startswith("/")
     if not is_here or parts.query or parts.fragment or clean(path) != path or "\n" in path:
@@ -135,13 +132,15 @@ def _folder(path: Path, beside: Path | None) -> Address:
         place = path.expanduser()
         place = place if place.is_absolute() else (beside or Path.cwd()) / place
         place = place.resolve()
-    except (OSError, RuntimeError) as error:  # nobody's home, links in a circle
-        raise UsageError(f"{clean_line(str(path))} can't be found: {error}", _HOW) from error
+    except (OSError, RuntimeError) as error:  # an unknown user's home, circular links
+        raise UsageError(
+            f"{clean_line(str(path))} can't be found: {error}", _ADDRESS_HINT
+        ) from error
     return Address(str(place), place)
 
 
 def shown_address(text: str) -> str:
-    """An address without what must stay secret in it."""
+    """Return an address without secrets."""
     if "://" not in text:
         return clean_line(text)
     try:
@@ -152,12 +151,12 @@ def shown_address(text: str) -> str:
     except ValueError:
         return "the address"
     if parts.scheme in {"http", "https"}:
-        user = ""  # a token may stand there alone
+        user = ""  # may be a token
     return clean_line(urlunsplit((parts.scheme, f"{user}{host}{port}", parts.path, "", "")))
 
 
-_AGAIN = "Nothing is lost: what you have stays here. Try again later."
-_ACCESS = (
+_RETRY_HINT = "Nothing is lost: what you have stays here. Try again later."
+_ACCESS_HINT = (
     "For https use an access token: https://USER:TOKEN@HOST/PATH. For ssh see that"
     " `ssh HOST` works without asking (ssh-agent)."
 )
@@ -166,7 +165,7 @@ _ABSENT = ("not found", "does not appear to be a git", "no such", "does not exis
 
 
 def remote_error(error: Exception, address: Address) -> KbtuiError | None:
-    """Say what a failed connection means; None for a fault of our own."""
+    """Translate the error of a failed connection, or return None for a bug of our own."""
     from dulwich.client import (
         HTTPProxyUnauthorized,
         HTTPUnauthorized,
@@ -179,7 +178,7 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
 
     place = address.shown
     known: list[tuple[type[Exception], RemoteError]] = [
-        (HTTPUnauthorized, RemoteError(f"{place} wants to know who you are.", _ACCESS)),
+        (HTTPUnauthorized, RemoteError(f"{place} wants to know who you are.", _ACCESS_HINT)),
         (
             HTTPProxyUnauthorized,
             RemoteError("The proxy on the way wants a password.", "Set https_proxy with it."),
@@ -204,15 +203,15 @@ def remote_error(error: Exception, address: Address) -> KbtuiError | None:
         return found
     if isinstance(error, HangupException):
         lines = [line.decode("utf-8", "replace") for line in error.stderr_lines or []]
-        return _by_words(" ".join(lines) or "the connection was closed", place)
+        return _from_message(" ".join(lines) or "the connection was closed", place)
     if isinstance(error, GitProtocolError | HTTPError | OSError | EOFError):
-        return _by_words(str(error), place)
-    if isinstance(error, AssertionError | ValueError | KeyError):  # an answer that is no git's
+        return _from_message(str(error), place)
+    if isinstance(error, AssertionError | ValueError | KeyError):  # not a git server's answer
         return RemoteError(f"{place} doesn't answer as git does.", "Check the address.")
     return None
 
 
-_SHORTLY = (
+_SHORT_MESSAGES = (
     ("connection refused", "the connection was refused"),
     ("failed to resolve", "there is no such machine, or no network"),
     ("name or service not known", "there is no such machine, or no network"),
@@ -224,35 +223,35 @@ _SHORTLY = (
 )
 
 
-def _by_words(said: str, place: str) -> RemoteError:
+def _from_message(said: str, place: str) -> RemoteError:
     said = clean_line(said).strip(". ")
-    said = next((short for words, short in _SHORTLY if words in said.lower()), said)
+    said = next((short for words, short in _SHORT_MESSAGES if words in said.lower()), said)
     low = said.lower()
     if any(word in low for word in _DENIED):
-        return RemoteError(f"{place} doesn't let us in: {said[:200]}.", _ACCESS)
+        return RemoteError(f"{place} doesn't let us in: {said[:200]}.", _ACCESS_HINT)
     if any(word in low for word in _ABSENT) and "name or service" not in low:
         return RemoteError(
             f"There is no repository at {place}: {said[:200]}.", "Check the address."
         )
-    return RemoteError(f"{place} can't be reached: {said[:200]}.", _AGAIN)
+    return RemoteError(f"{place} can't be reached: {said[:200]}.", _RETRY_HINT)
 
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
-class HangUp:
-    """Notes the connections that a pool manager of urllib3's makes, and can cut them."""
+class ConnectionTracker:
+    """Tracks the connections of a urllib3 pool manager, to cut them on cancellation."""
 
     def __init__(self, manager: Any) -> None:
         from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
         self._sockets: list[socket.socket] = []
         manager.pool_classes_by_scheme = {
-            "http": self._noting(HTTPConnectionPool),
-            "https": self._noting(HTTPSConnectionPool),
+            "http": self._tracking(HTTPConnectionPool),
+            "https": self._tracking(HTTPSConnectionPool),
         }
 
-    def _noting(self, pool: Any) -> Any:
+    def _tracking(self, pool: Any) -> Any:
         sockets = self._sockets
 
         def connect(connection: Any) -> None:
@@ -263,18 +262,18 @@ class HangUp:
         return type("NotingPool", (pool,), {"ConnectionCls": noting})
 
     @contextlib.contextmanager
-    def when_stopped(self, watcher: SyncWatcher) -> Iterator[None]:
-        """Cut all connections of the block as soon as somebody wants it to end."""
+    def cut_when_stopped(self, watcher: SyncWatcher) -> Iterator[None]:
+        """Cut all connections of the block as soon as the sync is cancelled."""
         done = threading.Event()
 
-        def look() -> None:
-            while not done.wait(_LOOK_SECONDS):
+        def poll() -> None:
+            while not done.wait(_POLL_SECONDS):
                 try:
                     watcher.check()
                 except StoppedError:
                     self._cut()
 
-        thread = threading.Thread(target=look, name="hang-up", daemon=True)
+        thread = threading.Thread(target=poll, name="hang-up", daemon=True)
         thread.start()
         try:
             yield
@@ -289,71 +288,73 @@ class HangUp:
 
 
 class DuplexStream(io.RawIOBase):
-    """Both directions of a connection, as file descriptors.
+    """Both directions of a connection, as non-blocking file descriptors with a timeout.
 
     Args:
-        coming: What is read from.
-        going: What is written to; may be the same.
-        watcher: May stop the waiting.
-        seconds: How long the other end may be silent.
+        coming: The descriptor to read from.
+        going: The descriptor to write to; may be the same.
+        watcher: May cancel waiting.
+        seconds: The timeout while the other end is silent.
 
     Attributes:
-        kept: What has to live as long as the line.
+        kept: An object to keep alive as long as the stream.
     """
 
-    def __init__(self, coming: int, going: int, watcher: SyncWatcher, seconds: float) -> None:
+    def __init__(
+        self, input_descriptor: int, output_descriptor: int, watcher: SyncWatcher, seconds: float
+    ) -> None:
         super().__init__()
-        self._coming = coming
-        self._going = going
+        self._input = input_descriptor
+        self._output = output_descriptor
         self._watcher = watcher
         self._seconds = seconds
         self._ends: list[Callable[[], None]] = []
         self.kept: object = None
-        for descriptor in (coming, going):
+        for descriptor in (input_descriptor, output_descriptor):
             os.set_blocking(descriptor, False)
         self.read_fully = io.BufferedReader(self).read
 
     def on_end(self, end: Callable[[], None]) -> None:
-        """Add what ends the connection when it is waited for no longer."""
+        """Add a function that closes the connection on timeout or cancellation."""
         self._ends.append(end)
 
     def readable(self) -> bool:
-        """It can be read from."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Wait for something; nothing is the end.
+        """Wait for data and read it; 0 bytes mean the end.
 
         Raises:
             TimeoutError: The other end is silent.
-            StoppedError: Nobody wants to wait any longer.
+            StoppedError: The sync was cancelled.
         """
-        self._wait(self._coming, going=False)
-        data = os.read(self._coming, len(buffer))
+        self._wait(self._input, output_descriptor=False)
+        data = os.read(self._input, len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def has_come(self) -> bool:
-        """True if something can be read at once."""
-        return bool(select.select([self._coming], [], [], 0)[0])
+        """Return whether data can be read at once."""
+        return bool(select.select([self._input], [], [], 0)[0])
 
     def send(self, data: bytes) -> int:
-        """Write all of it; raises as `readinto`."""
+        """Write all data; raises the same errors as `readinto`."""
         rest = memoryview(data)
         while rest:
-            self._wait(self._going, going=True)
-            rest = rest[os.write(self._going, rest) :]
+            self._wait(self._output, output_descriptor=True)
+            rest = rest[os.write(self._output, rest) :]
         return len(data)
 
-    def _wait(self, descriptor: int, *, going: bool) -> None:
+    def _wait(self, descriptor: int, *, output_descriptor: bool) -> None:
         deadline = time.monotonic() + self._seconds
-        look = select.poll()
-        look.register(descriptor, select.POLLOUT if going else select.POLLIN)
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT if output_descriptor else select.POLLIN)
         try:
             while True:
                 self._watcher.check()
                 left = deadline - time.monotonic()
-                if look.poll(1000 * max(0.0, min(_LOOK_SECONDS, left))):
+                if poll.poll(1000 * max(0.0, min(_POLL_SECONDS, left))):
                     return
                 if left <= 0:
                     raise TimeoutError("timed out")  # noqa: TRY301 — the line is given up below

@@ -1,6 +1,7 @@
-"""A repository in a folder that other machines, and git programs, write to as well.
+"""A repository in a folder that other machines and git programs write to as well.
 
-Whoever writes says so there; what dead ones left is removed, and what was written is made durable.
+Each writer leaves a mark there while it writes; what dead writers left is removed, and writes are
+made durable.
 """
 
 from __future__ import annotations
@@ -21,41 +22,41 @@ from kbtui.history.objects.repository import Repository
 from kbtui.text import clean_line
 from kbtui.workspace.durable import is_alive, storage_errors, sync_folder
 
-MANY = 20
-"""The most packs in a folder: whoever reads there opens them all."""
-BESIDE = b"refs/heads/kbtui-beside"
-"""The branch of what travels beside the notes, documents and conversations; see `beside`."""
-_GRACE = 600.0  # seconds, after which what was begun in a folder counts as left behind
+MAX_PACKS = 20
+"""The number of packs in a folder above which they are merged, since readers open them all."""
+UNVERSIONED = b"refs/heads/kbtui-beside"
+"""The branch of unversioned files, documents and conversations; see `unversioned`."""
+_GRACE = 600.0  # seconds, after which unfinished files count as abandoned
 _MARK = "kbtui-writes-"
 _PRUNES = "kbtui-prunes"
-_LEFT_BEHIND = (
+_LEFTOVERS = (
     *("*.lock", "info/*.lock", "refs/heads/*.lock", "objects/pack/*.lock", "objects/??/*.lock"),
     *("objects/pack/tmp*", "objects/??/tmp*", "objects/tmp*"),
 )
-_MADE = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
+_INITIAL_FILES = {"branches", "refs", "hooks", "info", "objects", "HEAD", "description", "config"}
 _PROBE = ".probe-permissions"
 
 
 class SharedFolder:
-    """One such folder; `shown` is what it is called where it is told of."""
+    """One such folder; `shown` is its name in messages."""
 
     def __init__(self, place: Path, shown: str) -> None:
         self._place = place
         self._shown = shown
 
     def prepare(self, *, is_known: bool = False) -> None:
-        """Make an empty or missing folder a repository that others can sync with as well.
+        """Create a bare repository in an empty or missing folder.
 
-        Where one that `is_known` was nothing is made: an empty folder is what a stick leaves.
+        Nothing is created if it `is_known`, since an unplugged stick leaves an empty folder.
 
         Raises:
-            RemoteError: There is something else, or the disk isn't there.
+            RemoteError: The folder contains something else, or the disk isn't there.
         """
         from dulwich.repo import Repo
 
         place = self._place
         with storage_errors(f"Can't look at {place}"):
-            self.take_back_half_made()
+            self.remove_half_made()
             if (place / "objects").is_dir() or (place / ".git").exists():
                 return
             taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
@@ -77,12 +78,12 @@ class SharedFolder:
                 config.set((b"core",), b"fsync", b"all")
                 config.write_to_path()
 
-    def take_back_half_made(self) -> None:
-        """Empty the folder where somebody was cut off while making it a repository."""
+    def remove_half_made(self) -> None:
+        """Empty the folder if the creation of a repository there was interrupted."""
         place = self._place
         names = {item.name for item in place.iterdir()} - {_PROBE} if place.is_dir() else set()
         made = {name.removesuffix(".lock") for name in names}
-        if not names or "config" in names or not made <= _MADE:
+        if not names or "config" in names or not made <= _INITIAL_FILES:
             return
         inside = list(place.rglob("*"))
         if any(item.is_file() and item.parent != place for item in inside):
@@ -92,17 +93,18 @@ class SharedFolder:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Say that this process writes there for the block, having removed what dead ones left.
+        """Mark this process as writing there for the block, and remove what dead writers left.
 
-        Locks of git are empty files that tell no owner. Those that can only be a dead process's of
-        this machine go at once, others when they are too old for anybody's who lives.
+        git's locks are empty files that don't name their owner. Locks that can only belong to a
+        dead process of this machine are removed at once, others when they are too old to belong to
+        a live one.
         """
         folder = self._repository()
         if folder is None:
             yield
             return
         mark = folder / f"{_MARK}{platform.node()}-{os.getpid()}"
-        with contextlib.suppress(OSError):  # where nothing can be written there is nothing to send
+        with contextlib.suppress(OSError):  # in a read-only folder there is nothing to send
             mark.touch()
             self.clear(folder, mark)
         try:
@@ -112,24 +114,29 @@ class SharedFolder:
                 mark.unlink()
 
     def clear(self, folder: Path, own: Path) -> None:
-        """Remove what dead writers left in the repository's folder; `own` is this one's mark."""
+        """Remove what dead writers left in the repository's folder.
+
+        `own` is this process's mark.
+        """
         marks = [mark for mark in folder.glob(f"{_MARK}*") if mark != own]
         dead = [mark for mark in marks if _is_dead(mark)]
-        now = own.stat().st_mtime  # by the clock that tells the age of all files there
-        left = [path for pattern in _LEFT_BEHIND for path in folder.glob(pattern)]
+        now = own.stat().st_mtime  # by the clock of the files' timestamps
+        left = [path for pattern in _LEFTOVERS for path in folder.glob(pattern)]
         packs = folder.glob("objects/pack/*.pack")
-        left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]  # git sees none
+        left += [
+            pack for pack in packs if not pack.with_suffix(".idx").exists()
+        ]  # git ignores them
         for path in [*left, *marks]:
             with contextlib.suppress(FileNotFoundError):
                 is_theirs = path in dead or (len(dead) == len(marks) > 0)
-                # What comes from the future is of a clock that was wrong.
+                # Timestamps in the future come from a wrong clock.
                 if is_theirs or abs(now - path.stat().st_mtime) > _GRACE:
                     path.unlink()
 
     def settle(self) -> None:
-        """Make what was written durable: sticks are pulled out.
+        """Sync what was written to disk, since sticks get unplugged.
 
-        Another program may tidy up there at the same time: what is gone needs no sync.
+        Another program may tidy up there at the same time, so missing files are fine.
         """
         with storage_errors(f"Can't write {self._place}"):
             folder = self._repository() or self._place
@@ -140,30 +147,30 @@ class SharedFolder:
                     sync_folder(place)
 
     def join_packs(self) -> None:
-        """Write the small packs as one, where there are many: each sync brings one.
+        """Merge small packs if there are many, since each sync adds one.
 
-        Those that it replaces stay for a while, as other machines may be reading them. A repository
-        that is somebody's own is left to git.
+        Replaced packs stay for a while, because other machines may be reading them. A user's own
+        repository is left to git.
         """
-        folder, is_bare, others, _ = self._looked_at()
+        folder, is_bare, others, _ = self._inspect()
         packs = PackFolder(folder)
         counts = packs.counts()
         is_indexed = (folder / "objects" / "pack" / "multi-pack-index").exists()
-        if len(counts) <= MANY or not is_bare or others or is_indexed:
+        if len(counts) <= MAX_PACKS or not is_bare or others or is_indexed:
             return
         with _alone(folder) as lock:
             doubled = packs.doubled(counts, lock.stat().st_mtime)
             packs.remove([name for name, age in doubled.items() if age > _GRACE])
             rest = {name: count for name, count in counts.items() if name not in doubled}
             small = packs_to_merge(rest, 0)
-            if len(rest) > MANY and len(small) > 1:
+            if len(rest) > MAX_PACKS and len(small) > 1:
                 with contextlib.closing(Repository(folder)) as remote:
                     packed = {each for name in small for each in packs.objects(name)}
                     remote.write_pack(*pack_objects(remote, packed))
 
     def prune(self, purged: frozenset[str]) -> str:
-        """Throw away what is still kept of purged commits; why that may be there still."""
-        folder, is_bare, others, beside = self._looked_at()
+        """Delete what is still kept of purged commits; return why it may remain, if it does."""
+        folder, is_bare, others, unversioned = self._inspect()
         with contextlib.closing(Repository(folder)) as remote:
             begun = folder / _PRUNES
             if not begun.exists() and not any(commit in remote for commit in purged):
@@ -180,7 +187,7 @@ class SharedFolder:
             try:
                 with _alone(folder):
                     begun.touch()
-                    count, records = pack_commits(remote, everything(remote, *beside))
+                    count, records = pack_commits(remote, everything(remote, *unversioned))
                     remote.keep_only(remote.write_pack(count, records))
                     shutil.rmtree(folder / "logs", ignore_errors=True)
                     for name in ("ORIG_HEAD", "FETCH_HEAD"):
@@ -196,38 +203,40 @@ class SharedFolder:
         return ""
 
     def _repository(self) -> Path | None:
-        """Where the repository is; None: there is none yet."""
+        """Return the folder of the repository, or None if there is none yet."""
         from dulwich.errors import NotGitRepository
 
         with contextlib.suppress(NotGitRepository):
-            return self._looked_at()[0] if self._place.is_dir() else None
+            return self._inspect()[0] if self._place.is_dir() else None
         return None
 
-    def _looked_at(self) -> tuple[Path, bool, Sequence[bytes], list[str]]:
-        """Where the repository is, whether it is bare, its branches and tags that aren't ours.
+    def _inspect(self) -> tuple[Path, bool, Sequence[bytes], list[str]]:
+        """Return (folder of the repository, whether it is bare, foreign refs, unversioned tip).
 
-        The last is the newest commit of what travels beside the notes, if there is any.
+        The last is a list of the newest commit of the unversioned files, if there is any.
         """
         from dulwich.repo import Repo
 
-        with contextlib.closing(Repo(self._place)) as opened:  # knows worktrees and submodules
-            others = sorted(set(opened.refs.allkeys()) - {b"HEAD", NAME.encode(), BESIDE})
-            beside = [sha.decode() for name, sha in opened.get_refs().items() if name == BESIDE]
-            return Path(opened.commondir()), opened.bare, others, beside
+        with contextlib.closing(Repo(self._place)) as opened:  # handles worktrees and submodules
+            others = sorted(set(opened.refs.allkeys()) - {b"HEAD", NAME.encode(), UNVERSIONED})
+            unversioned = [
+                sha.decode() for name, sha in opened.get_refs().items() if name == UNVERSIONED
+            ]
+            return Path(opened.commondir()), opened.bare, others, unversioned
 
 
 def _is_dead(mark: Path) -> bool:
-    """True if a process of this machine left a mark, and has ended."""
+    """Return whether a mark belongs to a process of this machine that has ended."""
     number = mark.name.removeprefix(f"{_MARK}{platform.node()}-")
     return number != mark.name and number.isdecimal() and not is_alive(int(number))
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[Path]:
-    """Keep all others from moving the branch of a repository; gives the lock.
+    """Lock the branch of a repository; yield the lock file.
 
     Raises:
-        FileExistsError: Somebody else does that.
+        FileExistsError: Somebody else holds the lock.
     """
     lock = folder / f"{NAME}.lock"
     os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

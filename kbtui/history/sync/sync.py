@@ -1,8 +1,9 @@
-"""Several machines, one knowledge base: fetch, bring together, push.
+"""Syncing several machines' workspaces: fetch, merge, push.
 
-Whoever comes second merges, the others follow, so all of them end at the same commit. Where both
-sides changed the same line ours stays in the file and theirs goes to whoever decides: no side is
-ever lost. A purge on one machine ends the history that the others have (see `purge`).
+Whoever comes second merges and the others fast-forward, so all end at the same commit. If both
+sides changed the same line, ours stays in the file and theirs is given to whoever decides, so
+neither side is ever lost. A purge on one machine makes the other machines' histories incompatible
+(see `purge`).
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from kbtui.history.objects.packing import pack_commits
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
-from kbtui.history.sync.beside import Beside, Companions as Companions
-from kbtui.history.sync.inspection import new_names
+from kbtui.history.sync.beside import Companions as Companions, UnversionedSync
+from kbtui.history.sync.inspection import portable_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.remote import (
     Address as Address,
     SyncWatcher as SyncWatcher,
     parse_address as parse_address,
 )
-from kbtui.history.sync.shared_folder import BESIDE
+from kbtui.history.sync.shared_folder import UNVERSIONED
 from kbtui.history.sync.transport import Transport
 from kbtui.text import clean_line, counted
 from kbtui.workspace import files
@@ -41,8 +42,8 @@ from kbtui.workspace.layout import Layout
 from kbtui.workspace.scan import Scanner
 
 log = logging.getLogger(__name__)
-_TRIES = 6
-_MOST_NAMES = 5
+_ATTEMPTS = 6
+_MAX_NAMES = 5
 _CLONE = (
     "Take what you wrote since out of this workspace, then make a new one of the other history:"
     " `kbtui init NEW-FOLDER` and `kbtui -w NEW-FOLDER sync {place}`."
@@ -54,15 +55,15 @@ class SyncReport:
     """The result of a sync.
 
     Attributes:
-        remote: Where, without passwords.
-        received: How many commits came.
-        sent: How many commits went.
-        merge: The commit that brought both together; None where none was needed.
-        clashes: Where both had changed the same.
+        remote: The address, without passwords.
+        received: The number of commits received.
+        sent: The number of commits sent.
+        merge: The merge commit; None if none was needed.
+        clashes: The conflicts of the merge.
         notes: What a person should know, one sentence each.
-        replaced: The other history was replaced by ours, after a purge.
-        files_received: How many documents and conversations came.
-        files_sent: How many went.
+        replaced: Whether the other history was replaced by ours, after a purge.
+        files_received: The number of documents and conversations received.
+        files_sent: The number of documents and conversations sent.
     """
 
     remote: str
@@ -78,14 +79,14 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class SyncRules:
-    """Merge rules that only packages above know.
+    """Merge rules that only higher packages know.
 
     Attributes:
-        resolver_of: Who merges a file of a special kind; None for ordinary ones.
-        on_clashes: Is given what a person must decide, before the merge is recorded.
-        on_brought: Is given the paths that came; what it changes goes along.
-        is_unused: Whether a path is something that kbtui itself puts into a new workspace.
-        companions: What travels beside the notes; None: nothing.
+        resolver_of: Returns the resolver for a file of a special kind, None for others.
+        on_clashes: Receives the conflicts, before the merge is recorded.
+        on_brought: Receives the changed paths; the changes it makes are synced as well.
+        is_unused: Returns whether a path is one that kbtui itself puts into a new workspace.
+        companions: The unversioned files that are synced as well; None for none.
     """
 
     resolver_of: Callable[[str], Resolver | None] = lambda _: None
@@ -114,22 +115,22 @@ class Sync:
         self._rules = rules
         self._purged = PurgedCommits(layout.root)
         self._at_root = NotesAtRoot(repository, self._store)
-        self._beside = Beside(layout, repository, scanner, self._store, door.now)
+        self._unversioned = UnversionedSync(layout, repository, scanner, self._store, door.now)
 
     def run(
         self, address: Address, watcher: SyncWatcher, *, replace_theirs: bool = False
     ) -> SyncReport:
-        """Bring both histories together.
+        """Sync with the history at an address.
 
         Args:
-            address: The other one.
-            watcher: Is told how far it is.
-            replace_theirs: After a purge: drop what the other one has that we don't.
+            address: The address.
+            watcher: Receives progress and may cancel.
+            replace_theirs: After a purge: drop what the other history has that ours doesn't.
 
         Raises:
-            RemoteError: The way or the other end doesn't work; nothing is lost.
-            RefusedHistoryError: The histories can't be brought together; nothing was changed.
-            MassDeletionError: Many entries are gone here, and nobody said that this is meant.
+            RemoteError: The connection or the other end doesn't work; nothing is lost.
+            RefusedHistoryError: The histories can't be merged; nothing was changed.
+            MassDeletionError: Many entries were deleted here, and nobody has confirmed it.
         """
         folder, root = address.folder, self._layout.root
         if folder is not None and folder.is_relative_to(root) and folder != root:
@@ -139,11 +140,11 @@ class Sync:
             )
         transport = Transport(address, self._repository, watcher)
         report = SyncReport(address.shown)
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             try:
                 done = self._once(transport, watcher, report, replace_theirs=replace_theirs)
                 report = self._with_companions(address, watcher, done, forced=replace_theirs)
-                return self._pruned(transport, report)
+                return self._prune(transport, report)
             except MovedError as moved:
                 why = moved
                 log.info("sync again: %s", moved)
@@ -151,7 +152,7 @@ class Sync:
             except _MergedError as merged:
                 why, report = merged.why, merged.report
         raise RemoteError(
-            f"Somebody was faster, {_TRIES} times: {why.message}", f"Nothing is lost. {why.hint}"
+            f"Somebody was faster, {_ATTEMPTS} times: {why.message}", f"Nothing is lost. {why.hint}"
         )
 
     def _with_companions(
@@ -161,8 +162,8 @@ class Sync:
         if companions is None:
             return report
         watcher.tell("Bringing documents and conversations together")
-        transport = Transport(address, self._repository, watcher, BESIDE)
-        done = self._beside.run(transport, place, companions, replace_theirs=forced)
+        transport = Transport(address, self._repository, watcher, UNVERSIONED)
+        done = self._unversioned.run(transport, place, companions, replace_theirs=forced)
         notes = (*report.notes, *done.notes)
         return replace(report, files_received=done.received, files_sent=done.sent, notes=notes)
 
@@ -192,7 +193,7 @@ class Sync:
         if theirs == head:
             return report
         apart = diverge(self._repository, head, theirs)
-        if not purged.isdisjoint(each for each, _ in apart.theirs):  # by a git program, or a race
+        if not purged.isdisjoint(each for each, _ in apart.theirs):  # by a git program or a race
             if theirs != found:
                 raise RefusedHistoryError(
                     f"{report.remote} still has what you purged here.",
@@ -213,13 +214,16 @@ class Sync:
         watcher: SyncWatcher,
         report: SyncReport,
     ) -> SyncReport:
-        """Merge what came, and send what they lack; `theirs` is `found` as our history names it."""
+        """Merge the fetched history and send what they lack.
+
+        `theirs` is the commit in our history that corresponds to the fetched `found`.
+        """
         at_root = theirs != found
         watcher.tell("Bringing both together")
-        tip, report = self._with_other_names(head, theirs, apart, report)
+        tip, report = self._with_portable_names(head, theirs, apart, report)
         if at_root and not self._at_root.tips():
-            report = replace(report, notes=(*report.notes, *self._said_of_root(report.remote)))
-        report = self._bring_together(head, tip, apart, watcher, report, joins=at_root)
+            report = replace(report, notes=(*report.notes, *self._root_notes(report.remote)))
+        report = self._integrate(head, tip, apart, watcher, report, joins=at_root)
         came = self._repository.compare(head, self._repository.head())
         self._rules.on_brought([path for path, _, _ in came])
         try:
@@ -232,14 +236,14 @@ class Sync:
             raise _MergedError(report, moved) from None
 
     def _as_ours(self, tip: str) -> str:
-        """What came as our history names it; notes at a root are a vault's, whose twin is ours."""
+        """Return our commit for a fetched one: its twin, if the remote has notes at its root."""
         return (self._layout.in_place and self._at_root.twin_of(tip)) or tip
 
     def _store(self, objects: Sequence[GitObject]) -> None:
         with self._door.entered(), storage_errors("Can't keep what was fetched"):
             self._repository.store(objects)
 
-    def _said_of_root(self, place: str) -> Iterator[str]:
+    def _root_notes(self, place: str) -> Iterator[str]:
         yield (
             f"{place} holds notes at its root: notes and what lies beside them travel there, as one"
             " commit each time; memory, how-tos and the steps of the history stay here."
@@ -253,7 +257,7 @@ class Sync:
     def _send_notes(
         self, transport: Transport, watcher: SyncWatcher, report: SyncReport, onto: str
     ) -> SyncReport:
-        """Send our notes to where they lie at the root, in one commit on top of theirs."""
+        """Send our notes to a remote with notes at its root, as one commit on top of theirs."""
         head = self._repository.head() or ""
         new = self._at_root.commit_for(head, onto, self._door.now())
         if new != onto:
@@ -273,7 +277,7 @@ class Sync:
         theirs: str | None,
         expected: str | None = None,
     ) -> SyncReport:
-        """Send what they lack, if `theirs` is all that they have of ours."""
+        """Send what they lack, given that `theirs` is all they have of our history."""
         head = self._repository.head() or ""
         commits = diverge(self._repository, head, theirs).ours
 
@@ -284,7 +288,7 @@ class Sync:
         transport.push(head, expected or theirs, pack)
         return replace(report, sent=report.sent + len(commits))
 
-    def _bring_together(
+    def _integrate(
         self,
         head: str | None,
         theirs: str,
@@ -298,10 +302,10 @@ class Sync:
         if base == theirs:
             return report
         report = replace(report, received=report.received + len(apart.theirs))
-        report = self._note_beside(head, theirs, report)
+        report = self._report_foreign(head, theirs, report)
         if base is None and head is not None and not self._repository.files(theirs):
-            return self._merge(None, head, theirs, watcher, report)  # but a README.md, say
-        if head is None or base == head or (base is None and self._is_fresh(head)):
+            return self._merge(None, head, theirs, watcher, report)  # it has only a README.md, say
+        if head is None or base == head or (base is None and self._is_unused(head)):
             self._door.forward(head, theirs, watch=partial(watcher.count, "Writing files"))
             return report
         if base is None and not joins:
@@ -312,17 +316,19 @@ class Sync:
             )
         return self._merge(base, head, theirs, watcher, report)
 
-    def _with_other_names(
+    def _with_portable_names(
         self, head: str | None, theirs: str, apart: Divergence, report: SyncReport
     ) -> tuple[str, SyncReport]:
-        """A commit on top of theirs that gives files names which every machine can have."""
+        """Return a commit on top of theirs that renames files to names all systems can store."""
         base, ours, there = map(self._repository.files, (apart.base, head, theirs))
         if apart.base == theirs:
             return theirs, report
         kept = {path for path in ours if path in there or path not in base}
         coming = {path for path in there if path in ours or path not in base}
         names = {
-            old: new for old, new in new_names(coming | kept, kept).items() if old in coming - kept
+            old: new
+            for old, new in portable_names(coming | kept, kept).items()
+            if old in coming - kept
         }
         if not names:
             return theirs, report
@@ -340,8 +346,8 @@ class Sync:
         self._store(objects)
         return made.id, replace(report, notes=(*report.notes, *notes))
 
-    def _note_beside(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
-        """Tell of what the other history has that isn't a workspace's, when it is met first.
+    def _report_foreign(self, head: str | None, theirs: str, report: SyncReport) -> SyncReport:
+        """Report what the other history has besides a workspace's files, when it first appears.
 
         Raises:
             RefusedHistoryError: It has notes, but none where a workspace has them.
@@ -364,7 +370,7 @@ class Sync:
         return replace(report, notes=(*report.notes, note))
 
     def _kind(self, entry: TreeEntry) -> str:
-        """Say in brackets why something is no part of a workspace, where its name doesn't."""
+        """Describe in brackets why an entry isn't part of a workspace, if its name doesn't tell."""
         mode, sha = entry
         kind = {LINK: "a link", MODULE: "a submodule"}.get(mode, "")
         if sha.hex() in self._repository.large:
@@ -376,7 +382,7 @@ class Sync:
     ) -> SyncReport:
         rules = self._rules
         plan = TreeMerge(self._repository, base, head, theirs, rules.resolver_of).plan()
-        watcher.check()  # the last moment: from here on it is done whole
+        watcher.check()  # the last chance: it isn't cancelled from here on
         if plan.clashes:
             rules.on_clashes(plan.clashes)
         for copy, data in plan.copies.items():
@@ -395,20 +401,20 @@ class Sync:
         change.second_parent, change.foreign = theirs, plan.foreign
         free = {path for path in plan.edits if is_derived(path) and path.endswith("INDEX.md")}
         change.seal({path: data for path, data in plan.edits.items() if path not in free})
-        for path in free:  # what is generated is generated again
+        for path in free:  # generated files are left for companions to regenerate
             change.replace(path, plan.edits[path])
         self._door.bring_in(change, head)
         if change.result is None:
             raise ConflictError("The merge was not recorded.", "Try again.")
         return change.result
 
-    def _is_fresh(self, head: str) -> bool:
-        """True if there is nothing of a person's in our history."""
+    def _is_unused(self, head: str) -> bool:
+        """Return whether our history contains nothing written by a person."""
         return all(self._rules.is_unused(path) for path in self._repository.files(head))
 
     def _check_epoch(self, apart: Divergence, head: str | None, place: str) -> None:
-        """Refuse to bring back what was purged elsewhere and is in our history still."""
-        if head is None or apart.base == head or (apart.base is None and self._is_fresh(head)):
+        """Refuse to reintroduce what was purged elsewhere and is still in our history."""
+        if head is None or apart.base == head or (apart.base is None and self._is_unused(head)):
             return
         if any(read_commit(*each).origin.epoch for each in apart.theirs):
             raise RefusedHistoryError(
@@ -426,7 +432,7 @@ class Sync:
         *,
         forced: bool,
     ) -> SyncReport:
-        """After a purge here: let our history take the place of the old one."""
+        """Replace the other history by ours after a purge here."""
         if not forced and old not in self._purged.known():
             raise RefusedHistoryError(
                 f"You have purged a secret here, and somebody has synced with {report.remote}"
@@ -437,8 +443,8 @@ class Sync:
         self._purged.add([old])
         return replace(self._send(transport, watcher, report, None, expected=old), replaced=True)
 
-    def _pruned(self, transport: Transport, report: SyncReport) -> SyncReport:
-        """Say where what was purged may be still; out of a folder it is taken."""
+    def _prune(self, transport: Transport, report: SyncReport) -> SyncReport:
+        """Prune purged commits from a folder; report where else they may remain."""
         note = transport.prune(self._purged.known())
         if report.replaced and not note and not transport.is_folder:
             note = (
@@ -449,13 +455,13 @@ class Sync:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [clean_line(name.encode("utf-8", "replace").decode()) for name in names[:_MOST_NAMES]]
+    shown = [clean_line(name.encode("utf-8", "replace").decode()) for name in names[:_MAX_NAMES]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 class _MergedError(Exception):
-    """The merge is recorded here, but somebody was faster there: go on from it."""
+    """The merge is recorded here, but the push came too late: retry from it."""
 
     def __init__(self, report: SyncReport, why: MovedError) -> None:
         super().__init__("merged")

@@ -1,7 +1,7 @@
-"""The way to another repository and back, by dulwich: a folder, https, ssh, git.
+"""Fetching from and pushing to another repository with dulwich: a folder, https, ssh, git.
 
-Whatever goes wrong on the way is one sentence. What comes in lies apart until it was looked
-through (see `inspection`); what goes out is taken over by the other end whole or not at all.
+Every failure is reported as one sentence. Fetched objects are quarantined until they are inspected
+(see `inspection`); a push is accepted by the other end completely or not at all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from kbtui.history.objects.pack_folder import INCOMING, PackFolder
 from kbtui.history.objects.repository import Repository, as_unpacked
 from kbtui.history.sync.inspection import Inspection, check_pack
 from kbtui.history.sync.purge import PurgedTipError
-from kbtui.history.sync.remote import DuplexStream, HangUp, remote_error
-from kbtui.history.sync.shared_folder import BESIDE, SharedFolder
+from kbtui.history.sync.remote import ConnectionTracker, DuplexStream, remote_error
+from kbtui.history.sync.shared_folder import UNVERSIONED, SharedFolder
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors, temporary_name
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 MAX_PACK = 4 << 30
 SECONDS = 60.0
-"""Seconds that the other end may be silent."""
+"""The timeout in seconds while the other end is silent."""
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=20 -oServerAliveCountMax=3"
-_COUNTED = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
-"""How git says how far it is."""
+_PROGRESS = re.compile(r"(?:remote: )?([^:]{1,60}): +\d+% \((\d{1,12})/(\d{1,12})\)")
+"""git's format of progress."""
 _REF = NAME.encode()
 
 
 class Incoming:
-    """Objects that were fetched and not yet let in."""
+    """Fetched objects in quarantine."""
 
     def __init__(self, repository: Repository, watcher: SyncWatcher) -> None:
         from dulwich.object_store import DiskObjectStore
@@ -65,14 +65,14 @@ class Incoming:
         self._size = 0
 
     def write(self, data: bytes) -> int:
-        """Take a piece of the pack."""
+        """Write a piece of the pack."""
         self._size += len(data)
         if self._size > MAX_PACK:
             raise RemoteError("The other history is larger than 4 GB; that can't be right.")
         return self.file.write(data)
 
     def admit(self, tip: str, purged: frozenset[str]) -> None:
-        """Look everything through as `inspect` does, then let it in."""
+        """Inspect everything, then install it in the repository."""
         self._home.note_large(self.inspect(tip, purged))
         PackFolder(self._home.folder).install(self._folder / "objects")
 
@@ -84,14 +84,14 @@ class Incoming:
         contents: bool = True,
         alone: bool = False,
     ) -> set[str]:
-        """Look everything through: the blobs that are too large for a workspace's files.
+        """Inspect everything, and return the blobs that are too large for a workspace's files.
 
-        Without `contents` they may lack what they don't need to send; `alone`: what was before.
+        Without `contents`, blobs may be missing; with `alone`, older commits may be.
 
         Raises:
-            RefusedHistoryError: Something in it is none of git's.
-            RemoteError: What came is no pack.
-            PurgedTipError: It is built on a purged commit.
+            RefusedHistoryError: Something in it isn't valid git data.
+            RemoteError: What was received isn't a pack.
+            PurgedTipError: It is based on a purged commit.
         """
         if self._size:
             self.file.flush()
@@ -106,7 +106,7 @@ class Incoming:
         return inspection.large
 
     def close(self) -> None:
-        """Remove what wasn't let in."""
+        """Remove the quarantine."""
         if not self.file.closed:
             with contextlib.suppress(OSError):
                 self._abort()
@@ -129,28 +129,28 @@ class Transport:
         self._folder = SharedFolder(address.folder, address.shown) if address.folder else None
         self._repository = repository
         self._watcher = watcher
-        self._until = contextlib.ExitStack()  # what lasts as long as a connection
+        self._resources = contextlib.ExitStack()  # resources of the current connection
         self._branch = branch
 
     @property
     def is_folder(self) -> bool:
-        """True if the other side is a folder that is at hand."""
+        """Whether the other side is a local folder."""
         return self._folder is not None
 
     def fetch(self, have: Sequence[str], purged: frozenset[str]) -> str | None:
-        """Bring over what the other side has, and let it in.
+        """Fetch what the other side has, inspect it and install it.
 
         Args:
             have: Our newest commits.
             purged: Commits that must not come back.
 
         Returns:
-            Their newest commit; None where there is none.
+            Their newest commit; None if there is none.
 
         Raises:
-            RemoteError: The way or the other end doesn't work.
-            RefusedHistoryError: What they have doesn't belong into a workspace.
-            PurgedTipError: It is built on a purged commit.
+            RemoteError: The connection or the other end doesn't work.
+            RefusedHistoryError: Their history can't be part of a workspace.
+            PurgedTipError: It is based on a purged commit.
         """
         with self.fetched(have, self._repository, purged) as (tip, incoming):
             if tip is not None and tip not in self._repository:
@@ -167,10 +167,10 @@ class Transport:
         *,
         alone: bool = False,
     ) -> Iterator[tuple[str | None, Incoming]]:
-        """Bring over what the other side has, and keep it apart for the block.
+        """Fetch what the other side has, and keep it in quarantine for the block.
 
-        `known` are the commits that are here with all that is needed of them; `alone`: of the
-        newest commit nothing that was before it is asked for. Else as `fetch`.
+        `known` are the commits that are completely here; `alone` asks for the newest commit without
+        its ancestors. Raises the same errors as `fetch`.
         """
         if self._folder is not None:
             self._folder.prepare(is_known=self._address.known)
@@ -187,16 +187,16 @@ class Transport:
         expected: str | None,
         pack: Callable[[], tuple[int, Iterator[PackRecord]]],
     ) -> None:
-        """Send commits and let their branch point to `new`.
+        """Send commits and move their branch to `new`.
 
         Args:
             new: The commit.
-            expected: What their branch has to point to now.
-            pack: How many objects they lack, and these.
+            expected: The commit that their branch must point to now.
+            pack: Returns the number of objects they lack, and these.
 
         Raises:
             MovedError: It points elsewhere by now.
-            RemoteError: The way or the other end doesn't work.
+            RemoteError: The connection or the other end doesn't work.
         """
 
         def update(refs: dict[Any, Any]) -> dict[Any, Any]:
@@ -206,30 +206,30 @@ class Transport:
 
         def data(*_: Any, **__: Any) -> tuple[int, Iterator[Any]]:
             count, records = pack()
-            return count, as_unpacked(self._watched(count, records))
+            return count, as_unpacked(self._with_progress(count, records))
 
         with self._connected() as (client, path):
             result = client.send_pack(path, update, data, progress=self._progress)
             for refusal in (result.ref_status or {}).values():
                 if refusal:
-                    self._refused(str(refusal))
+                    self._reject(str(refusal))
             if self._folder is not None:
                 self._folder.settle()
-                with contextlib.suppress(KbtuiError, OSError):  # some later sync may do it
+                with contextlib.suppress(KbtuiError, OSError):  # a later sync may do it
                     self._folder.join_packs()
 
     def prune(self, purged: frozenset[str]) -> str:
-        """Throw away what a folder still keeps of commits that a purge has replaced.
+        """Delete what a folder still keeps of commits that a purge has replaced.
 
         Returns:
-            Why it may be there still, a sentence; empty where it isn't.
+            A sentence that says why it may remain, empty if it doesn't.
         """
         if self._folder is None or not purged:
             return ""
         with storage_errors(f"Can't tidy up {self._address.shown}"), self._folder.writing():
             return self._folder.prune(purged)
 
-    def _refused(self, why: str) -> None:
+    def _reject(self, why: str) -> None:
         if any(word in why for word in ("unable to set", "fetch first", "stale", "lock")):
             raise MovedError("The other side has moved on.")
         raise RemoteError(
@@ -237,7 +237,7 @@ class Transport:
             "Your own history is as it was. Look whether the branch is protected there.",
         )
 
-    def _watched(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
+    def _with_progress(self, count: int, records: Iterator[PackRecord]) -> Iterator[PackRecord]:
         for number, record in enumerate(records):
             if number % 500 == 0:
                 self._watcher.count("Sending", number, count)
@@ -257,7 +257,7 @@ class Transport:
         found: list[str] = []
 
         def wants(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:  # noqa: ARG001
-            if self._branch != BESIDE:
+            if self._branch != UNVERSIONED:
                 self._branch = _branch_of(refs, self._address.shown)
             tip = refs.get(self._branch)
             if tip is not None:
@@ -290,12 +290,12 @@ class Transport:
                 if depth is None or "shallow" not in str(error):
                     raise
                 found.clear()
-                fetch()  # a server that sends nothing without what was before it
+                fetch()  # the server doesn't support shallow fetches
         return found[0] if found else None
 
     def _progress(self, data: bytes) -> None:
         text = data.decode("utf-8", "replace").replace("\r", "\n").strip().rpartition("\n")[2]
-        if (counted := _COUNTED.match(text)) is not None:
+        if (counted := _PROGRESS.match(text)) is not None:
             self._watcher.count(counted[1], int(counted[2]), int(counted[3]))
         elif text:
             self._watcher.tell(text)
@@ -311,7 +311,7 @@ class Transport:
         pool = None
         if text.startswith("http"):
             pool = default_urllib3_manager(None, base_url=text, timeout=SECONDS)
-            self._until.enter_context(HangUp(pool).when_stopped(self._watcher))
+            self._resources.enter_context(ConnectionTracker(pool).cut_when_stopped(self._watcher))
         client, path = get_transport_and_path(
             text,
             thin_packs=False,
@@ -320,21 +320,21 @@ class Transport:
             pool_manager=pool,  # type: ignore[arg-type]
         )
         if isinstance(client, SSHGitClient):
-            self._make_patient(client)
+            self._add_timeout(client)
         return client, path
 
-    def _make_patient(self, client: Any) -> None:
-        """Let a client of ssh's not wait for ever."""
+    def _add_timeout(self, client: Any) -> None:
+        """Make an ssh client wait only as long as the timeout."""
         run, connect = client.ssh_vendor.run_command, client._connect  # noqa: SLF001 — no other way
         lines: list[DuplexStream] = []
 
         def run_command(*arguments: Any, **more: Any) -> Any:
             connection = run(*arguments, **more)
             process = connection.proc
-            coming, going = process.stdout.fileno(), process.stdin.fileno()
-            line = DuplexStream(coming, going, self._watcher, SECONDS)
+            readable, writable = process.stdout.fileno(), process.stdin.fileno()
+            line = DuplexStream(readable, writable, self._watcher, SECONDS)
             line.on_end(process.kill)
-            line.kept = connection.read  # what it reads from is closed with it
+            line.kept = connection.read  # closing it would close the descriptor
             connection.read, connection.write = line.read_fully, line.send
             lines.append(line)
             return connection
@@ -348,7 +348,7 @@ class Transport:
         client._connect = connected  # noqa: SLF001
 
     def _git_client(self, text: str) -> tuple[GitClient, str]:
-        """A client for git:// that doesn't wait for ever."""
+        """Return a client for git:// that waits only as long as the timeout."""
         from dulwich.client import TCPGitClient
         from dulwich.protocol import Protocol
 
@@ -378,12 +378,12 @@ class Transport:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[tuple[GitClient, Any]]:
-        """A client for the block; what goes wrong there is a sentence."""
+        """Open a client for the block, and translate its errors."""
         self._watcher.tell(f"Connecting to {self._address.shown}")
         try:
-            with contextlib.ExitStack() as self._until:
+            with contextlib.ExitStack() as self._resources:
                 if self._folder is not None:
-                    self._until.enter_context(self._folder.writing())
+                    self._resources.enter_context(self._folder.writing())
                 client, path = self._client()
                 with contextlib.closing(client):
                     yield client, path
@@ -398,12 +398,14 @@ class Transport:
 
 
 def _branch_of(refs: Mapping[bytes, Any], place: str) -> bytes:
-    """The branch to sync with: ours, else the one that the other side has in use.
+    """Return the branch to sync with: ours, else the other side's current one.
 
     Raises:
-        RefusedHistoryError: It has several, and none is in use.
+        RefusedHistoryError: It has several, and none is current.
     """
-    others = sorted(name for name in refs if name.startswith(b"refs/heads/") and name != BESIDE)
+    others = sorted(
+        name for name in refs if name.startswith(b"refs/heads/") and name != UNVERSIONED
+    )
     if _REF in refs or not others:
         return _REF
     in_use = [name for name in others if refs[name] == refs.get(b"HEAD")]
@@ -418,10 +420,10 @@ def _branch_of(refs: Mapping[bytes, Any], place: str) -> bytes:
 
 
 def _folder_client() -> GitClient:
-    """A client for folders that walks through commits without git's bitmaps.
+    """Return a client for folders that traverses commits without git's bitmaps.
 
-    dulwich expects one of every pack. After git's own tidying only one pack has one, and from the
-    next push on no fetch would work.
+    dulwich expects one for every pack, but after ``git gc`` only one pack has one, and after the
+    next push every fetch would fail.
     """
     from dulwich.client import LocalGitClient
     from dulwich.repo import Repo

@@ -22,9 +22,9 @@ from kbtui.logs import start_logging
 from kbtui.settings import Settings, load_settings
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.opening import (
+    can_become_workspace,
     create_workspace,
     find_workspace,
-    is_to_be,
     note_opened,
     open_workspace,
 )
@@ -283,7 +283,11 @@ class KnowledgeBase:
             ConfigurationError: A setting is invalid.
         """
         place = root if root is not None and create else find_workspace(root)
-        workspace = create_workspace(place) if create or is_to_be(place) else open_workspace(place)
+        workspace = (
+            create_workspace(place)
+            if create or can_become_workspace(place)
+            else open_workspace(place)
+        )
         settings = load_settings(workspace.root, overrides=overrides)
         start_logging(settings.log.level)
         note_opened(workspace)

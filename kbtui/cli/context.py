@@ -61,10 +61,10 @@ class WorkspaceOption:
         Raises:
             WorkspaceError: there isn't.
         """
-        from kbtui.workspace.opening import find_workspace, is_to_be, open_workspace
+        from kbtui.workspace.opening import can_become_workspace, find_workspace, open_workspace
 
         root = find_workspace(self.named)
-        if self.named is not None and not is_to_be(root):
+        if self.named is not None and not can_become_workspace(root):
             open_workspace(root)
 
 

@@ -50,7 +50,7 @@ from kbtui.listeners import Listeners
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line
 from kbtui.workspace import files
-from kbtui.workspace.durable import TOGETHER, USUAL_MODE, FileBatch, Written, storage_errors
+from kbtui.workspace.durable import SYNC_TOGETHER, USUAL_MODE, FileBatch, Written, storage_errors
 from kbtui.workspace.files import blob_of
 from kbtui.workspace.layout import MACHINE, Workspace, conflict_copy_of, folders_of, short_name
 from kbtui.workspace.opening import WorkspaceLock
@@ -565,9 +565,9 @@ class Door:
                 if len(gone) == len(new) == 1:  # a renamed note keeps its mode
                     known.setdefault(new[0], (new[0].rpartition("/")[2], mode))
                 batch.remove(path)
-            for start in range(0, len(kept), TOGETHER):
+            for start in range(0, len(kept), SYNC_TOGETHER):
                 watch(len(gone) + start, len(written))
-                some = OnDemand(kept[start : start + TOGETHER], lambda p: written[p] or b"")
+                some = OnDemand(kept[start : start + SYNC_TOGETHER], lambda p: written[p] or b"")
                 batch.write_together(some, just_before=check)
             watch(len(written), len(written))
             batch.sync()

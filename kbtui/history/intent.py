@@ -20,7 +20,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.objects.commit import read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.workspace import files
-from kbtui.workspace.durable import TOGETHER, FileBatch, remove_folder, storage_errors, sweep
+from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, remove_folder, storage_errors, sweep
 from kbtui.workspace.layout import MACHINE, Layout, conflict_copy_of, folders_of, is_recorded
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class IntentLog:
             for path in (path for path, blob in blobs.items() if blob is None):
                 batch.remove(path)
             kept = ((path, blob) for path, blob in blobs.items() if blob is not None)
-            while some := list(itertools.islice(kept, TOGETHER)):
+            while some := list(itertools.islice(kept, SYNC_TOGETHER)):
                 read = self._repository.read_blob
                 batch.write_together({path: read(blob) for path, blob in some})
             batch.sync()

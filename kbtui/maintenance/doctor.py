@@ -27,7 +27,7 @@ from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
 from kbtui.text import clean_line, counted, moment
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
-from kbtui.workspace.scan import LARGER, LEFT_OUT, said_of_large
+from kbtui.workspace.scan import LARGER, LEFT_OUT, describe_large
 
 _PACKAGES = ("textual", "litellm", "dulwich", "whoosh-reloaded", "sentence-transformers", "torch")
 _SHOWN = 20
@@ -161,7 +161,7 @@ def _entries(
         more = f"and {len(left_out) - _SHOWN} more; `kbtui check` names them all"
         yield DoctorFinding("entries", ok=False, text=more)
     if too_large:
-        text = said_of_large(workspace, too_large)
+        text = describe_large(workspace, too_large)
         yield DoctorFinding("entries", ok=None, text=text, hint=LARGER)
     for info in broken[:_SHOWN]:
         yield DoctorFinding(

@@ -43,7 +43,7 @@ from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.jsonl import parse_records
 from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.opening import former_paths
-from kbtui.workspace.scan import LARGER, said_of_large
+from kbtui.workspace.scan import LARGER, describe_large
 
 _INDEX = re.compile(r"knowledge/(?:.*/)?INDEX\.md")
 _REMOTES = "remotes.json"
@@ -167,7 +167,7 @@ class Syncing:
             f"{f'{how}, `sync.documents` documents.' if stay else ''}"
         )
         if large := self._too_large():
-            yield f"{said_of_large(self._workspace, large)} {LARGER}"
+            yield f"{describe_large(self._workspace, large)} {LARGER}"
 
     @contextmanager
     def _hold(self, path: str) -> Iterator[None]:

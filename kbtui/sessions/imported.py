@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from kbtui.errors import ConflictError
 from kbtui.sessions.store import Claim
-from kbtui.workspace.durable import TOGETHER, FileBatch, storage_errors
+from kbtui.workspace.durable import SYNC_TOGETHER, FileBatch, storage_errors
 from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
 
@@ -143,8 +143,8 @@ class Imported:
             storage_errors("Can't write the imported conversations"),
             FileBatch(self._workspace) as batch,
         ):
-            for begin in range(0, len(names), TOGETHER * 4):
-                some = names[begin : begin + TOGETHER * 4]
+            for begin in range(0, len(names), SYNC_TOGETHER * 4):
+                some = names[begin : begin + SYNC_TOGETHER * 4]
                 batch.write_together(
                     {f"sessions/{name}{_SUFFIX}": _bytes(logs[name]) for name in some}, 0o600
                 )

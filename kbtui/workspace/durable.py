@@ -1,6 +1,6 @@
-"""Bytes that survive a crash: written whole, synced, and never through a symbolic link.
+"""Crash-safe file writes: atomic, synced to disk, and never through a symbolic link.
 
-The sequence for one file is SQLite's and restic's: a temporary file in the same folder, write,
+The sequence for one file is that of SQLite and restic: a temporary file in the same folder, write,
 fsync, rename over the old one, fsync the folder. After a crash the file is the old or the new one.
 """
 
@@ -21,26 +21,26 @@ from kbtui.errors import KbtuiError, NotFoundError, StorageError, UnsafePathErro
 from kbtui.workspace.layout import Layout, located
 
 TEMPORARY = ".kbtui-"
-TOGETHER = 50
-"""The files that are synced together: enough to be fast, and few until somebody may stop it."""
-_SYNCED_AT_ONCE = 16
-_OPEN_FOLDERS = 200
+SYNC_TOGETHER = 50
+"""The number of files synced together: large enough to be fast, small enough to cancel soon."""
+_SYNC_THREADS = 16
+_MAX_OPEN_FOLDERS = 200
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_NAMES = frozenset({"", ".", ".."})
-_STILL = " Reading and searching still work."
+_STILL_READABLE = " Reading and searching still work."
 _HINTS = {
     errno.ENOSPC: "Free some space on that disk and try again; what was there before is intact.",
     errno.EDQUOT: "Your disk quota is used up. Free some space and try again.",
-    errno.EROFS: f"The disk is mounted read-only.{_STILL}",
-    errno.EACCES: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL}",
-    errno.EPERM: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL}",
+    errno.EROFS: f"The disk is mounted read-only.{_STILL_READABLE}",
+    errno.EACCES: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL_READABLE}",
+    errno.EPERM: f"Check who owns the folder: `ls -ld FOLDER`.{_STILL_READABLE}",
     errno.EIO: "The disk reported a failure. Check it before you trust it with more.",
 }
 
 
 def storage_error(error: OSError, doing: str) -> KbtuiError:
-    """Say what the file system refused, and what to do about it."""
+    """Describe what the file system refused, with a hint."""
     reason = (error.strerror or str(error)).lower()
     if error.errno == errno.ENOENT:
         return NotFoundError(f"{doing}: there is no such file or folder.")
@@ -51,13 +51,13 @@ def storage_error(error: OSError, doing: str) -> KbtuiError:
         )
     hint = _HINTS.get(error.errno or 0, "")
     if doing.startswith(("Can't read", "Can't open", "Can't look")):
-        hint = hint.removesuffix(_STILL)  # it is what doesn't
+        hint = hint.removesuffix(_STILL_READABLE)  # reading is what failed
     return StorageError(f"{doing}: {reason}.", hint)
 
 
 @contextlib.contextmanager
 def storage_errors(doing: str) -> Iterator[None]:
-    """Turn what the file system refuses in the block into a `KbtuiError`."""
+    """Convert an `OSError` in the block to a `KbtuiError`."""
     try:
         yield
     except OSError as error:
@@ -65,7 +65,7 @@ def storage_errors(doing: str) -> Iterator[None]:
 
 
 def real_name(folder: int, name: str) -> str:
-    """The name that a file has on disk, which may be decomposed where `name` is NFC."""
+    """Return a file's name on disk, which may be decomposed (NFD) if `name` is NFC."""
     if name.isascii():
         return name
     try:
@@ -78,16 +78,16 @@ def real_name(folder: int, name: str) -> str:
 
 
 def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
-    """Open a folder below `root` step by step, following no link; the caller closes it.
+    """Open a folder below `root` step by step without following links; the caller closes it.
 
-    Below a file there is nothing: what is looked for there isn't found.
+    A folder below a regular file counts as missing.
     """
     if not _NO_NAMES.isdisjoint(parts):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), "/".join(parts))
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:
-            below = _step(folder, part, make=make)
+            below = _open_part(folder, part, make=make)
             os.close(folder)
             folder = below
     except BaseException:
@@ -96,7 +96,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> int:
     return folder
 
 
-def _step(folder: int, part: str, *, make: bool) -> int:
+def _open_part(folder: int, part: str, *, make: bool) -> int:
     name = real_name(folder, part)
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
@@ -108,22 +108,22 @@ def _step(folder: int, part: str, *, make: bool) -> int:
         if make or not stat.S_ISREG(status.st_mode):
             raise
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from None
-    with contextlib.suppress(FileExistsError):  # somebody else made it meanwhile
+    with contextlib.suppress(FileExistsError):  # created concurrently
         os.mkdir(name, 0o777, dir_fd=folder)
         os.fsync(folder)
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
 def temporary_name(prefix: str = TEMPORARY) -> str:
-    """A name that nobody else uses, and that tells which process it belongs to."""
+    """Return a unique name that identifies this process."""
     return f"{prefix}{os.getpid()}-{secrets.token_hex(6)}.tmp"
 
 
 def sweep(folder: Path, *, everybody: bool = False) -> None:
     """Remove the temporary files that dead processes left in a folder.
 
-    With `everybody` those of living ones go as well: for folders that are written only under a
-    lock which the caller holds.
+    With `everybody`, also those of live ones: for folders that are written only under a lock that
+    the caller holds.
     """
     for file in litter(folder, everybody=everybody):
         with contextlib.suppress(OSError):
@@ -131,9 +131,9 @@ def sweep(folder: Path, *, everybody: bool = False) -> None:
 
 
 def litter(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY) -> Iterator[Path]:
-    """The temporary files that dead processes left in a folder; with `everybody` all."""
+    """Yield the temporary files that dead processes left in a folder; with `everybody`, all."""
     try:
-        names = os.listdir(folder)  # names are all we need
+        names = os.listdir(folder)
     except OSError:
         return
     for name in names:
@@ -144,7 +144,7 @@ def litter(folder: Path, *, everybody: bool = False, temporary: str = TEMPORARY)
 
 
 def is_alive(process: int) -> bool:
-    """True if a process runs; one that is somebody else's counts as running."""
+    """Return whether a process is running, including other users' processes."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -155,14 +155,14 @@ def is_alive(process: int) -> bool:
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write every byte; the operating system may take fewer at a time."""
+    """Write all bytes, since the operating system may accept fewer at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what happened to the names in a folder durable."""
+    """Sync a folder, so that renames and removals in it are durable."""
     descriptor = os.open(folder, _FOLDER)
     try:
         os.fsync(descriptor)
@@ -171,7 +171,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_folder(root: Path | Layout, path: str) -> None:
-    """Remove a folder that holds nothing; raises OSError where it does, or isn't there."""
+    """Remove an empty folder.
+
+    Raises:
+        OSError: It isn't empty, or doesn't exist.
+    """
     top, folder = located(root, path)
     *parts, name = folder.split("/")
     above = open_folder(top, parts)
@@ -183,11 +187,11 @@ def remove_folder(root: Path | Layout, path: str) -> None:
 
 
 USUAL_MODE = 0o644
-"""The mode of new files, as far as the umask lets it."""
+"""The mode of new files, before the umask."""
 
 
 class Written(NamedTuple):
-    """What tells a file that was written from one that others put in its place, or wrote to."""
+    """The identity of a file as written, to detect that others have replaced or changed it."""
 
     inode: int
     size: int
@@ -195,14 +199,14 @@ class Written(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Self:
-        """That of a file of this status."""
+        """Return the identity of a file with this status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class FileBatch:
     """Files below one folder, each replaced atomically; `sync` makes all of them durable.
 
-    Folders stay open until `close`, so each is walked to and synced once.
+    Folders stay open until `close`, so each is opened and synced once.
     """
 
     def __init__(
@@ -211,7 +215,7 @@ class FileBatch:
         temporary: str = TEMPORARY,
         known: Mapping[str, tuple[str, int]] | None = None,
     ) -> None:
-        """Open nothing yet; `known` are the name and mode of new files that aren't as usual."""
+        """Prepare without opening anything; `known` has unusual names and modes of new files."""
         self._root = root
         self._temporary = temporary
         self._known = {} if known is None else known
@@ -219,7 +223,7 @@ class FileBatch:
         self._touched: set[int] = set()
         self._pool: ThreadPoolExecutor | None = None
         self.written: dict[str, Written] = {}
-        """The files that were written, as they were then."""
+        """The files written, with their identity at that time."""
 
     def __enter__(self) -> Self:
         return self
@@ -234,7 +238,7 @@ class FileBatch:
         mode: int = USUAL_MODE,
         just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
-        """Replace one file; raises and does as `write_together`."""
+        """Replace one file, like `write_together`."""
         self.write_together({path: data}, mode, just_before)
 
     def write_together(
@@ -243,10 +247,10 @@ class FileBatch:
         mode: int = USUAL_MODE,
         just_before: Callable[[str, int, str], None] = lambda _path, _folder, _name: None,
     ) -> None:
-        """Replace files one after the other, having synced all of them at once, which is faster.
+        """Replace files one after the other after syncing them all at once, which is faster.
 
-        Existing files keep their mode and, where allowed, their owner. `just_before` is called with
-        the path, its open folder and its name there when only the rename is left; what it raises
+        Existing files keep their mode and, if permitted, their owner. `just_before` is called with
+        the path, its open folder and its name there just before the rename; an exception in it
         stops the writing.
         """
         self._close_some()
@@ -262,7 +266,7 @@ class FileBatch:
                 name, its_mode = self._known.get(path, usual) if old is None else usual
                 temporary = temporary_name(self._temporary)
                 ready.append((path, folder, name, temporary))
-                self.written[path] = self._fill(folder, temporary, data, its_mode, old)
+                self.written[path] = self._write_temporary(folder, temporary, data, its_mode, old)
             self._sync_all([(folder, temporary) for _path, folder, _name, temporary in ready])
             while ready:
                 path, folder, name, temporary = ready[0]
@@ -277,7 +281,7 @@ class FileBatch:
             raise
 
     def place(self, path: str) -> tuple[int, str]:
-        """The open folder of a file, for as long as no other is asked for, and its name there."""
+        """Return a file's open folder, valid until the next call, and its name there."""
         self._close_some()
         root, file = located(self._root, path)
         *parts, name = file.split("/")
@@ -285,7 +289,7 @@ class FileBatch:
         return folder, real_name(folder, name)
 
     def remove(self, path: str) -> None:
-        """Remove one file; it may be gone already."""
+        """Remove one file, if it exists."""
         root, file = located(self._root, path)
         *parts, name = file.split("/")
         with contextlib.suppress(FileNotFoundError):
@@ -294,14 +298,14 @@ class FileBatch:
             self._touched.add(folder)
 
     def sync(self) -> None:
-        """Make every rename and removal so far durable."""
+        """Make all renames and removals so far durable."""
         for folder in self._touched:
             os.fsync(folder)
         self._touched.clear()
 
     def _close_some(self) -> None:
-        """Keep a process from running out of what it may hold open."""
-        if len(self._folders) > _OPEN_FOLDERS:
+        """Limit the number of open folders."""
+        if len(self._folders) > _MAX_OPEN_FOLDERS:
             self.sync()
             self.close()
 
@@ -321,18 +325,18 @@ class FileBatch:
         return folder
 
     def _sync_all(self, files: Sequence[tuple[int, str]]) -> None:
-        """Make files durable, each named by folder and name; disks take several at once."""
+        """Sync files, given by folder and name, concurrently."""
         if len(files) == 1:
             _sync_files(files)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(_SYNCED_AT_ONCE)
-        parts = [files[start::_SYNCED_AT_ONCE] for start in range(_SYNCED_AT_ONCE)]
+            self._pool = ThreadPoolExecutor(_SYNC_THREADS)
+        parts = [files[start::_SYNC_THREADS] for start in range(_SYNC_THREADS)]
         for each in [self._pool.submit(_sync_files, part) for part in parts if part]:
             each.result()
 
     @staticmethod
-    def _fill(
+    def _write_temporary(
         folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None
     ) -> Written:
         file = os.open(name, _NEW_FILE, mode, dir_fd=folder)
@@ -345,7 +349,7 @@ class FileBatch:
             elif mode != USUAL_MODE:
                 os.fchmod(file, mode)
             write_all(file, data)
-            # Linux gives what follows, the rename, a later time than what was seen.
+            # On Linux the rename below changes ctime, which isn't part of the identity.
             return Written.of(os.fstat(file))
         finally:
             os.close(file)
@@ -361,11 +365,11 @@ def _sync_files(files: Sequence[tuple[int, str]]) -> None:
 
 
 def _regular(folder: int, name: str) -> os.stat_result | None:
-    """The status of a file that may be replaced; None: there is none, or a folder without files."""
+    """Return the status of a replaceable file; None if there is none, or only empty folders."""
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISDIR(old.st_mode):
-            _remove_hollow(folder, name)
+            _remove_empty_tree(folder, name)
             return None
     except FileNotFoundError:
         return None
@@ -374,8 +378,8 @@ def _regular(folder: int, name: str) -> os.stat_result | None:
     return old
 
 
-def _remove_hollow(folder: int, name: str) -> None:
-    """Remove a folder in which there is nothing but folders; one with a file stays as it is."""
+def _remove_empty_tree(folder: int, name: str) -> None:
+    """Remove a folder that contains only folders; leave one with a file as it is."""
     walked = [(each, held) for each, _, held, _ in os.fwalk(name, topdown=False, dir_fd=folder)]
     if any(held for _, held in walked):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)

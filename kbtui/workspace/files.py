@@ -1,6 +1,6 @@
-"""The user's files, by workspace path: checked names, capped reads, writes that survive a crash.
+"""Access to the user's files by workspace path: checked names, capped reads, crash-safe writes.
 
-A workspace path is relative, POSIX and NFC. It names no dotfile, leads through no link and never
+A workspace path is relative, POSIX and NFC. It has no hidden parts, goes through no link and never
 leaves the workspace.
 """
 
@@ -32,16 +32,16 @@ from kbtui.workspace.durable import (
 from kbtui.workspace.layout import Layout, located
 
 READ_LIMIT = 50 * 1024 * 1024
-# What needs no closer look: the great majority of names.
-_PLAIN = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
-_UNSEEN = frozenset("\\\t\n")
+# Matches the great majority of paths, which need no closer look.
+_SIMPLE_PATH = re.compile(r"\w[\w.,+-]{0,99}(?:/\w[\w .,+-]{0,99}){0,8}", re.ASCII)
+_FORBIDDEN = frozenset("\\\t\n")
 _MAX_NAME = 255
 _MAX_PATH = 1024
 MAX_DEPTH = 40
-"""The most names in a path of what is newly recorded."""
-# What other systems take for ".git", and for another stream of a file (git's CVE-2019-1352).
-_DISGUISED = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
-# What HFS+ ignores in names: ".git" with one of these in it is ".git" there (git's CVE-2014-9390).
+"""The maximum number of parts in a newly recorded path."""
+# Names that other systems resolve to ".git" or to another stream of a file (git's CVE-2019-1352).
+_ALIASES = re.compile(r"git~\d+|.*:\$[a-z_]+.*|.*::.*", re.IGNORECASE | re.DOTALL)
+# Characters that HFS+ ignores in names, such as in a disguised ".git" (git's CVE-2014-9390).
 _IGNORABLE = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
@@ -53,12 +53,12 @@ _BOMS = (
 
 
 class _FolderError(UnreadableError):
-    """Where a file should be there is a folder, so there is no file."""
+    """A folder is where a file should be, so there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text out of bytes; not `exact`: some bytes were no text and are shown as U+FFFD."""
+    """Decoded text; not `exact` if some bytes couldn't be decoded and became U+FFFD."""
 
     text: str
     encoding: str
@@ -69,15 +69,15 @@ def checked_path(path: str) -> str:
     """Normalise a workspace path.
 
     Raises:
-        UnsafePathError: It is absolute, leads outside, names a dotfile or can't be a name.
+        UnsafePathError: It is absolute, leads outside, is hidden or can't be a name.
     """
-    if _PLAIN.fullmatch(path):
+    if _SIMPLE_PATH.fullmatch(path):
         return path
     normal = unicodedata.normalize("NFC", path)
     parts = [part for part in normal.split("/") if part not in {"", "."}]
     if normal.startswith("/") or not parts:
         raise _unsafe(path, "it is not a path inside the workspace")
-    if not _UNSEEN.isdisjoint(normal) or clean(normal) != normal:
+    if not _FORBIDDEN.isdisjoint(normal) or clean(normal) != normal:
         raise _unsafe(path, "it holds a backslash or characters that can't be seen")
     if any(part.translate(_IGNORABLE).startswith(".") for part in parts):
         raise _unsafe(path, "hidden files and `..` are not for notes")
@@ -91,7 +91,7 @@ def checked_path(path: str) -> str:
 
 
 def is_path(path: str) -> bool:
-    """True if it can be a workspace path: see `checked_path`."""
+    """Return whether it can be a workspace path: see `checked_path`."""
     try:
         return bool(checked_path(path))
     except UnsafePathError:
@@ -99,16 +99,18 @@ def is_path(path: str) -> bool:
 
 
 def is_portable(path: str) -> bool:
-    """True if every machine that syncs can have a file of that name: no other is newly recorded.
+    """Return whether every system can store a file of this name, as is required of new ones.
 
-    What was recorded before this was asked keeps its name until a sync gives it another one.
+    Files that were recorded before this rule keep their names until a sync renames them.
     """
     return not name_trouble(path)
 
 
 def name_trouble(path: str) -> str:
-    """Say why not every machine can have a file of that name; nothing where all can."""
-    if _PLAIN.fullmatch(path) and not (" /" in path or "./" in path or path.endswith((" ", "."))):
+    """Describe why some systems can't store a file of this name; empty if all can."""
+    if _SIMPLE_PATH.fullmatch(path) and not (
+        " /" in path or "./" in path or path.endswith((" ", "."))
+    ):
         return ""
     try:
         normal = checked_path(path)
@@ -117,7 +119,7 @@ def name_trouble(path: str) -> str:
     parts = path.split("/")
     troubles = (
         ("it ends in a blank or a dot", any(part.endswith((" ", ".")) for part in parts)),
-        ("other systems read it otherwise", any(map(_DISGUISED.fullmatch, parts))),
+        ("other systems read it otherwise", any(map(_ALIASES.fullmatch, parts))),
         (f"it lies more than {MAX_DEPTH} folders deep", len(parts) > MAX_DEPTH),
         ("its letters are decomposed", normal != path),
     )
@@ -133,12 +135,12 @@ def _unsafe(path: str, why: str) -> UnsafePathError:
 
 
 def blob_id(data: bytes) -> str:
-    """The content hash used everywhere: git's SHA-1 of a blob."""
+    """Return the content hash used everywhere: git's SHA-1 of a blob."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def blob_of(data: bytes | None) -> str | None:
-    """The content hash of a file that may not be there: None stays None."""
+    """Return the content hash of a file, or None if there is no file."""
     return None if data is None else blob_id(data)
 
 
@@ -146,9 +148,9 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
     """Read one file.
 
     Raises:
-        NotFoundError: It isn't there.
+        NotFoundError: It doesn't exist.
         UnsafePathError: The path leads through a link or outside.
-        UnreadableError: It is larger than `limit` bytes, or no regular file.
+        UnreadableError: It is larger than `limit` bytes, or not a regular file.
         StorageError: The file system refused.
     """
     path = checked_path(path)
@@ -163,7 +165,7 @@ def read_bytes(root: Layout, path: str, limit: int = READ_LIMIT) -> bytes:
 
 
 def read_if_there(root: Layout, path: str) -> bytes | None:
-    """Read one file, None where there is none, but a folder, say; raises else as `read_bytes`."""
+    """Read one file; None if there is none, or a folder. Otherwise raises like `read_bytes`."""
     try:
         return read_bytes(root, path)
     except (NotFoundError, _FolderError):
@@ -171,7 +173,7 @@ def read_if_there(root: Layout, path: str) -> bytes | None:
 
 
 def read_pieces(root: Layout, path: str) -> Iterator[bytes]:
-    """Read one file of any size, 50 MB at a time; raises as `read_bytes`."""
+    """Yield a file of any size in pieces of up to 50 MB; raises like `read_bytes`."""
     path = checked_path(path)
     top, file = located(root, path)
     *parts, name = file.split("/")
@@ -184,20 +186,20 @@ def read_pieces(root: Layout, path: str) -> Iterator[bytes]:
 
 
 def read_each(root: Layout, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Read many files, each folder opened once; None: it isn't there. Raises as `read_bytes`."""
+    """Yield many files, None if missing, opening each folder once; raises like `read_bytes`."""
     with FileBatch(root) as folders:
         for path in paths:
             file = located(root, path)[1]
             with storage_errors(f"Can't read {file}"):
                 try:
                     data = read_in(*folders.place(checked_path(path)), file)
-                except FileNotFoundError:  # nor is its folder
+                except FileNotFoundError:  # the folder is missing as well
                     data = None
             yield path, data
 
 
 def read_in(folder: int, name: str, file: str) -> bytes | None:
-    """Read a file of an open folder; None: it isn't there. Raises `OSError`, or as `read_bytes`."""
+    """Read a file in an open folder; None if missing. Raises `OSError`, or like `read_bytes`."""
     try:
         return _read(folder, name, file, READ_LIMIT)
     except (FileNotFoundError, _FolderError):
@@ -227,7 +229,7 @@ def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[by
 
 
 def decode(data: bytes) -> Decoded:
-    """Read bytes as text: UTF-8, or what a byte order mark says; bad bytes become U+FFFD."""
+    """Decode bytes as UTF-8, or according to a byte order mark; bad bytes become U+FFFD."""
     encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
     try:
         return Decoded(data.decode(encoding), encoding, exact=True)
@@ -236,22 +238,22 @@ def decode(data: bytes) -> Decoded:
 
 
 def text_of(data: bytes | None) -> str:
-    """The text of a file's bytes, as `decode` reads it; of none that is empty."""
+    """Return a file's text as by `decode`; empty for None."""
     return decode(data or b"").text
 
 
 def read_text(root: Layout, path: str) -> str:
-    """Read one file as text; raises as `read_bytes`, never for bytes that aren't text."""
+    """Read one file as text; raises like `read_bytes`, but not for undecodable bytes."""
     return text_of(read_bytes(root, path))
 
 
 def exists(root: Layout, path: str) -> bool:
-    """True if a regular file is there; False as well for links and whatever can't be reached."""
+    """Return whether there is a regular file; False also for links and unreachable files."""
     return file_status(root, path) is not None
 
 
 def file_status(root: Layout, path: str) -> os.stat_result | None:
-    """The status of a regular file, None where there is none."""
+    """Return the status of a regular file, or None if there is none."""
     top, file = located(root, checked_path(path))
     *parts, name = file.split("/")
     try:
@@ -268,13 +270,13 @@ def file_status(root: Layout, path: str) -> os.stat_result | None:
 
 
 def why_closed(folder: Path) -> str:
-    """Say why a folder can't be read; nothing where it can, or isn't there."""
+    """Return why a folder can't be read; empty if it can, or doesn't exist."""
     is_closed = folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK)
     return os.strerror(errno.EACCES).lower() if is_closed else ""
 
 
 def is_gone(root: Layout, path: str) -> bool:
-    """True if a file is surely not there; what can't be looked at may well be."""
+    """Return whether a file certainly doesn't exist; False if that can't be determined."""
     top, file = located(root, checked_path(path))
     place = top
     for part in file.split("/"):
@@ -282,8 +284,8 @@ def is_gone(root: Layout, path: str) -> bool:
         try:
             status = place.lstat()
         except FileNotFoundError:
-            if os.path.exists(place.with_name(f".{part}.icloud")):  # never raises
-                return False  # it lies in iCloud until somebody opens it
+            if os.path.exists(place.with_name(f".{part}.icloud")):
+                return False  # iCloud has it and downloads it on demand
             return unicodedata.is_normalized("NFD", part) or not _has_other_form(place)
         except OSError:
             return False
@@ -295,9 +297,9 @@ def is_gone(root: Layout, path: str) -> bool:
 
 
 def in_the_way(root: Layout, path: str, known: Container[str]) -> bool:
-    """True if a file can't be written as something stands there that isn't `known`.
+    """Return whether something that isn't `known` prevents a file from being written.
 
-    That is a link or a file above it, or a folder in its place that holds more than known files.
+    This is a link or a file above it, or a folder in its place with other than known files.
     """
     file = located(root, checked_path(path))[1]
     place, parts = root.root, file.split("/")
@@ -316,12 +318,12 @@ def in_the_way(root: Layout, path: str, known: Container[str]) -> bool:
 
 
 def is_folder(root: Layout, path: str) -> bool:
-    """True if a folder stands where a file of that name would."""
+    """Return whether there is a folder at the path."""
     return root.place(checked_path(path)).is_dir()
 
 
 def _has_other_form(place: Path) -> bool:
-    """True if the folder holds the name in another Unicode form."""
+    """Return whether the folder contains the name in another Unicode form."""
     try:
         return any(
             unicodedata.normalize("NFC", other.name) == place.name
@@ -332,12 +334,12 @@ def _has_other_form(place: Path) -> bool:
 
 
 def twin(root: Layout, path: str) -> str | None:
-    """A file beside `path` whose name differs only in case: one of both would vanish elsewhere."""
+    """Return a file beside `path` whose name differs only in case, or None."""
     return twins(root, [path]).get(path)
 
 
 def twins(root: Layout, paths: Iterable[str]) -> dict[str, str]:
-    """The files that lie beside others and differ from them only in case, by these others' paths.
+    """Return the files that differ from other paths only in case, by these paths.
 
     Each folder is listed once, however many of its files are asked about.
     """
@@ -347,21 +349,21 @@ def twins(root: Layout, paths: Iterable[str]) -> dict[str, str]:
         together.setdefault(folder, {})[path] = name
     found: dict[str, str] = {}
     for folder, asked in together.items():
-        alike: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         with contextlib.suppress(OSError):
             for other in _names_beside(root, next(iter(asked))):
-                alike.setdefault(other.casefold(), []).append(other)
+                by_name.setdefault(other.casefold(), []).append(other)
         for path, name in asked.items():
-            others = (each for each in alike.get(name.casefold(), ()) if each != name)
+            others = (each for each in by_name.get(name.casefold(), ()) if each != name)
             for first in islice(others, 1):
                 found[path] = f"{folder}/{first}" if folder else first
     return found
 
 
 def listed(root: Layout, paths: Sequence[str]) -> list[str]:
-    """Those of some paths in one folder that it lists, in any case; all where it can't be read.
+    """Return those paths of one folder that it lists, ignoring case; all if it can't be read.
 
-    What has such a name may be no file, and in another case another one: reading it tells.
+    A listed path may be a folder, or differ in case: only reading it tells.
     """
     try:
         here = {name.casefold() for name in _names_beside(root, paths[0])}
@@ -373,11 +375,11 @@ def listed(root: Layout, paths: Sequence[str]) -> list[str]:
 
 
 def _names_beside(root: Layout, path: str) -> list[str]:
-    """The names of the files in the folder of a path, composed; raises `OSError`."""
+    """Return the NFC names in the folder of a path; raises `OSError`."""
     top, file = located(root, checked_path(path))
     folder = open_folder(top, file.split("/")[:-1])
     try:
-        names = os.listdir(folder)  # a descriptor, not a path
+        names = os.listdir(folder)
     finally:
         os.close(folder)
     return [unicodedata.normalize("NFC", name) for name in names]
@@ -387,7 +389,7 @@ def write_atomic(root: Layout, path: str, data: bytes) -> Written:
     """Replace one file so that a crash leaves the old or the new one, never a mixture.
 
     Returns:
-        The file as it was written, by which `Scanner.note` knows it again.
+        The identity of the written file, for `Scanner.note`.
 
     Raises:
         UnsafePathError: The path leads through a link or outside.
@@ -401,14 +403,14 @@ def write_atomic(root: Layout, path: str, data: bytes) -> Written:
 
 
 def write_machine_file(root: Path | Layout, path: str, data: bytes) -> None:
-    """Like `write_atomic`, 0600, for kbtui's own files, whose folders may start with a dot."""
+    """Like `write_atomic`, with mode 0600, for kbtui's own files in hidden folders."""
     with storage_errors(f"Can't write {path}"), FileBatch(root) as batch:
         batch.write(path, data, 0o600)
         batch.sync()
 
 
 def remove(root: Layout, path: str) -> None:
-    """Remove one file durably; it may be gone already."""
+    """Remove one file durably, if it exists."""
     path = checked_path(path)
     with storage_errors(f"Can't remove {located(root, path)[1]}"), FileBatch(root) as batch:
         batch.remove(path)

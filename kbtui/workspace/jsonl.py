@@ -1,8 +1,8 @@
-"""JSON lines that survive a crash: whole lines are appended, a torn last one is set aside.
+"""Crash-safe JSON Lines logs: whole lines are appended, and a torn last one is set aside.
 
-The writer holds a file lock while it appends, and a reader takes it before it judges the end of
-the file: what looks torn may only be half written. Files that go through the door are read whole
-and get a record at their end; there a torn last line is closed with a newline, never cut off.
+Writers hold a file lock while appending, and a reader takes it before judging the end of the file,
+since a line that looks torn may still be being written. Files that go through the door are
+rewritten as a whole; there a torn last line is terminated with a newline, never removed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kbtui.text import json_object
 from kbtui.workspace.durable import FileBatch, storage_errors, sync_folder, write_all
 
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_WRITING = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is kept but can't be used; `number` is 1-based."""
+    """An unusable line, which is kept; `number` is 1-based."""
 
     path: str
     number: int
@@ -41,7 +41,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line that is a JSON object, as it was written and as it reads."""
+    """A line with a JSON object, raw and parsed."""
 
     number: int
     data: bytes
@@ -50,9 +50,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """The objects of a file, in order; `bad` lines in the middle stay.
+    """The objects of a file, in order, and its `bad` lines, which stay in the file.
 
-    `torn` is the end of the file, where an append was cut short.
+    `torn` is the end of the file, if an append was interrupted.
     """
 
     records: tuple[dict[str, Any], ...]
@@ -61,16 +61,16 @@ class JsonLines:
 
 
 def append_line(file: Path, record: Mapping[str, Any]) -> None:
-    """Append one record and make it durable; the file is made 0600, its folder 0700.
+    """Append one record durably; a new file gets mode 0600, its folder 0700.
 
     Raises:
-        StorageError: The file system refused; the file is as it was.
+        StorageError: The file system refused; the file is unchanged.
     """
     line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "backslashreplace"
     )
     with storage_errors(f"Can't write {file.name}"), _locked(file, make=True) as (descriptor, new):
-        size = _mend_end(file, descriptor)
+        size = _repair_end(file, descriptor)
         try:
             os.lseek(descriptor, size, os.SEEK_SET)
             write_all(descriptor, line + b"\n")
@@ -83,9 +83,9 @@ def append_line(file: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_lines(file: Path) -> JsonLines:
-    """Read all records; a torn end is moved to ``<name>.torn-<time>`` when that is possible.
+    """Read all records; move a torn end to ``<name>.torn-<time>`` if possible.
 
-    A file that isn't there has no records.
+    A missing file has no records.
 
     Raises:
         StorageError: The file system refused.
@@ -97,16 +97,16 @@ def read_lines(file: Path) -> JsonLines:
             return JsonLines(())
         torn = None
         if data and not data.endswith(b"\n"):
-            data, torn = _settle(file)
+            data, torn = _read_locked(file)
     records, bad = parse_records(data, file.name)
     return JsonLines(tuple(each.value for each in records), torn, tuple(bad))
 
 
 def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
-    """Replace all that a file holds, while nobody appends; who wants to does it afterwards.
+    """Replace the whole content of a file while appends wait.
 
     Raises:
-        StorageError: The file system refused; the file is as it was.
+        StorageError: The file system refused; the file is unchanged.
     """
     with (
         storage_errors(f"Can't write {file.name}"),
@@ -119,7 +119,7 @@ def rewrite(file: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def parse_records(data: bytes, path: str) -> tuple[list[Record], list[BadLine]]:
-    """Read all lines of a file's content; never raises."""
+    """Parse all lines of a file's content; never raises."""
     records: list[Record] = []
     bad: list[BadLine] = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -134,26 +134,26 @@ def parse_records(data: bytes, path: str) -> tuple[list[Record], list[BadLine]]:
 
 
 def add_record(data: bytes, record: Mapping[str, Any]) -> bytes:
-    """Add a record behind everything that is there."""
+    """Append a record to a file's content."""
     line = json.dumps(record, ensure_ascii=False, separators=(", ", ": "))
     gap = b"" if not data or data.endswith(b"\n") else b"\n"
     return data + gap + line.encode("utf-8", "replace") + b"\n"
 
 
-def _settle(file: Path) -> tuple[bytes, bytes | None]:
-    """Read again with the lock held, and set a torn end aside where the file can be written."""
+def _read_locked(file: Path) -> tuple[bytes, bytes | None]:
+    """Read again under the lock, and set a torn end aside if the file is writable."""
     try:
         with _locked(file, make=False) as (descriptor, _):
             before = os.fstat(descriptor).st_size
             data = os.pread(descriptor, before, 0)
-            size = _mend_end(file, descriptor)
+            size = _repair_end(file, descriptor)
             return data[:size], data[size:] or None
     except FileNotFoundError:
         return b"", None
     except PermissionError:
         return _split_end(file.read_bytes())
     except OSError as error:
-        if error.errno != 30:  # EROFS: reading still works
+        if error.errno != 30:  # EROFS: a read-only disk can still be read
             raise
         return _split_end(file.read_bytes())
 
@@ -167,8 +167,8 @@ def _split_end(data: bytes) -> tuple[bytes, bytes | None]:
 
 
 @contextlib.contextmanager
-def _locked(file: Path, *, make: bool, flags: int = _FLAGS) -> Iterator[tuple[int, bool]]:
-    """Open and lock a file; yields its descriptor and whether it was made."""
+def _locked(file: Path, *, make: bool, flags: int = _WRITING) -> Iterator[tuple[int, bool]]:
+    """Open and lock a file; yield its descriptor and whether it was created."""
     while True:
         new = make and not file.exists()
         if new:
@@ -176,25 +176,25 @@ def _locked(file: Path, *, make: bool, flags: int = _FLAGS) -> Iterator[tuple[in
         descriptor = os.open(file, flags | (os.O_CREAT if make else 0), 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _is_still(file, descriptor):
+            if _is_same_file(file, descriptor):
                 yield descriptor, new
                 return
         finally:
             os.close(descriptor)
 
 
-def _is_still(file: Path, descriptor: int) -> bool:
-    """True if a file wasn't replaced or removed while its lock was waited for."""
+def _is_same_file(file: Path, descriptor: int) -> bool:
+    """Return whether a file wasn't replaced or removed while waiting for its lock."""
     try:
         return os.path.samestat(file.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
-def _mend_end(file: Path, descriptor: int) -> int:
-    """Make the file end with a whole line; returns its size then.
+def _repair_end(file: Path, descriptor: int) -> int:
+    """Make the file end with a complete line; return the resulting size.
 
-    A last line without its newline is kept when it is a whole record, else set aside.
+    A last line without a newline is kept if it is a complete record, else set aside.
     """
     size = os.fstat(descriptor).st_size
     if not size or os.pread(descriptor, 1, size - 1) == b"\n":
@@ -217,7 +217,7 @@ def _mend_end(file: Path, descriptor: int) -> int:
 def _set_aside(file: Path, tail: bytes) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%S")
     aside = file.with_name(f"{file.name}.torn-{stamp}-{os.getpid()}")
-    descriptor = os.open(aside, _FLAGS | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = os.open(aside, _WRITING | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         write_all(descriptor, tail)
         os.fsync(descriptor)

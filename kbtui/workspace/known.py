@@ -1,8 +1,8 @@
-"""The workspaces that were opened on this machine, and what belongs to each when its folder moves.
+"""The workspaces opened on this machine, and moving their local data along when a folder moves.
 
-Each has an id in its machine room and a file of that name in the state directory, which says where
-it was last. A folder that comes from elsewhere brings its index, draft and input along; a copy of
-one that is still there is a workspace of its own.
+Each workspace has an id in its ``.kbtui`` folder and a file of that name in the state directory,
+which records where it was last. A moved folder takes its index, draft and input history along; a
+copy of one that still exists becomes a workspace of its own.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kbtui.workspace.layout import MACHINE, Workspace
 
 log = logging.getLogger(__name__)
 _ID = f"{MACHINE}/id"
-_FORM = re.compile(r"[0-9a-f]{32}")
-_SOON = timedelta(minutes=1)
+_ID_FORMAT = re.compile(r"[0-9a-f]{32}")
+_REFRESH_AFTER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownWorkspace:
-    """A workspace that was opened before; `used` in UTC, `is_there` where its folder still is."""
+    """A workspace that was opened before; `used` is in UTC, `former` its earlier paths."""
 
     path: Path
     used: datetime
@@ -42,7 +42,7 @@ class KnownWorkspace:
 
 
 def note_opened(workspace: Workspace, *, now: datetime | None = None) -> None:
-    """Remember a workspace, before anything of it is read; what goes wrong is only logged."""
+    """Record that a workspace is opened, before anything of it is read; errors are only logged."""
     if not workspace.writable:
         return
     try:
@@ -52,19 +52,19 @@ def note_opened(workspace: Workspace, *, now: datetime | None = None) -> None:
 
 
 def known_workspaces() -> list[KnownWorkspace]:
-    """All of them, the last used first; those whose folder is gone too."""
+    """Return all known workspaces, the last used first, including those whose folder is gone."""
     found = [each for file in _folder().glob("*.json") if (each := _read(file)) is not None]
     return sorted(found, key=lambda each: each.used, reverse=True)
 
 
 def former_paths(root: Path) -> tuple[str, ...]:
-    """Where a workspace was before it was moved."""
+    """Return the earlier paths of a workspace that was moved."""
     known = _read(_folder() / f"{_id_of(root)}.json")
     return known.former if known is not None else ()
 
 
 def forget_workspace(path: Path) -> bool:
-    """Take one off the list; nothing of it is deleted. False where it isn't on it."""
+    """Remove a workspace from the list without deleting it; return whether it was listed."""
     is_known = False
     for file in _folder().glob("*.json"):
         known = _read(file)
@@ -81,11 +81,11 @@ def _note(workspace: Workspace, now: datetime) -> None:
     former = known.former if known is not None else ()
     if known is not None and known.path != root:
         if _id_of(known.path) == identifier:
-            identifier, former = "", ()  # a copy: the one that it was made of is still there
+            identifier, former = "", ()  # a copy: the original is still there
         else:
-            _bring_along(known.path, root)
+            _move_local_data(known.path, root)
             former = (*(each for each in former if each != str(root)), str(known.path))
-    elif known is not None and now - known.used < _SOON:
+    elif known is not None and now - known.used < _REFRESH_AFTER:
         return
     if not identifier:
         identifier = secrets.token_hex(16)
@@ -96,8 +96,8 @@ def _note(workspace: Workspace, now: datetime) -> None:
     files.write_machine_file(_folder(), f"{identifier}.json", data)
 
 
-def _bring_along(old: Path, new: Path) -> None:
-    """Give a folder at another place what the machine keeps of it by its place."""
+def _move_local_data(old: Path, new: Path) -> None:
+    """Rename the local data of a workspace, which is stored under a hash of its path."""
     names = [hashlib.sha256(os.fsencode(root)).hexdigest()[:16] for root in (old, new)]
     for folder in (user_cache_path("kbtui"), user_state_path("kbtui", appauthor=False)):
         before, after = (folder / name for name in names)
@@ -111,7 +111,7 @@ def _id_of(root: Path) -> str:
         text = (root / _ID).read_text("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
-    return text if _FORM.fullmatch(text) else ""
+    return text if _ID_FORMAT.fullmatch(text) else ""
 
 
 def _folder() -> Path:

@@ -1,9 +1,9 @@
-"""One writer at a time, across threads and processes.
+"""The workspace lock: one writer at a time, across threads and processes.
 
-The lock is the kernel's (flock), so it can't outlive its holder: no stale lock blocks a restart.
-What stands in the lock file only names the holder to those who wait. (The package filelock falls
-back to a lock that outlives its holder where a file system has no flock; here such a workspace can
-only be read.)
+It is a kernel lock (flock), so it can't outlive its holder, and no stale lock blocks a restart. The
+content of the lock file only tells waiting processes who holds it. (The package filelock falls back
+to a lock that can outlive its holder if a file system has no flock; here such a workspace is
+read-only.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class WorkspaceLock:
-    """The lock of one workspace; a thread that holds it may take it again."""
+    """The lock of one workspace; reentrant within a thread."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._file = workspace.machine / "lock"
@@ -38,10 +38,10 @@ class WorkspaceLock:
 
     @contextlib.contextmanager
     def hold(self, timeout: float = 5.0) -> Iterator[None]:
-        """Hold the lock for the block, after so many seconds of waiting at most.
+        """Hold the lock for the block, waiting up to `timeout` seconds.
 
         Raises:
-            WorkspaceBusyError: Somebody else holds it; the message names who.
+            WorkspaceBusyError: Another thread or process holds it; the message names the process.
             StorageError: The file system has no working locks.
         """
         deadline = time.monotonic() + timeout
@@ -76,15 +76,15 @@ class WorkspaceLock:
                     f"The workspace is being written by {_holder(file)}.",
                     "Try again when it is done, or close that program.",
                 )
-            # Not in step with the others who wait, or one could starve.
+            # A random delay keeps waiting processes out of step, so that none starves.
             time.sleep(random.uniform(0.002, 0.01))  # noqa: S311
-        with contextlib.suppress(OSError):  # a full disk keeps nobody from the lock, only unnamed
+        with contextlib.suppress(OSError):  # on a full disk the holder is just not named
             os.ftruncate(file, 0)
             os.pwrite(file, _describe_self(), 0)
 
 
 def open_lock(file: Path) -> int:
-    """Open a lock file, made where it is missing; closing it lets go of the lock.
+    """Open a lock file, creating it if needed; closing it releases the lock.
 
     Raises:
         StorageError: The file system refused.
@@ -94,7 +94,7 @@ def open_lock(file: Path) -> int:
 
 
 def try_lock(file: int) -> bool:
-    """Take the lock of an open lock file; False: somebody else has it.
+    """Try to take the lock of an open lock file; return False if it is taken.
 
     Raises:
         StorageError: The file system has no working locks.
@@ -118,7 +118,7 @@ def _describe_self() -> bytes:
 
 
 def _holder(file: int) -> str:
-    """Who holds the lock, as they wrote it down; they may be about to."""
+    """Describe the holder of the lock from the lock file, which may not be written yet."""
     try:
         holder = json.loads(os.pread(file, 1000, 0))
         return f"{holder['command']} (process {holder['pid']}, since {holder['since']})"

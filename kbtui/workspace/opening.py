@@ -1,7 +1,7 @@
-"""Finding, opening and making a workspace.
+"""Finding, opening and creating workspaces.
 
-A workspace is a folder with ``.kbtui/`` in it: one that kbtui laid out, or a folder of notes, which
-is used in place and stays as it is.
+A workspace is a folder with ``.kbtui/`` in it: either in kbtui's own layout, or a folder of notes
+used in place, which stays as it is.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from kbtui.workspace.scan import notes_in
 WORKSPACE_VARIABLE = "KBTUI_WORKSPACE"
 FORMAT = 1
 IN_PLACE = 2
-"""The format of a folder of notes in place, which older versions must leave alone."""
-_LAID_OUT = (
+"""The format of a folder of notes used in place, which older versions must not open."""
+_OWN_FILES = (
     *("memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl"),
     *("SOUL.md", "MEMORY.md", "HISTORY.md"),
 )
-_NANOBOTS = frozenset({*_LAID_OUT, *BOOTSTRAP_FILES, "HEARTBEAT.md", "memory/.dream_cursor"})
+_NANOBOT_FILES = frozenset({*_OWN_FILES, *BOOTSTRAP_FILES, "HEARTBEAT.md", "memory/.dream_cursor"})
 _DATED = re.compile(r"memory/\d{4}-\d{2}-\d{2}.*\.md|sessions/[^/.][^/]*\.jsonl?")
 PROGRAMS = {
     ".obsidian": "Obsidian",
@@ -46,11 +46,11 @@ PROGRAMS = {
     ".foam": "Foam",
     "dendron.yml": "Dendron",
 }
-"""Programs for notes by what they keep beside them; a folder "knowledge" there is theirs."""
+"""Note programs by their marker files; a folder "knowledge" beside one belongs to the user."""
 
 
 class NotAnsweringError(WorkspaceError):
-    """The disk of a workspace doesn't answer, as of a network share that is away."""
+    """The disk of a workspace doesn't respond, such as a disconnected network share."""
 
 
 def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path:
@@ -60,22 +60,22 @@ def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path
     ``.kbtui/``, and the user's default one, which may not exist yet.
 
     Args:
-        named: The folder that was named.
-        patience: Seconds that its disk is waited for.
+        named: The folder given by the user.
+        patience: The timeout in seconds for its disk.
 
     Raises:
-        WorkspaceError: One was named, and it isn't there or isn't a folder.
-        NotAnsweringError: Its disk doesn't answer.
+        WorkspaceError: A folder was given that doesn't exist or isn't a folder.
+        NotAnsweringError: Its disk doesn't respond.
     """
     found: SimpleQueue[Path | Exception] = SimpleQueue()
 
     def find() -> None:
         try:
-            found.put(_found(named))
+            found.put(_resolve(named))
         except Exception as error:  # noqa: BLE001 - raised below
             found.put(error)
 
-    # Nothing but its end frees a thread that waits for such a disk, so it is one to be given up.
+    # A thread that waits for such a disk can't be interrupted, so a daemon thread is abandoned.
     threading.Thread(target=find, daemon=True).start()
     try:
         root = found.get(timeout=patience)
@@ -89,7 +89,7 @@ def find_workspace(named: Path | None = None, *, patience: float = 10.0) -> Path
     return root
 
 
-def _found(named: Path | None) -> Path:
+def _resolve(named: Path | None) -> Path:
     if named is None and (variable := os.environ.get(WORKSPACE_VARIABLE)):
         named = Path(variable)
     if named is not None:
@@ -106,7 +106,7 @@ def _found(named: Path | None) -> Path:
 def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
-    except FileNotFoundError:  # another window has deleted it
+    except FileNotFoundError:  # the current folder was deleted
         raise WorkspaceError(
             "The current folder isn't there any more.",
             "Change to another one, or name a workspace by its whole path: -w /PATH.",
@@ -114,7 +114,7 @@ def _absolute(path: Path) -> Path:
 
 
 def default_workspace() -> Path:
-    """Where the workspace of a user lies who never named one; it may not exist yet."""
+    """Return the path of the default workspace, which may not exist yet."""
     from platformdirs import user_data_path
 
     return user_data_path("kbtui") / "workspace"
@@ -126,11 +126,11 @@ _REPOSITORY = tuple(
 )
 
 
-def is_to_be(place: Path) -> bool:
-    """True if a folder is no workspace yet, but evidently meant as one.
+def can_become_workspace(place: Path) -> bool:
+    """Return whether a folder isn't a workspace yet but can become one without asking.
 
-    That is the default one before its first use, an empty folder, one that has ``knowledge/``
-    already, and a folder of notes that somebody named. A home directory takes ``kbtui init``.
+    This is the default one before its first use, an empty folder, one with ``knowledge/``, or a
+    folder of notes. A home directory requires ``kbtui init``.
     """
     if (place / MACHINE).exists() or not (place.is_dir() or place == default_workspace()):
         return False
@@ -138,55 +138,56 @@ def is_to_be(place: Path) -> bool:
         return True
     if place in {Path.home(), Path(place.anchor)}:
         return False
-    if any((place / name).exists() for name in _LAID_OUT):
+    if any((place / name).exists() for name in _OWN_FILES):
         return True
     return not any(place.iterdir()) or is_folder_of_notes(place)
 
 
 def is_folder_of_notes(root: Path) -> bool:
-    """True for notes that somebody keeps in folders of their own, which stay where they are.
+    """Return whether a folder has the user's own notes, to be used in place.
 
-    What kbtui or nanobot laid out isn't: it has ``knowledge/``, or a memory and more of nanobot's.
+    A folder laid out by kbtui or nanobot doesn't count: it has ``knowledge/``, or a memory and
+    other files of nanobot.
     """
-    if is_nanobots(root):
+    if is_nanobot_workspace(root):
         return False
-    if (root / "knowledge").exists() and not is_anothers(root):
+    if (root / "knowledge").exists() and not belongs_to_other_program(root):
         return False
     notes = (file.relative_to(root).as_posix() for file in notes_in(Layout(root, in_place=True)))
-    return any(note not in _NANOBOTS for note in notes)
+    return any(note not in _NANOBOT_FILES for note in notes)
 
 
-def is_anothers(folder: Path) -> bool:
-    """True if another program for notes keeps what it needs there, as ``.obsidian/``."""
+def belongs_to_other_program(folder: Path) -> bool:
+    """Return whether another note program keeps its files there, such as ``.obsidian/``."""
     return any((folder / name).exists() for name in PROGRAMS)
 
 
-def is_nanobots(root: Path) -> bool:
-    """True for what nanobot laid out: one of its files, also at the top of a vault, is too little.
+def is_nanobot_workspace(root: Path) -> bool:
+    """Return whether a folder was laid out by nanobot; a single file of its names isn't enough.
 
-    It has what nanobot remembers (a memory, dated notes, conversations) and a second file of it.
+    It needs a memory, dated notes or conversations of nanobot's, and a second file.
     """
-    found = {name for name in _NANOBOTS if (root / name).is_file()}
-    if found.isdisjoint(_LAID_OUT):
+    found = {name for name in _NANOBOT_FILES if (root / name).is_file()}
+    if found.isdisjoint(_OWN_FILES):
         return False
-    for file in (*root.glob("memory/*"), *root.glob("sessions/*")):  # what can't be read is skipped
+    for file in (*root.glob("memory/*"), *root.glob("sessions/*")):
         if _DATED.fullmatch(name := f"{file.parent.name}/{file.name}"):
             found.add(name)
     return len(found) > 1 and any("/" in name for name in found)
 
 
 def open_workspace(root: Path) -> Workspace:
-    """Open a folder that is a workspace already, or notes that nobody may write beside.
+    """Open an existing workspace, or a read-only folder of notes.
 
     Raises:
-        WorkspaceError: It isn't there, isn't a workspace, or was made by a newer kbtui.
+        WorkspaceError: It doesn't exist, isn't a workspace, or was made by a newer kbtui.
     """
     root = _absolute(root)
     _check_folder(root)
     root = root.resolve()
-    _check_machine_room(root)
+    _check_links(root)
     if (root / MACHINE).is_dir():
-        return _opened(root, in_place=False)
+        return _open(root, in_place=False)
     if not os.access(root, os.W_OK) and is_folder_of_notes(root):
         return Workspace(root, in_place=True, writable=False)
     raise WorkspaceError(
@@ -196,10 +197,10 @@ def open_workspace(root: Path) -> Workspace:
 
 
 def create_workspace(root: Path, *, in_place: bool = False) -> Workspace:
-    """Make a folder a workspace, or complete one; files that are there stay untouched.
+    """Create a workspace in a folder, or complete one; existing files stay untouched.
 
-    A folder of notes is used in place: nothing is made in it but ``.kbtui/``. One that is to
-    become such, and has no notes yet, is said to be `in_place`.
+    A folder of notes is used in place: only ``.kbtui/`` is created in it. `in_place` does the same
+    for a folder that has no notes yet.
 
     Raises:
         WorkspaceError: `root` is a file, or the workspace was made by a newer kbtui.
@@ -209,20 +210,20 @@ def create_workspace(root: Path, *, in_place: bool = False) -> Workspace:
     try:
         root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
-        _check_machine_room(root)
+        _check_links(root)
         is_new = not (root / MACHINE).exists()
         in_place = is_new and (in_place or is_folder_of_notes(root))
         if in_place and not os.access(root, os.W_OK):
             return Workspace(root, in_place=True, writable=False)
         (root / MACHINE).mkdir(mode=0o700, exist_ok=True)
-        workspace = _opened(root, in_place=in_place)
+        workspace = _open(root, in_place=in_place)
         if not workspace.in_place:
             for category in CATEGORIES:
                 (root / "knowledge" / category).mkdir(parents=True, exist_ok=True)
         for name in ("memory", "skills") if workspace.in_place else ("memory", "docs", "skills"):
             workspace.place(name).mkdir(exist_ok=True)
         workspace.sessions.mkdir(mode=0o700, exist_ok=True)
-        if in_place:  # a repository of the owner's around it doesn't see it
+        if in_place:  # hide it from a repository of the owner's around it
             files.write_machine_file(root, f"{MACHINE}/.gitignore", b"*\n")
     except (FileExistsError, NotADirectoryError) as error:
         raise WorkspaceError(
@@ -250,8 +251,8 @@ def _check_folder(root: Path) -> None:
     )
 
 
-def _check_machine_room(root: Path) -> None:
-    """Refuse a machine room that is a link: a shared folder must not lead us elsewhere."""
+def _check_links(root: Path) -> None:
+    """Refuse ``.kbtui`` folders that are links, which a shared folder could point elsewhere."""
     for name in ("", *_REPOSITORY):
         _refuse_link(root / MACHINE / name)
 
@@ -268,8 +269,8 @@ def _can_write(root: Path) -> bool:
     return all(os.access(folder, os.W_OK | os.X_OK) for folder in (root, root / MACHINE))
 
 
-def _opened(root: Path, *, in_place: bool) -> Workspace:
-    """Refuse what a newer kbtui wrote; write the format file where it is missing."""
+def _open(root: Path, *, in_place: bool) -> Workspace:
+    """Check the format and return the workspace; write a missing format file."""
     writable = _can_write(root)
     file = root / MACHINE / "format"
     try:
@@ -281,7 +282,7 @@ def _opened(root: Path, *, in_place: bool) -> Workspace:
     except OSError as error:
         if writable:
             raise StorageError(f"Can't read {file}: {error.strerror}.") from error
-        text = str(FORMAT)  # somebody else's: their machine room is closed to us
+        text = str(FORMAT)  # another user's workspace, whose .kbtui we can't read
     if not text.isdecimal():
         raise WorkspaceError(
             f"{file} doesn't hold a format number.",
@@ -298,20 +299,20 @@ def _opened(root: Path, *, in_place: bool) -> Workspace:
 
 
 _FIRST_LOOK = f"{MACHINE}/first-look"
-_LONGEST_PATH = 4_096
+_MAX_PATH_BYTES = 4_096
 
 
 def leave_first_look(workspace: Workspace, path: str) -> None:
-    """Let the app show a note when it opens the workspace for the first time."""
+    """Record a note for the app to show when it first opens the workspace."""
     files.write_machine_file(workspace.root, _FIRST_LOOK, f"{path}\n".encode())
 
 
 def take_first_look(workspace: Workspace) -> str | None:
-    """The path of that note, given once; None where there is none to show."""
+    """Return that note's path and forget it, or None if there is none."""
     file = workspace.root / _FIRST_LOOK
     try:
         with file.open("rb") as stream:
-            text = stream.read(_LONGEST_PATH).decode().strip()
+            text = stream.read(_MAX_PATH_BYTES).decode().strip()
         file.unlink()
     except (OSError, UnicodeDecodeError):
         return None

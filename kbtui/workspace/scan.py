@@ -1,8 +1,8 @@
-"""The state of the workspace now: one walk with a stat cache, shared by all who need hashes.
+"""Scanning the workspace for changes: one walk with a cache of hashes, shared by all who need them.
 
-A file is hashed again only when its status changed, or when it may have changed without showing:
-it was modified about when it was hashed (git's racy-clean rule), and its status doesn't prove that
-a later write would have shown.
+A file is hashed again only if its status changed, or if a change may not show in its status: it was
+modified about when it was hashed (git's racy-clean rule), and its timestamps don't prove that a
+later write would have changed them.
 """
 
 from __future__ import annotations
@@ -47,18 +47,19 @@ AREAS = ("knowledge", "memory", "skills", "docs", *BOOTSTRAP_FILES)
 IGNORE_FILE = ".kbtuiignore"
 LEFT_OUT = "Rename it, make it smaller or readable, or name it in .kbtuiignore."
 LARGER = "`kbtui config set sync.attachment_megabytes 50` takes more; 0 takes none."
-# Clocks of file systems tick in up to two seconds (FAT); within that a change may not show.
+# Timestamps on some file systems have steps of two seconds (FAT), which can hide a change.
 _RACY_NS = 2_000_000_000
-_COARSE_NS = 10_000_000  # the times that a coarse clock gives are multiples of this
-_PASSING = ("~", ".swp", ".tmp", ".part", ".crdownload")
+_COARSE_NS = 10_000_000  # timestamps of a coarse clock are multiples of this
+_TEMPORARY_SUFFIXES = ("~", ".swp", ".tmp", ".part", ".crdownload")
 _CHUNK = 1 << 20
-# In somebody's own folder: what a package manager brought.
-_NO_NOTES = frozenset({"node_modules", "__pycache__", "bower_components"})
+# Folders that package managers create.
+_PACKAGE_FOLDERS = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
-_SMALL, _FEW = 1 << 16, 256  # bytes of a file, and files, that are handed on: 16 MB at most
+# Bytes of a file, and number of files, returned in `contents`: 16 MB at most.
+_MAX_RETURNED_BYTES, _MAX_RETURNED = 1 << 16, 256
 LARGEST_ATTACHMENT = 10 << 20
-_TEXTS = frozenset((".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"))
-ATTACHMENTS = _TEXTS | frozenset(
+_TEXT_SUFFIXES = frozenset((".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"))
+ATTACHMENTS = _TEXT_SUFFIXES | frozenset(
     (
         *(".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff"),
         *(".webp", ".pdf", ".doc", ".docx", ".epub", ".odp", ".ods", ".odt", ".ppt", ".pptx"),
@@ -67,7 +68,7 @@ ATTACHMENTS = _TEXTS | frozenset(
         *(".mkv", ".mov", ".mp4", ".ogv", ".webm"),
     )
 )
-"""Endings of what is kept beside notes in somebody's own folder; none of them is of code."""
+"""Suffixes of files that are kept beside notes used in place; none is of code."""
 _SCHEMA = (
     """
     CREATE TABLE files (
@@ -80,7 +81,7 @@ _SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it is: its content's hash, its size in bytes, and when it was modified."""
+    """The state of a file: its content hash, its size in bytes, and its modification time."""
 
     path: str
     blob: str
@@ -89,15 +90,15 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A hash and the status it was taken at; `checked` is when hashing began."""
+class _CachedState:
+    """A hash and the file status it belongs to; `checked` is the time before hashing."""
 
     state: FileState
     ctime: int
     inode: int
     checked: int
 
-    def holds(self, status: os.stat_result) -> bool:
+    def is_current(self, status: os.stat_result) -> bool:
         return (
             self.state.size == status.st_size
             and self.state.mtime_ns == _clamped(status.st_mtime_ns)
@@ -124,7 +125,7 @@ class _Known:
 
 
 class Scanner:
-    """Scans a workspace; one object serves all threads of a process."""
+    """Scans a workspace; thread-safe, one per process."""
 
     def __init__(
         self,
@@ -133,71 +134,72 @@ class Scanner:
         beside_notes: Callable[[str], bool] | None = None,
         largest: int = LARGEST_ATTACHMENT,
     ) -> None:
-        """Read nothing yet.
+        """Prepare without reading anything.
 
         Args:
-            workspace: What is scanned.
-            beside_notes: In somebody's own folder such files are found in place of notes.
-            largest: The bytes of a picture or another file beside notes that the history takes up.
+            workspace: The workspace to scan.
+            beside_notes: For a workspace in place: finds the files that it accepts instead of
+                notes.
+            largest: The size limit in bytes for recording attachments.
         """
         self._workspace = workspace
         self._beside_notes = beside_notes
         self._largest = largest
         self._lock = threading.RLock()
-        self._known: dict[str, _Known] | None = None
+        self._states: dict[str, _CachedState] | None = None
         self._unsaved: set[str] = set()
         self._database: DerivedDatabase | None = None
         self._ignored: tuple[tuple[int, int], GitIgnoreSpec | None] = ((0, 0), None)
-        self._left_out: dict[str, str] = {}
+        self._skipped: dict[str, str] = {}
         self._too_large: dict[str, str] = {}
         self.recorded: Callable[[], Collection[str]] = tuple
-        """The paths that the history keeps already, which keep their names whatever these are."""
+        """Returns the recorded paths, which may keep names that new files can't have."""
         self._strays: set[Path] = set()
 
     def sweep(self) -> None:
-        """Remove what dead processes left half-written in the folders of the scans so far."""
+        """Remove temporary files of dead processes in the folders scanned so far."""
         with self._lock:
             while self._strays:
                 sweep(self._strays.pop())
 
     def left_out(self, *, recorded: bool = True) -> dict[str, str]:
-        """The files that scans passed over though the history would keep them: path and reason.
+        """Return the files that scans skipped although they should be recorded, with reasons.
 
-        Unless `recorded` those that it wouldn't keep, which could only be searched.
+        If not `recorded`, those that would only be searched.
         """
         ours = self._beside_notes is None
         with self._lock:
-            every = self._left_out.items()
+            every = self._skipped.items()
             return {p: why for p, why in every if (ours and is_recorded(p)) is recorded}
 
     def too_large(self) -> dict[str, str]:
-        """The files beside notes that the history doesn't take up, as of the last scan for it."""
+        """Return the attachments that are too large to record, as of the last scan for that."""
         with self._lock:
             return dict(self._too_large)
 
     def scan(
         self, *areas: str, attachments: float = 0, contents: dict[str, bytes] | None = None
     ) -> dict[str, FileState]:
-        """Walk `areas`, else all that is recorded or indexed, and return each file's state by path.
+        """Walk `areas` (by default all recorded or indexed ones) and return file states by path.
 
-        Dotfiles, links, passing files of editors, conflict copies and what ``.kbtuiignore`` names
-        are left out, as is what can't be read, or is too large for the history.
+        Hidden files, links, temporary files of editors, conflict copies and what ``.kbtuiignore``
+        names are skipped, as well as files that can't be read or are too large for the history.
 
         Args:
-            areas: The folders and files to look at.
-            attachments: If any, as the history needs it: in somebody's own folder pictures and
-                papers as well, none that are too large to be taken up, and new ones only if they
-                are so many bytes together, as all of them have to be read.
-            contents: Is given what small files held that had to be read for their hashes, by path,
-                for a caller who would read them next.
+            areas: The folders and files to scan.
+            attachments: If not 0, scan for the history: in a workspace in place include
+                attachments that aren't too large, and new ones only if they have
+                at most this many bytes together, since all of them have to be read.
+            contents: Receives the contents of small files that had to be read for hashing, by path,
+                for a caller that needs them next.
         """
         wanted = areas or AREAS
         with self._lock:
-            for told in (self._left_out, *([self._too_large] if attachments else ())):
-                for path in _below(wanted, told):
-                    del told[path]
-            known, found = self._load(), dict[str, FileState]()
-            unread: dict[str, os.stat_result] = {}  # an area may lie in another
+            for reported in (self._skipped, *([self._too_large] if attachments else ())):
+                for path in _below(wanted, reported):
+                    del reported[path]
+            known, found = self._load_states(), dict[str, FileState]()
+            unread: dict[str, os.stat_result] = {}  # a dict, since areas may overlap
             new: dict[str, os.stat_result] = {}
             for path, status in self._walk(wanted, attachments=bool(attachments)):
                 entry = known.get(path)
@@ -206,7 +208,7 @@ class Scanner:
                     path, status.st_size, attachments=bool(attachments)
                 ):
                     continue
-                if entry is not None and entry.holds(status):
+                if entry is not None and entry.is_current(status):
                     found[path] = entry.state
                 else:
                     beside = bool(attachments) and self._is_new_attachment(path)
@@ -221,23 +223,23 @@ class Scanner:
             return found
 
     def names(self, *areas: str) -> list[str]:
-        """The paths that `scan` would find, as the folders list them; nothing is read."""
+        """Return the paths that `scan` would find, without reading files."""
         return [path for path, _ in self._walk(areas)]
 
     def note(self, path: str, blob: str, written: Written) -> None:
-        """Remember what we wrote ourselves, so that it needn't be read again.
+        """Record the hash of a file that we wrote ourselves, so that it needn't be read again.
 
-        What somebody else has put there since it was `written` isn't ours, and is read.
+        If somebody else has replaced it since it was `written`, nothing is recorded.
         """
         with self._lock:
             status = files.file_status(self._workspace, path)
             if status is not None and Written.of(status) == written:
-                self._remember(path, blob, status, time.time_ns())
+                self._store(path, blob, status, time.time_ns())
 
     def look(self, path: str) -> FileState | None:
-        """The state of one file that scans pass over, such as one that ends in ``~``.
+        """Return the state of one file that scans skip, such as one that ends in ``~``.
 
-        None: there is no such file, it can't be read, is too large, or is to be ignored.
+        None if there is no such file, or it can't be read, is too large or ignored.
         """
         with self._lock:
             status = files.file_status(self._workspace, path)
@@ -249,36 +251,36 @@ class Scanner:
             return None if entry is None else entry.state
 
     def size(self, path: str) -> int:
-        """The bytes of a file as of the last scan; of one that wasn't there none."""
+        """Return the size in bytes of a file as of the last scan, 0 if it wasn't there."""
         with self._lock:
-            known = self._load().get(path)
+            known = self._load_states().get(path)
         return known.state.size if known else 0
 
     def ignores(self, path: str) -> bool:
-        """True if ``.kbtuiignore`` names a file, or a folder that it lies in."""
+        """Return whether ``.kbtuiignore`` names a file or a folder above it."""
         ignored = self._ignore_rules()
         return ignored is not None and _is_ignored(
             self._workspace.file(path), ignored, is_file=True
         )
 
     def passes_over(self, path: str) -> bool:
-        """True if scans would find no note at a path, whoever put it there."""
-        foreign = self._workspace.in_place and not _NO_NOTES.isdisjoint(path.split("/"))
+        """Return whether scans would skip a note at this path."""
+        foreign = self._workspace.in_place and not _PACKAGE_FOLDERS.isdisjoint(path.split("/"))
         return foreign or self.ignores(path)
 
     def conflict_copies(self) -> list[str]:
-        """The versions that were kept when two wrote the same file at once."""
+        """Return the conflict copies, which keep the rejected version of a file."""
         return sorted(
             path for path, _ in self._walk(AREAS, conflicts=True) if is_conflict_copy(path)
         )
 
-    def _leave_out(self, path: str, why: str) -> None:
-        self._left_out[_shown(path)] = why
+    def _skip(self, path: str, why: str) -> None:
+        self._skipped[_shown(path)] = why
 
     def _is_too_large(self, path: str, size: int, *, attachments: bool) -> bool:
-        """True of what the history can't take, or doesn't take up: what it has it keeps."""
+        """Return whether a file is too large for the history; recorded attachments aren't."""
         if size > files.READ_LIMIT and is_recorded(path):
-            self._leave_out(path, f"it is larger than {files.READ_LIMIT >> 20} MB")
+            self._skip(path, f"it is larger than {files.READ_LIMIT >> 20} MB")
             return True
         if not attachments or size <= self._largest or not self._is_new_attachment(path):
             return False
@@ -290,13 +292,13 @@ class Scanner:
         return True
 
     def _is_new_attachment(self, path: str) -> bool:
-        """True of a file beside notes that the history doesn't have."""
+        """Return whether a file is an attachment that isn't recorded yet."""
         is_beside = path.startswith(ENTRIES) and not _is_recorded_in_place(path)
         return is_beside and path not in self.recorded()
 
     def _hash(
         self, path: str, status: os.stat_result, contents: dict[str, bytes] | None = None
-    ) -> _Known | None:
+    ) -> _CachedState | None:
         checked = time.time_ns()
         try:
             if status.st_size > files.READ_LIMIT:
@@ -304,19 +306,23 @@ class Scanner:
             else:
                 data = files.read_bytes(self._workspace, path)
                 blob = files.blob_id(data)
-                if contents is not None and len(data) <= _SMALL and len(contents) < _FEW:
+                if (
+                    contents is not None
+                    and len(data) <= _MAX_RETURNED_BYTES
+                    and len(contents) < _MAX_RETURNED
+                ):
                     contents[path] = data
         except (NotFoundError, FileNotFoundError):
             return None
         except (KbtuiError, OSError):
-            self._leave_out(path, "it can't be read")
+            self._skip(path, "it can't be read")
             return None
-        return self._remember(path, blob, status, checked)
+        return self._store(path, blob, status, checked)
 
-    def _remember(self, path: str, blob: str, status: os.stat_result, checked: int) -> _Known:
+    def _store(self, path: str, blob: str, status: os.stat_result, checked: int) -> _CachedState:
         state = FileState(path, blob, status.st_size, _clamped(status.st_mtime_ns))
-        entry = _Known(state, status.st_ctime_ns, status.st_ino, checked)
-        self._load()[path] = entry
+        entry = _CachedState(state, status.st_ctime_ns, status.st_ino, checked)
+        self._load_states()[path] = entry
         self._unsaved.add(path)
         return entry
 
@@ -334,7 +340,7 @@ class Scanner:
                 continue
             if area in (RECORDED_FOLDERS if status is not None else BOOTSTRAP_FILES):
                 if self._workspace.place(area).exists():
-                    self._leave_out(area, "a file stands there for a folder, or a folder for it")
+                    self._skip(area, "a file stands there for a folder, or a folder for it")
             elif status is not None:
                 yield area, status
             else:
@@ -349,30 +355,30 @@ class Scanner:
         conflicts: bool,
     ) -> Iterator[tuple[str, os.stat_result]]:
         notes_only = self._workspace.in_place and f"{folder}/".startswith(ENTRIES)
-        waiting = [folder]
-        while waiting:
-            for path, entry in self._listed(waiting.pop(), ignored, wanted if notes_only else None):
-                if _is(entry.is_dir):
-                    waiting.append(path)
-                elif not _is(entry.is_file):
+        stack = [folder]
+        while stack:
+            for path, entry in self._listed(stack.pop(), ignored, wanted if notes_only else None):
+                if _is_kind(entry.is_dir):
+                    stack.append(path)
+                elif not _is_kind(entry.is_file):
                     kind = "a link" if entry.is_symlink() else "no ordinary file"
-                    self._leave_out(path, f"it is {kind}")
+                    self._skip(path, f"it is {kind}")
                 elif conflicts or not is_conflict_copy(entry.name):
                     try:
                         yield path, entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
-                        pass  # gone meanwhile
+                        pass  # deleted meanwhile
                     except OSError as error:
                         why = (error.strerror or "").lower()
-                        self._leave_out(path, f"it can't be looked at ({why})")
+                        self._skip(path, f"it can't be looked at ({why})")
 
     def _listed(
         self, folder: str, ignored: GitIgnoreSpec | None, wanted: Callable[[str], bool] | None
     ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """What a folder holds that may have the name it has, and isn't to be ignored, by path."""
-        known, layout = self._known or {}, self._workspace
+        """Yield the entries of a folder by path that have valid names and aren't ignored."""
+        known, layout = self._states or {}, self._workspace
         here = layout.place(folder)
-        tell, stray = partial(self._leave_out_below, folder), partial(self._strays.add, here)
+        tell, stray = partial(self._skip_in, folder), partial(self._strays.add, here)
         for name, entry in _entries(here, wanted=wanted, tell=tell, stray=stray):
             path = layout.listed(folder, name)
             trouble = "" if path in known else files.name_trouble(path)
@@ -381,20 +387,20 @@ class Scanner:
                 continue
             if ignored is not None:
                 file = layout.file(path)
-                if ignored.match_file(f"{file}/" if _is(entry.is_dir) else file):
+                if ignored.match_file(f"{file}/" if _is_kind(entry.is_dir) else file):
                     continue
             yield path, entry
 
     def _keeps(self, path: str) -> bool:
-        """True if the history has a file, or something in a folder, already."""
+        """Return whether the history has the file already, or a file below the folder."""
         try:
             recorded = self.recorded()
-        except KbtuiError:  # a damaged history: the notes are read all the same
+        except KbtuiError:  # a damaged history mustn't prevent reading notes
             return False
         return path in recorded or any(each.startswith(f"{path}/") for each in recorded)
 
-    def _leave_out_below(self, folder: str, name: str, why: str) -> None:
-        self._leave_out(self._workspace.listed(folder, name) if name else folder, why)
+    def _skip_in(self, folder: str, name: str, why: str) -> None:
+        self._skip(self._workspace.listed(folder, name) if name else folder, why)
 
     def _ignore_rules(self) -> GitIgnoreSpec | None:
         file = self._workspace.root / IGNORE_FILE
@@ -402,31 +408,31 @@ class Scanner:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             if stamp != self._ignored[0]:
-                self._ignored = (stamp, _rules(file.read_text("utf-8-sig", "replace")))
+                self._ignored = (stamp, _parse_rules(file.read_text("utf-8-sig", "replace")))
         except FileNotFoundError:
             self._ignored = ((0, 0), None)
         except OSError:
-            pass  # what was ignored stays so: it may be private
+            pass  # keep the old rules: they may protect private files
         return self._ignored[1]
 
     def _forget_missing(
         self, areas: tuple[str, ...], found: dict[str, FileState], *, attachments: bool
     ) -> None:
-        known = self._load()
+        known = self._load_states()
         for path in _below(areas, known.keys() - found.keys()):
-            if attachments or not is_attachment(path):  # they weren't looked for
+            if attachments or not is_attachment(path):
                 del known[path]
                 self._unsaved.add(path)
 
-    def _load(self) -> dict[str, _Known]:
-        if self._known is None:
-            self._known = self._cache().run(_read_rows)
-        return self._known
+    def _load_states(self) -> dict[str, _CachedState]:
+        if self._states is None:
+            self._states = self._cache().run(_read_rows)
+        return self._states
 
     def _save(self) -> None:
         if not self._unsaved:
             return
-        known = self._load()
+        known = self._load_states()
         gone = [(path,) for path in self._unsaved if path not in known]
         rows = [known[path].row() for path in self._unsaved if path in known]
 
@@ -452,15 +458,15 @@ def _shown(path: str) -> str:
     return clean_line(path.encode("utf-8", "replace").decode())
 
 
-def said_of_large(layout: Layout, large: Mapping[str, str]) -> str:
-    """Name the files beside notes that aren't kept, as they are too large: one sentence."""
+def describe_large(layout: Layout, large: Mapping[str, str]) -> str:
+    """Format a sentence about attachments that are too large to record."""
     path, why = next(iter(large.items()))
     more = f", and {counted(len(large) - 1, 'other file')}" if len(large) > 1 else ""
     return f"Without a history, and not synced: {layout.file(path)} ({why}){more}."
 
 
 def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """The paths that lie in one of the areas."""
+    """Return the paths that are in one of the areas."""
     wanted = frozenset(areas)
 
     def is_wanted(path: str) -> bool:
@@ -472,22 +478,22 @@ def _below(areas: Iterable[str], paths: Iterable[str]) -> list[str]:
 
 
 def _shows_writes(status: os.stat_result) -> bool:
-    """True if any write since this status was taken gives the file another one.
+    """Return whether any later write would change this status.
 
-    The file system's own clock had ticked between the last write and the last change of the inode,
-    as when a file that was written and synced is moved into place: a later write gets a later time.
+    True if the file system's clock had ticked between the last write and the last change of the
+    inode, as when a written and synced file is renamed into place: a later write gets a later time.
     """
     is_fine = bool(status.st_mtime_ns % _COARSE_NS and status.st_ctime_ns % _COARSE_NS)
     return is_fine and status.st_mtime_ns < status.st_ctime_ns
 
 
 def _clamped(nanoseconds: int) -> int:
-    """A file's time as a database can hold it: some clocks are before 1970, or far ahead."""
+    """Clamp a timestamp to what the database can store: some clocks are far off."""
     return max(0, min(nanoseconds, _LATEST_NS))
 
 
-def _rules(text: str) -> GitIgnoreSpec:
-    """Read patterns as git does: one that can't be understood leaves the others in force."""
+def _parse_rules(text: str) -> GitIgnoreSpec:
+    """Parse ignore patterns like git: an invalid one doesn't affect the others."""
     from pathspec import GitIgnoreSpec
 
     lines = []
@@ -501,39 +507,39 @@ def _rules(text: str) -> GitIgnoreSpec:
 
 
 def folders_of(layout: Layout, areas: Iterable[str]) -> Iterator[Path]:
-    """The folders to watch so that no edit in `areas` is missed.
+    """Yield the folders to watch so that no edit in `areas` is missed.
 
-    In place it is each folder that may hold notes, without what lies below it: a watch on the whole
-    would follow every module that a project has, and each object of our own history.
+    In place it is each folder that may hold notes, individually: watching the root recursively
+    would include a project's dependencies and kbtui's own history.
     """
     for area in areas:
-        waiting = [layout.place(area)] if layout.place(area).is_dir() else []
-        while waiting:
-            folder = waiting.pop()
+        stack = [layout.place(area)] if layout.place(area).is_dir() else []
+        while stack:
+            folder = stack.pop()
             yield folder
             if layout.in_place and area == ENTRIES[:-1]:
                 below = _entries(folder, wanted=_is_note)
-                waiting += [folder / e.name for _, e in below if _is(e.is_dir)]
+                stack += [folder / e.name for _, e in below if _is_kind(e.is_dir)]
 
 
 def notes_in(layout: Layout) -> Iterator[Path]:
-    """The notes of somebody's own folder, as they come; nothing is read."""
+    """Yield the notes of a folder used in place, in no particular order, without reading them."""
     for folder in folders_of(layout, [ENTRIES[:-1]]):
         for _, entry in _entries(folder, wanted=_is_note):
-            if _is(entry.is_file) and not is_conflict_copy(entry.name):
+            if _is_kind(entry.is_file) and not is_conflict_copy(entry.name):
                 yield folder / entry.name
 
 
 def attachments_in(layout: Layout) -> Iterator[str]:
-    """The workspace paths of the files among the entries that are no notes: pictures, documents."""
+    """Yield the paths of files among the entries that aren't notes: pictures, documents."""
     top = layout.place(ENTRIES[:-1])
-    waiting = [ENTRIES[:-1]]
-    while waiting:
-        folder = waiting.pop()
+    stack = [ENTRIES[:-1]]
+    while stack:
+        folder = stack.pop()
         for name, entry in _entries(top / folder.removeprefix(ENTRIES[:-1]).lstrip("/")):
-            if _is(entry.is_dir):
+            if _is_kind(entry.is_dir):
                 if _may_hold_notes(entry):
-                    waiting.append(f"{folder}/{name}")
+                    stack.append(f"{folder}/{name}")
             elif not _is_note(name):
                 yield f"{folder}/{name}"
 
@@ -545,11 +551,11 @@ def _entries(
     tell: Callable[[str, str], None] = lambda _, __: None,
     stray: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Our part of a folder, by NFC name; a name that exists in both forms counts once.
+    """Yield the relevant entries of a folder by NFC name; a name in two forms counts once.
 
-    What isn't `wanted` is left out in somebody's own folder. `tell` is told the name of what can't
-    be taken (of the folder itself none), and why; `stray` is called for a half-written file of
-    ours.
+    In place, entries that aren't `wanted` are skipped. `tell` receives the name of an entry that
+    can't be used (empty for the folder itself) and the reason; `stray` is called for a temporary
+    file of kbtui's.
     """
     try:
         with os.scandir(folder) as entries:
@@ -561,7 +567,7 @@ def _entries(
         return
     seen: set[str] = set()
     for entry in found:
-        if entry.name.startswith((".", "#")) or entry.name.endswith(_PASSING):
+        if entry.name.startswith((".", "#")) or entry.name.endswith(_TEMPORARY_SUFFIXES):
             if entry.name.startswith(TEMPORARY):
                 stray()
             continue
@@ -578,8 +584,8 @@ def _entries(
 
 
 def _is_wanted(entry: os.DirEntry[str], wanted: Callable[[str], bool]) -> bool:
-    """Of somebody's own folder the files that are wanted, and the folders that may hold some."""
-    return _may_hold_notes(entry) if _is(entry.is_dir) else wanted(entry.name)
+    """Return whether a file is wanted, or a folder may contain notes."""
+    return _may_hold_notes(entry) if _is_kind(entry.is_dir) else wanted(entry.name)
 
 
 def _is_note(name: str) -> bool:
@@ -587,18 +593,18 @@ def _is_note(name: str) -> bool:
 
 
 def _is_recorded_in_place(name: str) -> bool:
-    """True for notes, and for the texts by which Obsidian lays notes out: canvases and bases."""
+    """Return whether a file is a note, or an Obsidian canvas or base."""
     return name.lower().endswith((".md", ".canvas", ".base"))
 
 
 def is_attachment(name: str) -> bool:
-    """True if this is, by its name, what people put beside their notes: a picture, a paper, ..."""
+    """Return whether a file is an attachment by its suffix: a picture, a paper, ..."""
     return os.path.splitext(name)[1].lower() in ATTACHMENTS  # noqa: PTH122 — asked very often
 
 
 def has_no_lines(name: str) -> bool:
-    """True of such a file that is no text, by its name: there are no lines to compare in it."""
-    return is_attachment(name) and not name.lower().endswith(tuple(_TEXTS))
+    """Return whether a file is an attachment without text lines to compare, by its suffix."""
+    return is_attachment(name) and not name.lower().endswith(tuple(_TEXT_SUFFIXES))
 
 
 def _is_recorded_or_attached(name: str) -> bool:
@@ -606,14 +612,12 @@ def _is_recorded_or_attached(name: str) -> bool:
 
 
 def _may_hold_notes(folder: os.DirEntry[str]) -> bool:
-    """True for folders that are no other program's and no other workspace."""
-    return folder.name not in _NO_NOTES and not os.path.isdir(  # never raises
-        f"{folder.path}/{MACHINE}"
-    )
+    """Return whether a folder isn't a package manager's or another workspace."""
+    return folder.name not in _PACKAGE_FOLDERS and not os.path.isdir(f"{folder.path}/{MACHINE}")
 
 
 def _is_ignored(path: str, ignored: GitIgnoreSpec, *, is_file: bool) -> bool:
-    """True if a walk from the top would leave it out: for its own name, or for a folder above."""
+    """Return whether the path, or a folder above it, matches an ignore rule."""
     *folders, name = path.split("/")
     above = list(accumulate(folders if is_file else (*folders, name), "{}/{}".format))
     return any(ignored.match_file(f"{folder}/") for folder in above[1:]) or (
@@ -621,8 +625,8 @@ def _is_ignored(path: str, ignored: GitIgnoreSpec, *, is_file: bool) -> bool:
     )
 
 
-def _is(kind: Callable[..., bool]) -> bool:
-    """True if an entry is of a kind, and no link; some disks have to be asked, and may refuse."""
+def _is_kind(kind: Callable[..., bool]) -> bool:
+    """Return whether an entry is of a kind and not a link; False if the disk refuses to tell."""
     try:
         return kind(follow_symlinks=False)
     except OSError:
@@ -630,7 +634,7 @@ def _is(kind: Callable[..., bool]) -> bool:
 
 
 def hash_file(file: Path, size: int) -> str:
-    """The hash of a file's content, as `blob_id` makes it, read piece by piece."""
+    """Hash a file's content like `blob_id`, in pieces."""
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with file.open("rb") as stream:
         while piece := stream.read(_CHUNK):
@@ -638,12 +642,12 @@ def hash_file(file: Path, size: int) -> str:
     return digest.hexdigest()
 
 
-def _read_rows(connection: sqlite3.Connection) -> dict[str, _Known]:
-    """Read what is known; a row whose checksum is wrong counts as unknown."""
+def _read_rows(connection: sqlite3.Connection) -> dict[str, _CachedState]:
+    """Read the cached states; a row with a wrong checksum is dropped."""
     known = {}
     for row in connection.execute("SELECT * FROM files"):
         path, size, mtime, ctime, inode, checked, blob, _ = row
-        entry = _Known(FileState(path, blob, size, mtime), ctime, inode, checked)
+        entry = _CachedState(FileState(path, blob, size, mtime), ctime, inode, checked)
         if entry.row() == row:
             known[path] = entry
     return known

@@ -191,7 +191,7 @@ def _sync_after_the_other(at: Case) -> None:
 
 def _sync_joining(at: Case) -> None:
     """The folder has more packs than it is to have."""
-    with patch.object(shared_folder, "MANY", 1):
+    with patch.object(shared_folder, "MAX_PACKS", 1):
         _sync(at)
 
 

@@ -68,7 +68,7 @@ def test_without_the_intent_a_crash_leaves_half_a_change(
         ("kbtui.workspace.scan.Scanner.sweep", None, "a conflict"),
         ("kbtui.history.sync.shared_folder.SharedFolder.clear", None, "a first sync"),
         ("kbtui.history.sync.shared_folder.SharedFolder.remove_half_made", None, "a first sync"),
-        ("kbtui.workspace.jsonl._mend_end", 0, "a conversation"),
+        ("kbtui.workspace.jsonl._repair_end", 0, "a conversation"),
     ],
 )
 def test_without_a_defence_a_kill_at_some_call_is_noticed(

@@ -222,7 +222,7 @@ def test_a_file_edited_in_the_last_moment_is_not_overwritten(two_files: Notes) -
 
 
 def test_an_edit_while_the_new_text_is_being_synced_is_not_overwritten(two_files: Notes) -> None:
-    real = FileBatch._fill
+    real = FileBatch._write_temporary
 
     def edit_meanwhile(folder: int, name: str, data: bytes, *rest: object) -> None:
         real(folder, name, data, *rest)  # type: ignore[arg-type]
@@ -230,7 +230,7 @@ def test_an_edit_while_the_new_text_is_being_synced_is_not_overwritten(two_files
             two_files.put(B, "by hand, at the last moment\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileBatch, "_fill", staticmethod(edit_meanwhile))
+        patch.setattr(FileBatch, "_write_temporary", staticmethod(edit_meanwhile))
         with pytest.raises(ConflictError, match="changed by somebody else"):
             change_both(two_files.history)
     assert two_files.text(A) == "old a\n"

@@ -127,7 +127,7 @@ def test_a_remote_that_is_tidied_up_meanwhile_takes_the_changes(
 def test_a_folder_keeps_few_packs_and_those_that_others_may_be_reading_for_a_while(
     here: Machine, there: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_folder, "MANY", 3)
+    monkeypatch.setattr(shared_folder, "MAX_PACKS", 3)
     folder = Path(here.remote) / "objects" / "pack"
     seen: set[Path] = set()
     for number in range(6):
@@ -149,7 +149,7 @@ def test_a_folder_keeps_few_packs_and_those_that_others_may_be_reading_for_a_whi
 def test_packs_of_a_repository_with_other_branches_are_left_to_git(
     here: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_folder, "MANY", 1)
+    monkeypatch.setattr(shared_folder, "MAX_PACKS", 1)
     _git("--git-dir", here.remote, "branch", "other", "main")
     for number in range(3):
         here.write(B, f"# B\n\n- {number}\n")

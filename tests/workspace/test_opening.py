@@ -15,9 +15,9 @@ from kbtui.errors import KbtuiError, StorageError, WorkspaceError
 from kbtui.workspace.layout import conflict_copy_of, is_conflict_copy, is_recorded, short_name
 from kbtui.workspace.opening import (
     NotAnsweringError,
+    can_become_workspace,
     create_workspace,
     find_workspace,
-    is_to_be,
     open_workspace,
 )
 
@@ -242,7 +242,7 @@ def test_a_vault_is_nanobots_by_more_than_one_file(
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("text\n")
-    assert is_to_be(tmp_path)
+    assert can_become_workspace(tmp_path)
     assert create_workspace(tmp_path).in_place is is_vault
 
 

@@ -30,7 +30,7 @@ from kbtui.workspace.layout import (
     TAKING_OVER,
     Workspace,
 )
-from kbtui.workspace.opening import is_nanobots
+from kbtui.workspace.opening import is_nanobot_workspace
 
 _OLD_LOG = re.compile(r"[^.].*\.jsonl?")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")
@@ -41,7 +41,7 @@ _MOST_NAMES = 12
 
 def begin(workspace: Workspace, *, is_new: bool) -> bool:
     """True if a workspace of nanobot is to be taken over: when it is new, and until it is done."""
-    ours = is_nanobots(workspace.root) or next(_logs_beside(workspace), None) is not None
+    ours = is_nanobot_workspace(workspace.root) or next(_logs_beside(workspace), None) is not None
     if is_new and not workspace.in_place and ours:
         files.write_machine_file(workspace, TAKING_OVER, b"nanobot\n")
     return (workspace.root / TAKING_OVER).is_file()

@@ -15,9 +15,9 @@ from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.opening import (
     KnownWorkspace,
+    belongs_to_other_program,
+    can_become_workspace,
     find_workspace,
-    is_anothers,
-    is_to_be,
     known_workspaces,
     open_workspace,
 )
@@ -50,7 +50,7 @@ def openable(folder: Path) -> str:
     """What is wrong with going there, in a sentence; empty where nothing is."""
     try:
         place = find_workspace(folder)
-        if not is_to_be(place):
+        if not can_become_workspace(place):
             open_workspace(place)
     except KbtuiError as error:
         return str(error)
@@ -61,7 +61,9 @@ def passed_over(opened: Path) -> str:
     """What to say where somebody starts in another program's vault, and it isn't what is opened."""
     try:
         here = Path.cwd()
-        if opened in (here, *here.parents) or not (is_anothers(here) and is_to_be(here)):
+        if opened in (here, *here.parents) or not (
+            belongs_to_other_program(here) and can_become_workspace(here)
+        ):
             return ""
     except OSError:
         return ""

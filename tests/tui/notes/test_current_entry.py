@@ -194,7 +194,7 @@ async def test_a_change_of_many_files_shows_how_far_it_is_and_stopped_changes_no
             written.extend(some)
             door.wait()
 
-    monkeypatch.setattr("kbtui.history.door.TOGETHER", 20)
+    monkeypatch.setattr("kbtui.history.door.SYNC_TOGETHER", 20)
     monkeypatch.setattr(FileBatch, "write_together", slowly)
     head = kb.history.head()
     before = {path: (kb.workspace.knowledge / path).read_text() for path in files}

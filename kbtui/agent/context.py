@@ -168,7 +168,7 @@ def assemble(
         parts.append(Part("message", estimate_tokens(said), said))
     shown.paths += [each.path for each in attached if each.text or each.picture]
     return AssembledPrompt(
-        tuple(messages), tuple(parts), tuple(attached), shown.view.to_mark(shown.paths)
+        tuple(messages), tuple(parts), tuple(attached), shown.view.private_sources(shown.paths)
     )
 
 

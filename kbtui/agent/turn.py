@@ -56,7 +56,7 @@ from kbtui.sessions import MARKS
 if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
-from kbtui.sessions import DREW_ON
+from kbtui.sessions import PRIVATE_SOURCES
 from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
@@ -290,7 +290,7 @@ class Turn:
             meta["proposal"] = outcome.proposal
         if self._drew_on:
             # A result repeats what the call said, which may come from what was read before.
-            meta[DREW_ON] = list(self._drew_on)
+            meta[PRIVATE_SOURCES] = list(self._drew_on)
         self.session.append(
             "tool", outcome.output, tool_call_id=call.id, name=call.name, turn=self.id, meta=meta
         )
@@ -340,7 +340,7 @@ class Turn:
     def _meta(self) -> dict[str, Any]:
         meta: dict[str, Any] = {"model": self.model.name}
         if self._drew_on:
-            meta[DREW_ON] = list(self._drew_on)
+            meta[PRIVATE_SOURCES] = list(self._drew_on)
         return meta
 
     def _failed(self, error: KbtuiError) -> TurnFailed:

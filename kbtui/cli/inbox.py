@@ -189,10 +189,10 @@ def _names(kb: KnowledgeBase, plans: Sequence[Plan]) -> Names:
 def _said(plan: Plan, names: Names) -> str:
     """Who would change what, and why."""
     from kbtui.presentation.actors import actor_name
-    from kbtui.presentation.proposals import files_said, reason_of
+    from kbtui.presentation.proposals import format_files, reason_of
 
     who = actor_name(plan.proposal.actor, plan.proposal.origin)
-    return f"{who} would change {files_said(plan, names)}: {reason_of(plan, names)}"
+    return f"{who} would change {format_files(plan, names)}: {reason_of(plan, names)}"
 
 
 def _shape(plan: Plan, layout: Layout) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""How what happened and what there is is said to people: the app and the command line say it alike.
+"""How things are presented to people, in the same words in the app and on the command line.
 
-`notes.Names` names a file, `notes.kind_of` its sign; `actors.committer` names who made a commit,
-`moments.said` when, and `deeds.deed` says in a sentence what was done. All of it is plain data;
-a front end adds the colours.
+`notes.Names` names files, `notes.kind_of` gives their sign; `actors.committer` names the author of
+a commit, `moments.said` formats its time, and `deeds.deed` describes what it did. All results are
+plain data; a front end adds the colours.
 """

@@ -1,4 +1,4 @@
-"""Who did something, as people name them."""
+"""Names of actors for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kbtui.history.change import Actor, Commit, Origin
 
-# By the values of `Actor`, so that what is drawn first doesn't load the history.
+# By the values of `Actor`, so that the first screen needn't load the history package.
 _NAMES = {"you": "You", "dream": "Dream", "import": "Import", "sync": "Sync"}
 _MCP = "mcp"
 KBTUI = "kbtui"
@@ -15,9 +15,9 @@ _CLIENT = "A program"
 
 
 def actor_name(actor: Actor, origin: Origin | None = None) -> str:
-    """Name who wrote: a person, a client of the MCP server by its own name, Dream, or kbtui.
+    """Return a name for the author: a person, an MCP client by its own name, Dream, or kbtui.
 
-    The agent and those who condense what it was told are one to a person: kbtui.
+    The agent and the actors that condense conversations all appear as kbtui.
     """
     if origin is not None and origin.author:
         return origin.author
@@ -27,5 +27,5 @@ def actor_name(actor: Actor, origin: Origin | None = None) -> str:
 
 
 def committer(commit: Commit) -> str:
-    """Name who made a commit."""
+    """Return a name for the author of a commit."""
     return actor_name(commit.actor, commit.origin)

@@ -1,4 +1,4 @@
-"""What a commit did, as a sentence without its subject: ``wrote ◆ Auth and ● Alice``."""
+"""Summaries of commits as sentences without a subject: ``wrote ◆ Auth and ● Alice``."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
 
 Piece = str | Named
 """A part of a sentence: words, or a note, which a front end colours and links."""
-_NAMED = 3
-"""Notes that a part of a sentence names; of more the first two, and how many there are besides."""
-_MANY = 20
-"""The most changes of which notes are named; of more they are only counted."""
+_MAX_NAMED = 3
+"""The number of notes named in a part of a sentence; of more, two and the number of others."""
+_MAX_LISTED = 20
+"""The number of changes above which notes are counted instead of named."""
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
 
 
 class Deed(NamedTuple):
-    """What a commit did: the sentence in its pieces."""
+    """The summary of a commit, as a sentence in pieces."""
 
     pieces: tuple[Piece, ...]
 
     def __str__(self) -> str:
-        """The sentence."""
+        """Return the sentence as plain text."""
         return "".join(str(piece) for piece in self.pieces)
 
 
 def is_upkeep(commit: Commit) -> bool:
-    """True of a commit that changed nothing but what follows from other files, or came with us."""
+    """Return whether a commit changed only derived files, or kbtui's own documents."""
     follows = bool(commit.paths) and all(is_derived(change.path) for change in commit.paths)
     return follows or commit.body == SHIPPED
 
 
 def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:
-    """Say what a commit did, to the file `about` first; where no path is known, its subject."""
+    """Summarise a commit, with the file `about` first; without paths, return its subject."""
     changes = [change for change in commit.paths if not is_derived(change.path)] or [*commit.paths]
     changes.sort(key=lambda change: about not in {change.path, change.old_path})
     parts = [*_parts(commit, changes, names)] or [[clean_line(commit.subject)]]
-    pieces: list[Piece] = [_lead(commit)] if _lead(commit) else []
+    pieces: list[Piece] = [_prefix(commit)] if _prefix(commit) else []
     for number, part in enumerate(parts):
         pieces += ["; ", *part] if number else part
     return Deed(tuple(pieces))
 
 
 def sentence(commit: Commit, names: Names) -> str:
-    """The whole sentence in plain text, with who did it: ``You deleted ○ Kanban``."""
+    """Return the complete sentence as plain text, with the author: ``You deleted ○ Kanban``."""
     return f"{committer(commit)} {deed(commit, names)}"
 
 
-def _lead(commit: Commit) -> str:
+def _prefix(commit: Commit) -> str:
     if commit.origin.undoes is not None:
         return "undid a change: "
     return "brought back: " if commit.brings_back else ""
 
 
-def _ends(commit: Commit) -> set[str]:
-    """The files that lines went from or to."""
+def _moved_paths(commit: Commit) -> set[str]:
+    """Return the files that lines were moved from or to."""
     return {path for each in commit.moves for path in (each.target, each.source)}
 
 
@@ -71,9 +71,9 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
     by_kind: defaultdict[str, list[PathChange]] = defaultdict(list)
     for change in changes:
         by_kind[change.kind].append(change)
-    for change in by_kind["renamed"][:_NAMED]:
+    for change in by_kind["renamed"][:_MAX_NAMED]:
         yield _rename(change, names)
-    if more := by_kind["renamed"][_NAMED:]:
+    if more := by_kind["renamed"][_MAX_NAMED:]:
         yield [f"moved {counted(len(more), 'other note')}"]
     if by_kind["deleted"]:
         yield ["deleted ", *_listed(by_kind["deleted"], names)]
@@ -84,8 +84,8 @@ def _parts(commit: Commit, changes: Sequence[PathChange], names: Names) -> Itera
         verb = "had" if commit.is_found else _BRINGS.get(commit.actor, "wrote")
         before = [" before kbtui came"] if commit.is_found else []
         yield [f"{verb} ", *_listed(by_kind["added"], names), *before]
-    told = _ends(commit) if moved else ()
-    if changed := [each for each in by_kind["modified"] if each.path not in told]:
+    moved_paths = _moved_paths(commit) if moved else ()
+    if changed := [each for each in by_kind["modified"] if each.path not in moved_paths]:
         follows = by_kind["renamed"] or by_kind["deleted"]
         mended = f"{counted(len(changed), 'note')} mended"
         yield [mended] if follows else ["changed ", *_listed(changed, names)]
@@ -115,14 +115,14 @@ def _moved(commit: Commit, names: Names) -> list[Piece]:
 
 def _listed(changes: Sequence[PathChange], names: Names) -> list[Piece]:
     notes = [each for each in changes if each.path.startswith(ENTRIES)]
-    if len(changes) > _MANY:
+    if len(changes) > _MAX_LISTED:
         return [counted(len(changes), "note" if len(notes) == len(changes) else "file")]
     return _joined([names[change.path] for change in changes])
 
 
 def _joined(named: Iterable[Named]) -> list[Piece]:
     several = list(named)
-    if len(several) > _NAMED:
+    if len(several) > _MAX_NAMED:
         first, second, *rest = several
         return [first, ", ", second, f" and {len(rest)} more"]
     pieces: list[Piece] = []

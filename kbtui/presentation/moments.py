@@ -1,4 +1,4 @@
-"""Times as people say them: ``now``, ``4 min``, ``14:02``, ``yesterday 14:02``, ``3 Nov 2025``."""
+"""Times for people: ``now``, ``4 min``, ``14:02``, ``yesterday 14:02``, ``3 Nov 2025``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEEK_DAYS = 7
 
 
 def said(time: datetime, now: datetime | None = None) -> str:
-    """Say when something happened, as short as it stays clear; both are aware of their zone."""
+    """Format a time as briefly as it stays clear; both times are timezone-aware."""
     now = now or datetime.now().astimezone()
     local = time.astimezone(now.tzinfo)
     passed = (now - local).total_seconds()
@@ -28,27 +28,27 @@ def said(time: datetime, now: datetime | None = None) -> str:
         return f"yesterday {clock}"
     if 0 < days < _WEEK_DAYS:
         return f"{local:%a} {clock}"
-    return day_said(local.date(), now.date())
+    return format_day(local.date(), now.date())
 
 
-def day_said(day: date, today: date | None = None) -> str:
-    """Say which day: ``3 Nov``, and the year where it is another one."""
+def format_day(day: date, today: date | None = None) -> str:
+    """Format a day: ``3 Nov``, with the year if it isn't the current one."""
     today = today or datetime.now().astimezone().date()
     short = f"{day.day} {day:%b}"
     return short if day.year == today.year else f"{short} {day.year}"
 
 
-def written_said(text: str) -> str:
-    """A day, or a time on one, that is written in a file, as people say it; other text as it is."""
+def format_written_day(text: str) -> str:
+    """Format a text that begins with an ISO date like `format_day`; return other text as is."""
     try:
         found = _WRITTEN.match(text)
-        return day_said(date.fromisoformat(found[0])) if found else text
+        return format_day(date.fromisoformat(found[0])) if found else text
     except ValueError:
         return text
 
 
 def day_heading(day: date, today: date | None = None) -> str:
-    """Name a day above what happened on it: ``Today``, ``Yesterday``, ``Tuesday 3 November``."""
+    """Return a heading for a day: ``Today``, ``Yesterday``, ``Tuesday 3 November``."""
     today = today or datetime.now().astimezone().date()
     if day == today:
         return "Today"

@@ -1,4 +1,4 @@
-"""Notes as people know them: by a title, and by the sign of their kind; never by a path."""
+"""Notes for people: by title and the sign of their kind, never by path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from zlib import crc32
 
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What a note is about: its name in colours and settings, its shape, and its letter."""
+    """The kind of a note: its name in colours and settings, its sign, and its letter."""
 
     name: str
     shape: str
@@ -35,20 +35,20 @@ KINDS: Mapping[str, Kind] = {
     "reference": Kind("reference", "¶", "R"),
 }
 OTHER = Kind("other", "○", "O")
-"""The kind of a note that has none of them, as most of somebody's vault."""
+"""The kind of a note of no known type, such as most notes of a vault."""
 _BY_FOLDER = [OTHER._replace(name=f"other-{name}") for name in KINDS if name != "fact"]
 MEMORY = "memory/MEMORY.md"
-"""The file of what is remembered."""
+"""The file of memory."""
 _SESSIONS = "sessions/"
-_STEP = " > "  # between headings, as the search index says them
+_STEP = " > "  # the separator of headings in the search index
 INTO = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-"""Between a note and the section of it that is meant."""
+"""The separator between a note and its section."""
 _SKILL = re.compile(r"skills/([^/]+)/SKILL\.md")
 _DAY = re.compile(r"memory/(\d{4}-\d{2}-\d{2})\.md")
 
 
 def kind_of(type_: str | None, path: str = "") -> Kind:
-    """The kind that an entry's type stands for; without one, the colour of its top folder."""
+    """Return the kind for an entry's type; without a known one, a colour by its top folder."""
     folder, inside, _ = path.removeprefix(ENTRIES).partition("/")
     coloured = inside and path.startswith(ENTRIES)
     other = _BY_FOLDER[crc32(folder.encode()) % len(_BY_FOLDER)] if coloured else OTHER
@@ -56,9 +56,9 @@ def kind_of(type_: str | None, path: str = "") -> Kind:
 
 
 def title_of(info: EntryInfo) -> str:
-    """The title of an entry.
+    """Return the title of an entry.
 
-    Where a person gave the file a name that reads as one (capitals, spaces), it is the file's name.
+    If a person gave the file a readable name (with capitals or spaces), that is its title.
     """
     slug = clean_line(info.slug)
     named = bool(slug) and slug != slugify(slug) and any(char.isalpha() for char in slug)
@@ -68,19 +68,19 @@ def title_of(info: EntryInfo) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A file as it is said: its title, and its kind where it is an entry."""
+    """A file for display: its title, and its kind if it is an entry."""
 
     path: str
     title: str
     kind: Kind | None = None
 
     def __str__(self) -> str:
-        """Sign and title."""
+        """Return sign and title."""
         return f"{self.kind.shape} {self.title}" if self.kind is not None else self.title
 
 
 class Names:
-    """Names files by the titles of the entries that there are; others by what their path says."""
+    """Names files: entries by their titles, others by their paths."""
 
     def __init__(
         self, infos: Iterable[EntryInfo] = (), sessions: Iterable[_Conversation] = ()
@@ -89,16 +89,16 @@ class Names:
         self._titles = {f"{_SESSIONS}{each.id}.jsonl": clean_line(each.title) for each in sessions}
 
     def __getitem__(self, path: str) -> Named:
-        """The name of any path of a workspace, gone ones included."""
+        """Return the name of any workspace path, including deleted files."""
         if path.startswith(_SESSIONS):
             return Named(path, self._titles.get(path) or "a conversation")
-        info = None if (own := _own(path)) else self._infos.get(path)
+        info = None if (own := _own_file(path)) else self._infos.get(path)
         if info is not None:
             return Named(path, title_of(info), kind_of(info.type, path))
         return own or _by_path(path)
 
     def section(self, path: str, heading: str = "") -> str:
-        """A place in a note: its title, and the section where there is one that it isn't called."""
+        """Return the title of a note, and the section unless it has the same name."""
         title, section = self[path].title, clean_line(heading).rpartition(_STEP)[2]
         return f"{title}{INTO}{section}" if section and section != title else title
 
@@ -119,7 +119,7 @@ class _Sessions(Protocol):
 
 
 def names_of(library: _Library, paths: Iterable[str], sessions: _Sessions | None = None) -> Names:
-    """How some files are called, with `sessions` conversations as well; may look at the disk."""
+    """Return the names of some files, with `sessions` also of conversations; may read files."""
     known = [*paths]
     talks = any(path.startswith(_SESSIONS) for path in known)
     return Names(
@@ -129,12 +129,12 @@ def names_of(library: _Library, paths: Iterable[str], sessions: _Sessions | None
 
 
 def name_of(path: str) -> str:
-    """What a path alone says of the name of its file."""
-    return (_own(path) or _by_path(path)).title
+    """Return the title that a path alone gives its file."""
+    return (_own_file(path) or _by_path(path)).title
 
 
-def _own(path: str) -> Named | None:
-    """A file of kbtui's own, which is no entry: memory, a day, a skill, who the agent is."""
+def _own_file(path: str) -> Named | None:
+    """Name a file of kbtui's own: memory, a daily note, a skill, a bootstrap file."""
     day, skill = _DAY.fullmatch(path), _SKILL.fullmatch(path)
     if path == MEMORY:
         return Named(path, "Memory")
@@ -146,7 +146,7 @@ def _own(path: str) -> Named | None:
 
 
 def _by_path(path: str) -> Named:
-    # Reading front matter takes long to import, and nothing of it is needed for the first paint.
+    # Imported here, since it is slow and not needed for the first paint.
     from kbtui.knowledge.entries.entry import DATED, TYPE_OF_FOLDER
 
     slug = clean_line(short_name(path).rpartition("/")[2])
@@ -160,7 +160,7 @@ def _by_path(path: str) -> Named:
 
 
 def day_of_note(path: str) -> date | None:
-    """The day that a note of the memory's is of; None for any other file."""
+    """Return the day of a daily note, or None for any other file."""
     day = _DAY.fullmatch(path)
     try:
         return date.fromisoformat(day[1]) if day is not None else None
@@ -170,6 +170,6 @@ def day_of_note(path: str) -> date | None:
 
 def _day_title(day: str) -> str:
     try:
-        return f"the journal of {day_said(date.fromisoformat(day))}"
+        return f"the journal of {format_day(date.fromisoformat(day))}"
     except ValueError:
         return day

@@ -1,4 +1,4 @@
-"""What a proposal would do, as people say it: the notes by their names, and why."""
+"""Proposals for people: the notes by their names, and the reason."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _MOST_FILES = 3
 
 
 def paths_of(plan: Plan) -> list[str]:
-    """The files that a proposal would change, as far as it still would."""
+    """Return the files that a proposal would still change."""
     return [file.path for file in plan.files if file.places]
 
 
 def named_files(plan: Plan, names: Names) -> tuple[list[Named], str]:
-    """The first files that a proposal would change, and how many more there are, in words."""
+    """Return the first files that a proposal would change, and a text for the number of others."""
     paths = paths_of(plan)
     rest = len(paths) - _MOST_FILES
     return [names[path] for path in paths[:_MOST_FILES]], f" and {rest} more" if rest > 0 else ""
 
 
-def files_said(plan: Plan, names: Names) -> str:
-    """The same in plain text."""
+def format_files(plan: Plan, names: Names) -> str:
+    """Return the same as plain text."""
     named, more = named_files(plan, names)
     return ", ".join(map(str, named)) + more
 
 
 def reason_of(plan: Plan, names: Names) -> str:
-    """Why it is proposed, with the notes that are there by their names."""
+    """Return the reason of a proposal, with titles in place of the paths of existing notes."""
     reason = clean(plan.proposal.reason).strip()
     there = [each.path for each in plan.files if each.places and each.kind == "modified"]
     for path in sorted(there, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""What the tools of the agent do, as people say it."""
+"""Actions of the agent's tools, for people."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _TOOLS = {
 
 
 def tool_deed(tool: str) -> str:
-    """What a tool of the agent's does, as people say it; of one that isn't ours, its name."""
+    """Return a phrase for what a tool of the agent does; for other tools, the name."""
     return _TOOLS.get(tool, tool.replace("_", " "))

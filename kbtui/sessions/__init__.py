@@ -1,14 +1,15 @@
-"""Sessions: the conversations, one append-only log each.
+"""Sessions: the conversations, each in an append-only log.
 
-Others use `store.SessionStore` and its `Session` to write and read and list them, `window` for what
-a prompt holds of one, and `slices` for the parts that are condensed together. A log is never
-shortened: a rewind, a title and what was forgotten are records of their own (`log_records`).
+Other packages use `store.SessionStore` and its `Session` to read, write and list them, `window` for
+the part of one that a prompt contains, and `slices` for the parts that are condensed together. A
+log is never shortened: rewinds, titles and redactions by the user are records of their own
+(`log_records`).
 """
 
 KEEP = "keep"
-"""The name of the step that keeps what was said without a model; models are shown none."""
+"""The name of the tool call that records what was said without a model; hidden from models."""
 
 MARKS = "marks"
-"""The key of a message's `meta` for what kbtui said below an answer of what wasn't written."""
-DREW_ON = "private"
-"""The key of a message's `meta` for the paths shown before it that only models here may read."""
+"""The key in a message's `meta` of the text that kbtui added below an answer."""
+PRIVATE_SOURCES = "private"
+"""The key in a message's `meta` of the private paths shown to a local model before it."""

@@ -1,9 +1,9 @@
-"""The lines of a session log, and the list of all sessions, from a cache of what each log says.
+"""The records of a session log, and the list of all sessions, cached by log file.
 
-A log is JSON lines: first what the session is, then one line per message, and lines that rename
-it, take messages back, or say which words of a message the user wants forgotten. Nothing is ever
-removed; the last line on a matter wins.
-Logs of older programs, whose messages have no ids, are read as well.
+A log is JSON Lines: first the session, then one line per message, and lines that rename the
+session, rewind it, or mask words of a message that the user wants forgotten. Nothing is ever
+removed; the last line about something wins. Logs of older programs, whose messages have no ids, can
+be read as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
-from kbtui.sessions import DREW_ON, MARKS
+from kbtui.sessions import MARKS, PRIVATE_SOURCES
 from kbtui.text import shorten
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.jsonl import read_lines
@@ -29,12 +29,12 @@ from kbtui.workspace.layout import Workspace
 
 FORMAT = 1
 FORGOTTEN_MARK = "[forgotten]"
-"""The text in place of words that the user wants forgotten, wherever a log is read."""
+"""The replacement for words that the user wants forgotten, wherever a log is read."""
 
 TITLE = 0
-"""The number of the title among the messages of a log, where words of it are forgotten."""
+"""The message number that stands for the title in masks."""
 
-_WIDEST_GAP = 100_000  # lines that can't be read leave gaps
+_MAX_ID_GAP = 100_000  # ids missing because of unreadable lines
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -44,15 +44,15 @@ class SessionMessage:
     """One stored message.
 
     Attributes:
-        id: Counts from 1 within its session; never given twice, not even after a rewind.
-        time: When it was stored.
-        role: Who speaks: user, assistant or tool.
+        id: Counts from 1 within the session; never reused, not even after a rewind.
+        time: The time when it was stored.
+        role: The speaker: user, assistant or tool.
         content: The text, with secrets redacted.
-        tool_calls: What an assistant asked for.
+        tool_calls: The tool calls of an assistant's message.
         tool_call_id: The call that a tool's message answers; `name` is the tool's.
-        turn: The turn that it belongs to.
-        interrupted: The turn was stopped or failed while this was being said.
-        meta: Anything else worth keeping, e.g. ``citations``; JSON values.
+        turn: The id of the turn that it belongs to.
+        interrupted: Whether the turn was stopped or failed during this message.
+        meta: Additional data, e.g. ``citations``; JSON values.
     """
 
     id: int
@@ -67,24 +67,24 @@ class SessionMessage:
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
-    def drew_on_private(self) -> bool:
-        """True if what only models on this machine may read was shown before it was said."""
-        return bool(self.meta.get(DREW_ON))
+    def used_private(self) -> bool:
+        """Whether the model was shown a private entry before this message."""
+        return bool(self.meta.get(PRIVATE_SOURCES))
 
     def as_prompt(self) -> Message:
-        """The message as a model is told it: without what kbtui said below an answer.
+        """Return the message for a prompt, without what kbtui added below an answer.
 
-        A model that is shown it as its own words says it again.
+        A model that is shown such text as its own words repeats it.
         """
-        said = self.content.removesuffix(str(self.meta.get(MARKS, "")))
-        return Message(self.role, said, self.tool_calls, self.tool_call_id, self.name)
+        text = self.content.removesuffix(str(self.meta.get(MARKS, "")))
+        return Message(self.role, text, self.tool_calls, self.tool_call_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Words of a message to be forgotten: `spans` of its content as it read, ends exclusive.
+    """Words of a message to be forgotten: `spans` of its current content, ends exclusive.
 
-    `calls`: its tool calls say it as well. Message 0 is the title.
+    `calls` masks the arguments of its tool calls as well. Message 0 is the title.
     """
 
     message: int
@@ -94,10 +94,10 @@ class Mask:
 
 @dataclass(slots=True)
 class SessionLog:
-    """The sum of the lines of a log.
+    """The state of a session after all lines of its log.
 
-    `messages` is the conversation as it stands, `last_id` the highest id ever given. One that was
-    imported has the `url` where it came from, and is `untouched` until something is said in it.
+    `messages` is the current conversation, `last_id` the highest id ever used. An imported session
+    has the `url` of its origin, and is `untouched` until something is added to it.
     """
 
     title: str = ""
@@ -107,66 +107,66 @@ class SessionLog:
     last_id: int = 0
     url: str = ""
     untouched: bool = False
-    _block: int = 0
-    _whole: dict[int, SessionMessage] = field(default_factory=dict)
-    _told: list[Mapping[str, Any]] = field(default_factory=list)  # titles, and what is forgotten
+    _import_lines_left: int = 0
+    _originals: dict[int, SessionMessage] = field(default_factory=dict)
+    _edits: list[Mapping[str, Any]] = field(default_factory=list)  # titles and masks
 
     @property
     def updated(self) -> datetime:
-        """When something was last said in it."""
+        """The time of the last message."""
         return self.messages[-1].time if self.messages else self.created
 
     @property
     def shown_title(self) -> str:
-        """The title it was given, else the beginning of what the user said first."""
+        """The title, else the beginning of the user's first message."""
         if self.title:
             return self.title
-        said = next((each.content for each in self.messages if each.role == "user"), "")
-        return shorten(said, 60) or "New session"
+        first_text = next((each.content for each in self.messages if each.role == "user"), "")
+        return shorten(first_text, 60) or "New session"
 
     def info(self, session: str) -> SessionInfo:
-        """What a list shows of it; `session` is its id."""
-        told = self.shown_title, self.created, self.updated, len(self.messages), self.channel
-        return SessionInfo(session, *told, self.url, self.untouched)
+        """Return the summary of the session for lists; `session` is its id."""
+        fields = self.shown_title, self.created, self.updated, len(self.messages), self.channel
+        return SessionInfo(session, *fields, self.url, self.untouched)
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Take in the next line; one that means nothing here changes nothing."""
+        """Apply the next line; unknown ones are ignored."""
         kind = record.get("kind") or record.get("_type")
-        self._block -= 1
+        self._import_lines_left -= 1
         if kind == "import":
             self._begin_import(record)
         elif record.get("role") in _ROLES and kind in (None, "message"):
             message = message_from(record, self.last_id + 1)
             self.last_id = max(self.last_id, message.id)
             self.messages.append(message)
-            self.untouched &= self._block >= 0
+            self.untouched &= self._import_lines_left >= 0
         elif kind in ("session", "metadata"):
             self.created = _time(record.get("created") or record.get("created_at"))
             self.channel = str(record.get("channel") or "")
-            self._tell(record)
+            self._apply(record)
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             self.messages = [each for each in self.messages if each.id <= record["to_message"]]
         elif kind in ("title", "forget"):
-            self._tell(record)
+            self._apply(record)
         elif kind == "remember":
-            self._remember(record)
+            self._withdraw(record)
 
     def _begin_import(self, record: Mapping[str, Any]) -> None:
-        self._block = record["lines"] if isinstance(record.get("lines"), int) else 0
+        self._import_lines_left = record["lines"] if isinstance(record.get("lines"), int) else 0
         self.url = str(record.get("url") or self.url)
         self.untouched = True
 
-    def _remember(self, record: Mapping[str, Any]) -> None:
-        """Tell all that was told before once more, without what is remembered again."""
-        told, self._told = [*self._told, record], []
-        self.messages = [self._whole.get(each.id, each) for each in self.messages]
-        for each, line in zip(settled(told), told, strict=True):
-            self._tell(each)
-            self._told[-1] = line
+    def _withdraw(self, record: Mapping[str, Any]) -> None:
+        """Reapply all titles and masks without those that are withdrawn."""
+        edits, self._edits = [*self._edits, record], []
+        self.messages = [self._originals.get(each.id, each) for each in self.messages]
+        for each, line in zip(settled(edits), edits, strict=True):
+            self._apply(each)
+            self._edits[-1] = line
 
-    def _tell(self, record: Mapping[str, Any]) -> None:
-        """Take in a title, or what is to be forgotten."""
-        self._told.append(record)
+    def _apply(self, record: Mapping[str, Any]) -> None:
+        """Apply a title or a mask."""
+        self._edits.append(record)
         if record.get("kind") == "forget":
             self._mask(record)
         elif "title" in record:
@@ -177,7 +177,7 @@ class SessionLog:
             self.title = masked(self.title, read_spans(record))
         for number, message in enumerate(self.messages):
             if message.id == record.get("message"):
-                self._whole.setdefault(message.id, message)
+                self._originals.setdefault(message.id, message)
                 calls = message.tool_calls
                 if record.get("calls") is True:
                     calls = tuple(replace(call, arguments="{}") for call in calls)
@@ -186,7 +186,7 @@ class SessionLog:
 
     @classmethod
     def of(cls, records: Iterable[Mapping[str, Any]]) -> SessionLog:
-        """Add up all lines of a log."""
+        """Apply all lines of a log."""
         log = cls()
         for record in records:
             log.add(record)
@@ -194,7 +194,7 @@ class SessionLog:
 
 
 def mask_record(mask: Mask, now: datetime, by: str = "") -> dict[str, Any]:
-    """The line that has words of a message forgotten, by a commit; it doesn't repeat them."""
+    """Return the line that masks words of a message for a commit, without repeating them."""
     record: dict[str, Any] = {
         "kind": "forget",
         "message": mask.message,
@@ -206,7 +206,7 @@ def mask_record(mask: Mask, now: datetime, by: str = "") -> dict[str, Any]:
 
 
 def unmask_record(by: str, now: datetime) -> dict[str, Any]:
-    """The line that takes back what was forgotten by a commit, or what such a line took back."""
+    """Return the line that withdraws a commit's masks, or reinstates them if withdrawn."""
     return {"kind": "remember", "by": by, "time": now.isoformat(timespec="milliseconds")}
 
 
@@ -214,9 +214,9 @@ Span = tuple[int, int]
 
 
 def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of a log, of equal number, without the forgetting that was taken back.
+    """Return the lines of a log with withdrawn masks replaced by empty lines.
 
-    The places of the rest are those of the text as it reads then.
+    The positions of the remaining masks are adjusted to the resulting text.
     """
     back = Counter(each.get("by") for each in records if each.get("kind") == "remember")
     if not back:
@@ -227,7 +227,7 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     for record in records:
         if record.get("kind") != "forget":
-            if "title" in record:  # places in the one before mean nothing in it
+            if "title" in record:  # positions in the previous title don't apply to it
                 all_cuts.pop(TITLE, None)
                 live_cuts.pop(TITLE, None)
             lines.append(dict(record))
@@ -235,25 +235,25 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         cuts = all_cuts.setdefault(record.get("message"), [])
         live = live_cuts.setdefault(record.get("message"), [])
         whole = [
-            (_unmasked(first, cuts, at_end=False), _unmasked(last, cuts, at_end=True))
+            (_to_original(first, cuts, at_end=False), _to_original(last, cuts, at_end=True))
             for first, last in read_spans(record)
             if 0 <= first < last
         ]
-        cuts[:] = _merged([*cuts, *whole])
+        cuts[:] = _merge_spans([*cuts, *whole])
         if record.get("by") in gone:
             lines.append({})
             continue
         spans = [
-            [_masked_at(first, live, at_end=False), _masked_at(last, live, at_end=True)]
+            [_to_masked(first, live, at_end=False), _to_masked(last, live, at_end=True)]
             for first, last in whole
         ]
-        live[:] = _merged([*live, *whole])
+        live[:] = _merge_spans([*live, *whole])
         lines.append({**record, "spans": spans})
     return lines
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Spans without overlaps, in order."""
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Merge overlapping spans, in order."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first < merged[-1][1]:
@@ -263,8 +263,11 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _unmasked(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
-    """A place of a masked text in the whole one; inside a mark it is that end of what it hides."""
+def _to_original(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
+    """Map a position in a masked text to the original one.
+
+    Inside a mark, to an end of the words.
+    """
     shift = 0
     for first, last in cuts:
         if place <= first + shift:
@@ -275,8 +278,8 @@ def _unmasked(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
     return place - shift
 
 
-def _masked_at(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
-    """A place of the whole text in the masked one; inside what is hidden it is that end of it."""
+def _to_masked(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
+    """Map a position in the original text to the masked one; inside masked words, to an end."""
     shift = 0
     for first, last in cuts:
         if place <= first:
@@ -288,7 +291,7 @@ def _masked_at(place: int, cuts: Iterable[Span], *, at_end: bool) -> int:
 
 
 def read_spans(record: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Where the words stand that a line has forgotten; what isn't a place is passed over."""
+    """Return the spans of a mask line, skipping invalid ones."""
     spans = record.get("spans")
     return [
         (span[0], span[1])
@@ -298,7 +301,7 @@ def read_spans(record: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 
 def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with a mark in place of some of its words."""
+    """Replace spans of a text by marks."""
     for first, last in sorted(spans, reverse=True):
         if 0 <= first < last:
             text = f"{text[:first]}{FORGOTTEN_MARK}{text[last:]}"
@@ -306,7 +309,7 @@ def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def session_record(session_id: str, channel: str, title: str, now: datetime) -> dict[str, Any]:
-    """The first line of a log."""
+    """Return the first line of a log."""
     return {
         "kind": "session",
         "format": FORMAT,
@@ -318,7 +321,7 @@ def session_record(session_id: str, channel: str, title: str, now: datetime) -> 
 
 
 def message_record(message: SessionMessage) -> dict[str, Any]:
-    """The line of a message; what says nothing is left out."""
+    """Return the line of a message, without empty fields."""
     record: dict[str, Any] = {
         "id": message.id,
         "time": message.time.isoformat(timespec="milliseconds"),
@@ -341,7 +344,7 @@ def message_record(message: SessionMessage) -> dict[str, Any]:
 
 
 def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
-    """Read the line of a message, be it ours or an older program's."""
+    """Parse the line of a message, ours or an older program's."""
     return SessionMessage(
         id=_number(record.get("id"), next_id),
         time=_time(record.get("time") or record.get("timestamp")),
@@ -357,13 +360,13 @@ def message_from(record: Mapping[str, Any], next_id: int) -> SessionMessage:
 
 
 def _number(value: Any, next_id: int) -> int:
-    """The id of a message; one that lies far off is no id, and would have to be accounted for."""
+    """Return the id of a message, or `next_id` if it is implausibly large."""
     is_id = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_id and 1 <= value < next_id + _WIDEST_GAP else next_id
+    return value if is_id and 1 <= value < next_id + _MAX_ID_GAP else next_id
 
 
 def _calls(value: Any) -> Iterable[ToolCall]:
-    """Read tool calls: ours, or with the name in ``function`` as providers send them."""
+    """Parse tool calls, ours or those of providers with the name in ``function``."""
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict):
             inner = item.get("function")
@@ -402,7 +405,7 @@ _VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session as lists show it; `messages` counts what was said and not taken back.
+    """The summary of a session for lists; `messages` is the number of current messages.
 
     `url` and `untouched` are as in `SessionLog`.
     """
@@ -418,7 +421,7 @@ class SessionInfo:
 
 
 class SessionList:
-    """Knows all logs of a workspace by size and time of change."""
+    """Lists the sessions of a workspace, caching each log's summary by size and mtime."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -426,10 +429,10 @@ class SessionList:
         self._loaded = False
         self._lock = threading.Lock()
         self.unreadable: dict[str, str] = {}
-        """The logs that can't be read, and why; of them nothing is known, and they stay."""
+        """Logs that can't be read, with the reason; they are left alone."""
 
     def refresh(self) -> list[SessionInfo]:
-        """Look for new and changed logs; the one last spoken in comes first."""
+        """Read new and changed logs; return all sessions, the one updated last first."""
         with self._lock:
             if not self._loaded:
                 self._known = _load(self._workspace)
@@ -473,7 +476,7 @@ class SessionList:
 
 
 def _load(workspace: Workspace) -> dict[str, tuple[tuple[int, int], SessionInfo]]:
-    """Read the cache; anything odd about it means that there is none."""
+    """Read the cache, or return an empty one if it is invalid."""
     try:
         value = json.loads((workspace.cache / _CACHE).read_bytes())
         if value["version"] != _VERSION:

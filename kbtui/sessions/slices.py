@@ -1,7 +1,7 @@
-"""Which messages are consolidated together: safe slices, cut into pages that a model can hold.
+"""Slices of a session for consolidation, split into pages that fit a model.
 
-A slice never splits a tool call from its result, and ends where a turn ends whenever there is such
-a place. What is too long for one page goes to the next; nothing is left out for its length.
+A slice never separates a tool call from its result, and ends at the end of a turn where possible.
+What doesn't fit on one page goes to the next; nothing is left out for its length.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _WORD = re.compile(r"\S+\s*|\s+")
 class Unit:
     """Messages that must stay together: one message, or tool calls with all their results.
 
-    A unit that `starts_turn` begins with what the user said. One that is `open` waits for the
-    result of a call, and can't be consolidated yet.
+    A unit that `starts_turn` begins with a user's message. One that is `open` waits for the result
+    of a call, and can't be consolidated yet.
     """
 
     messages: tuple[SessionMessage, ...]
@@ -42,23 +42,23 @@ class Unit:
 
 
 def split_units(messages: Sequence[SessionMessage], *, closed: bool = False) -> list[Unit]:
-    """Cut a session's messages at every place where no call stands before and its result behind it.
+    """Split a session's messages wherever this doesn't separate a call from its result.
 
-    Nothing will be added to a `closed` one: calls without a result have none.
+    A `closed` session will get no more messages, so calls without a result don't keep units open.
     """
     cuts = _safe_cuts(messages)
-    waiting = None if closed else _first_waiting_call(messages)
+    pending = None if closed else _first_waiting_call(messages)
     units: list[Unit] = []
     begin = 0
     for end in cuts:
         part = tuple(messages[begin:end])
-        units.append(Unit(part, part[0].role == "user", waiting is not None and end > waiting))
+        units.append(Unit(part, part[0].role == "user", pending is not None and end > pending))
         begin = end
     return units
 
 
 def _safe_cuts(messages: Sequence[SessionMessage]) -> list[int]:
-    """The positions behind which no result belongs to a call before them; the end is one."""
+    """Return the positions that don't separate a call from its result, including the end."""
     depth = [0] * (len(messages) + 1)
     for call, result in _pairs(messages):
         depth[call + 1] += 1
@@ -73,29 +73,29 @@ def _safe_cuts(messages: Sequence[SessionMessage]) -> list[int]:
 
 
 def _pairs(messages: Sequence[SessionMessage]) -> list[tuple[int, int]]:
-    """The positions of each call and its result; ids may be used again in later turns."""
-    waiting: dict[str, int] = {}
+    """Return the positions of each call and its result; ids may be reused in later turns."""
+    pending: dict[str, int] = {}
     pairs = []
     for position, message in enumerate(messages):
         for call in message.tool_calls:
-            waiting[call.id] = position
+            pending[call.id] = position
         if message.role == "tool":
-            # A result that says no id, or a foreign one, belongs to what stands before it.
-            begin = waiting.pop(message.tool_call_id or "", max(0, position - 1))
+            # A result with no known id is taken to belong to the previous message.
+            begin = pending.pop(message.tool_call_id or "", max(0, position - 1))
             pairs.append((begin, position))
     return pairs
 
 
 def _first_waiting_call(messages: Sequence[SessionMessage]) -> int | None:
-    """The position of a call in the last turn that has no result yet."""
-    waiting: dict[str, int] = {}
+    """Return the position of the first call in the last turn that has no result yet."""
+    pending: dict[str, int] = {}
     for position, message in enumerate(messages):
         if message.role == "user":
-            waiting.clear()
+            pending.clear()
         for call in message.tool_calls:
-            waiting[call.id] = position
-        waiting.pop(message.tool_call_id or "", None)
-    return min(waiting.values(), default=None)
+            pending[call.id] = position
+        pending.pop(message.tool_call_id or "", None)
+    return min(pending.values(), default=None)
 
 
 def pages(
@@ -104,10 +104,10 @@ def pages(
     cost: Callable[[Unit], int],
     kept_apart: Callable[[Unit], bool] = lambda _unit: False,
 ) -> list[list[Unit]]:
-    """Cut units into pages of at most `limit` tokens; one that is longer has a page of its own.
+    """Split units into pages of at most `limit` tokens; a larger unit gets a page of its own.
 
-    Pages break before a user's message where that leaves them at least half full, and between
-    what is private and what isn't.
+    Pages break before a user's message if that leaves them at least half full, and where
+    `kept_apart` changes, i.e. between private and other units.
     """
     found: list[list[Unit]] = []
     for _, group in groupby((unit for unit in units if not unit.open), kept_apart):
@@ -131,12 +131,12 @@ def _pages_of(units: Sequence[Unit], limit: int, cost: Callable[[Unit], int]) ->
 
 
 def _break(page: Sequence[Unit], following: Unit, limit: int, cost: Callable[[Unit], int]) -> int:
-    """How many units of a full page stay on it."""
+    """Return the number of units to keep on a full page."""
     if following.starts_turn:
         return len(page)
     for number in range(len(page) - 1, 0, -1):
-        carried = sum(map(cost, page[number:])) + cost(following)
-        if carried > limit // 2:
+        moved = sum(map(cost, page[number:])) + cost(following)
+        if moved > limit // 2:
             break
         if page[number].starts_turn:
             return number
@@ -144,9 +144,9 @@ def _break(page: Sequence[Unit], following: Unit, limit: int, cost: Callable[[Un
 
 
 def split_text(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
-    """Cut a text into parts of at most about `limit` tokens, between lines where possible.
+    """Split a text into parts of about `limit` tokens at most, between lines where possible.
 
-    Joined again, the parts are the text.
+    Joined, the parts are the text.
     """
     if count(text) <= limit:
         return [text]
@@ -161,13 +161,13 @@ def split_text(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
 
 
 def _pieces(text: str, limit: int, count: Callable[[str], int]) -> Iterable[str]:
-    """Lines, and pieces of those that are longer than `limit` tokens, whole words if possible."""
+    """Yield lines, split between words where possible if they exceed `limit` tokens."""
     for line in text.splitlines(keepends=True):
         if count(line) <= limit:
             yield line
             continue
         piece = ""
-        # Hardly ever more than one token a character, so `limit` characters nearly always fit.
+        # A character is hardly ever more than one token, so `limit` characters nearly always fit.
         for word in _WORD.findall(line):
             if piece and len(piece) + len(word) > limit:
                 yield piece

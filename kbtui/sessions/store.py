@@ -1,10 +1,10 @@
 """Conversations: one append-only log per session, from which nothing is ever removed.
 
-Every message is on disk, synced, before anything is done with it. Secrets are redacted on the
-way; the turn that is running keeps the original for itself.
+Every message is synced to disk before it is acted on. Secrets are redacted when stored; the running
+turn keeps the original in memory.
 
-One process at a time has a session open: a lock file under ``.kbtui/`` claims it, which the kernel
-lets go of when the process ends. The log itself is locked only for the moment of each append.
+Only one process at a time can have a session open: it holds a lock file under ``.kbtui/``, which
+the kernel releases when the process ends. The log itself is locked only during each append.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Self
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.models.port import Role, ToolCall
 from kbtui.redaction.redact import redact
-from kbtui.sessions import DREW_ON
+from kbtui.sessions import PRIVATE_SOURCES
 from kbtui.sessions.log_records import (
     Mask,
     SessionInfo as SessionInfo,
@@ -44,7 +44,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Claim:
-    """A held claim; `release` gives it up."""
+    """An exclusive lock on a session; `release` gives it up."""
 
     def __init__(self, file: Path, descriptor: int) -> None:
         self._file = file
@@ -55,8 +55,8 @@ class Claim:
         """Claim a session for this process.
 
         Raises:
-            ConflictError: another process has it open.
-            StorageError: the lock file can't be made.
+            ConflictError: Another process has it open.
+            StorageError: The lock file can't be created.
         """
         file = folder / f"{session_id}.lock"
         try:
@@ -68,8 +68,8 @@ class Claim:
                 except BlockingIOError:
                     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
                     os.close(descriptor)
-                    raise _taken(session_id, holder) from None
-                if _is_still(file, descriptor):
+                    raise _already_open(session_id, holder) from None
+                if _is_same_file(file, descriptor):
                     break
                 os.close(descriptor)
             os.ftruncate(descriptor, 0)
@@ -79,18 +79,18 @@ class Claim:
         return cls(file, descriptor)
 
     def release(self) -> None:
-        """Give the session up; a second call does nothing."""
+        """Release the session; a second call does nothing."""
         if self._descriptor is None:
             return
         with contextlib.suppress(OSError):
-            # While it is still locked: whoever waits for it sees that the name is gone.
+            # While still locked, so that a waiting process sees that the file is gone.
             self._file.unlink()
         os.close(self._descriptor)
         self._descriptor = None
 
 
-def _is_still(file: Path, descriptor: int) -> bool:
-    """True if the locked file is the one that the name stands for, not one just removed."""
+def _is_same_file(file: Path, descriptor: int) -> bool:
+    """Return whether the locked file still has its name and wasn't just removed."""
     try:
         named = file.stat()
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _is_still(file: Path, descriptor: int) -> bool:
     return named.st_ino == os.fstat(descriptor).st_ino
 
 
-def _taken(session_id: str, holder: str) -> ConflictError:
+def _already_open(session_id: str, holder: str) -> ConflictError:
     by = f" by process {holder}" if holder.isdecimal() else ""
     return ConflictError(
         f"The session {session_id} is open in another window{by}.",
@@ -106,8 +106,8 @@ def _taken(session_id: str, holder: str) -> ConflictError:
     )
 
 
-# In what is kept with a message: of models, commits, files and proposals.
-_NAMES = frozenset({"model", "commit", "paths", "proposal", DREW_ON})
+# Keys in `meta` whose values are identifiers and aren't redacted.
+_IDENTIFIER_KEYS = frozenset({"model", "commit", "paths", "proposal", PRIVATE_SOURCES})
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"\w[\w.:@+ -]{0,150}", re.UNICODE)
 
@@ -129,13 +129,13 @@ class Session:
         self.notices: list[str] = []
         self._file = file
         self._log = log
-        self._claim = claim
+        self._held_claim = claim
         self._clock = clock
         self._lock = threading.RLock()
 
     @property
     def title(self) -> str:
-        """The title it was given, else the beginning of what the user said first."""
+        """The title, else the beginning of the user's first message."""
         return self._log.shown_title
 
     @property
@@ -145,18 +145,18 @@ class Session:
 
     @property
     def created(self) -> datetime:
-        """When it was started."""
+        """The time when it was started."""
         return self._log.created
 
     @property
     def messages(self) -> Sequence[SessionMessage]:
-        """The conversation as it stands: without what was taken back."""
+        """The current conversation, without rewound messages."""
         return tuple(self._log.messages)
 
     @property
     def is_open(self) -> bool:
-        """True if messages can be added."""
-        return self._claim is not None
+        """Whether messages can be added."""
+        return self._held_claim is not None
 
     def append(
         self,
@@ -170,65 +170,65 @@ class Session:
         interrupted: bool = False,
         meta: Mapping[str, Any] | None = None,
     ) -> SessionMessage:
-        """Store a message, with secrets redacted; it is on disk when this returns.
+        """Store a message with secrets redacted; it is on disk when this returns.
 
         Raises:
-            StorageError: the file system refused; the log is as it was.
-            ConflictError: the session was closed.
+            StorageError: The file system refused; the log is unchanged.
+            ConflictError: The session was closed.
         """
-        clean = _Clean({"": ""})
+        redactions = _RedactionCache({"": ""})
         with self._lock:
             message = SessionMessage(
                 id=self._log.last_id + 1,
                 time=self._clock(),
                 role=role,
-                content=clean[content],
+                content=redactions[content],
                 tool_calls=tuple(
-                    replace(call, arguments=clean[call.arguments]) for call in tool_calls
+                    replace(call, arguments=redactions[call.arguments]) for call in tool_calls
                 ),
                 tool_call_id=tool_call_id,
                 name=name,
                 turn=turn,
                 interrupted=interrupted,
-                meta=_redacted(dict(meta or {}), clean),
+                meta=_redacted(dict(meta or {}), redactions),
             )
             self._write(message_record(message))
             return message
 
     def rename(self, title: str) -> None:
-        """Give it a title; an empty one gives it back to what the user said first."""
-        record = {"kind": "title", "title": clean_line(title), "time": self._stamp()}
+        """Set the title; an empty one restores the default, the user's first message."""
+        record = {"kind": "title", "title": clean_line(title), "time": self._timestamp()}
         with self._lock:
             self._write(record)
 
     def rewind(self, to_message: int) -> None:
-        """Take back all that was said after a message; the log keeps it.
+        """Discard everything after a message; the log keeps it.
 
         Raises:
-            NotFoundError: there is no such message; 0 means "before the first one".
+            NotFoundError: There is no such message; 0 means "before the first one".
         """
         with self._lock:
             if to_message != 0 and all(each.id != to_message for each in self._log.messages):
                 raise NotFoundError(f"There is no message {to_message} in {self.id}.")
-            record = {"kind": "rewind", "to_message": to_message, "time": self._stamp()}
+            record = {"kind": "rewind", "to_message": to_message, "time": self._timestamp()}
             self._write(record)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Add a line to the log that isn't a message.
+        """Append a line to the log that isn't a message.
 
         Raises:
-            StorageError: the file system refused.
-            ConflictError: the session was closed.
+            StorageError: The file system refused.
+            ConflictError: The session was closed.
         """
         with self._lock:
             self._write(record)
 
     def close(self) -> None:
-        """Let other processes open it; a second call does nothing."""
+        """Release the session for other processes; a second call does nothing."""
         with self._lock:
-            if self._claim is not None:
-                self._claim.release()
-                self._claim = None
+            if self._held_claim is not None:
+                self._held_claim.release()
+                self._held_claim = None
 
     def __enter__(self) -> Self:
         return self
@@ -236,11 +236,11 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _stamp(self) -> str:
+    def _timestamp(self) -> str:
         return self._clock().isoformat(timespec="milliseconds")
 
     def _write(self, record: dict[str, Any]) -> None:
-        if self._claim is None:
+        if self._held_claim is None:
             raise ConflictError(
                 f"The session {self.id} was closed.", "Open it again to go on with it."
             )
@@ -260,28 +260,28 @@ class SessionStore:
         self._lock = threading.RLock()
 
     def list(self) -> list[SessionInfo]:
-        """All sessions, the one last spoken in first."""
+        """Return all sessions, the one updated last first."""
         return self._list.refresh()
 
     @property
     def is_empty(self) -> bool:
-        """True where nothing was ever said; no conversation is read for it."""
+        """Whether there are no sessions; reads none."""
         return next(self._folder.glob("*.jsonl"), None) is None
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """The conversations that `list` couldn't read, or their folder, and why."""
+        """The sessions that `list` couldn't read, or their folder, with the reason."""
         return self._list.unreadable
 
     def create(self, channel: str = "tui", *, title: str = "", id: str = "") -> Session:
-        """Start a session; it has a file as soon as this returns.
+        """Start a session; its file exists when this returns.
 
-        `id` is a name instead of one made from channel and time.
+        `id` replaces the default id, which is made from channel and time.
 
         Raises:
-            ConflictError: a session of that id exists.
-            UsageError: the id can't be a file name.
-            StorageError: the file system refused.
+            ConflictError: A session of that id exists.
+            UsageError: The id can't be a file name.
+            StorageError: The file system refused.
         """
         with self._lock:
             now = self._clock()
@@ -292,24 +292,24 @@ class SessionStore:
                     f"There is a session {session_id} already.", "Open it, or choose another name."
                 )
             self._check_writable()
-            claim = self._take(session_id)
+            claim = self._claim(session_id)
             record = session_record(session_id, channel, clean_line(title), now)
             try:
                 append_line(file, record)
             except StorageError:
                 claim.release()
                 raise
-            return self._opened(file, SessionLog.of([record]), claim)
+            return self._add_open(file, SessionLog.of([record]), claim)
 
     def open(self, ref: str) -> Session:
-        """Open a session, as `find` knows it, to go on with it.
+        """Open a session to continue it; `ref` is as in `find`.
 
-        One that this process has open already is given again.
+        If this process has it open already, the same object is returned.
 
         Raises:
-            NotFoundError: there is none.
-            UsageError: several fit.
-            ConflictError: another process has it open.
+            NotFoundError: There is none.
+            UsageError: Several match.
+            ConflictError: Another process has it open.
         """
         with self._lock:
             session_id = self.find(ref)
@@ -317,9 +317,9 @@ class SessionStore:
             if session is not None and session.is_open:
                 return session
             self._check_writable()
-            claim = self._take(session_id)
+            claim = self._claim(session_id)
             lines = read_lines(self._file(session_id))
-            session = self._opened(self._file(session_id), SessionLog.of(lines.records), claim)
+            session = self._add_open(self._file(session_id), SessionLog.of(lines.records), claim)
             if lines.torn is not None:
                 session.notices.append("Its last line was cut short by a crash and is set aside.")
             if lines.bad:
@@ -328,19 +328,19 @@ class SessionStore:
             return session
 
     def read(self, ref: str) -> tuple[SessionMessage, ...]:
-        """Read a conversation as it stands, whoever has it open.
+        """Read the current messages of a session, whoever has it open.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: There is none.
         """
         return tuple(self.read_log(ref).messages)
 
     def read_log(self, ref: str) -> SessionLog:
-        """Read a whole log without opening the session, as `read` does."""
+        """Read a whole log without opening the session; raises like `read`."""
         return SessionLog.of(read_lines(self._file(self.find(ref))).records)
 
     def latest(self, channel: str | None = None) -> Session | None:
-        """Open the session last spoken in that no other process has open; None without one."""
+        """Open the session updated last that no other process has open; None if there is none."""
         for info in self.list():
             if channel is None or info.channel == channel:
                 try:
@@ -350,23 +350,23 @@ class SessionStore:
         return None
 
     def mask(self, ref: str, masks: Iterable[Mask], *, by: str = "") -> None:
-        """Have words of a session forgotten by whoever reads it from now on; the log keeps them.
+        """Hide words of a session from all future readers; the log keeps them.
 
-        They are given by places in the messages as they read now, `by` is the commit that forgets
-        them, for `unmask`. Somebody may have the session open.
+        Masks are positions in the messages as they read now; `by` is the commit that asks for it,
+        for `unmask`. The session may be open anywhere.
 
         Raises:
-            NotFoundError: there is none.
-            StorageError: the file system refused.
+            NotFoundError: There is none.
+            StorageError: The file system refused.
         """
         self._append(ref, [mask_record(mask, self._clock(), by) for mask in masks])
 
     def unmask(self, ref: str, by: str) -> None:
-        """Have what a commit forgot of a session read again, or forgotten again; as `mask`."""
+        """Withdraw a commit's masks of a session, or reinstate them; raises like `mask`."""
         self._append(ref, [unmask_record(by, self._clock())])
 
     def _append(self, ref: str, records: Iterable[dict[str, Any]]) -> None:
-        """Add lines to the log of a session, whoever has it open."""
+        """Append lines to the log of a session, whoever has it open."""
         with self._lock:
             session_id = self.find(ref)
             self._check_writable()
@@ -378,12 +378,12 @@ class SessionStore:
                     append_line(self._file(session_id), record)
 
     def delete(self, ref: str) -> None:
-        """Remove a session's log for good.
+        """Delete a session's log permanently.
 
         Raises:
-            NotFoundError: there is none.
-            ConflictError: another process has it open.
-            StorageError: the file system refused.
+            NotFoundError: There is none.
+            ConflictError: Another process has it open.
+            StorageError: The file system refused.
         """
         with self._lock:
             session_id = self.find(ref)
@@ -391,7 +391,7 @@ class SessionStore:
             mine = self._open.pop(session_id, None)
             if mine is not None:
                 mine.close()
-            claim = self._take(session_id)
+            claim = self._claim(session_id)
             try:
                 self._file(session_id).unlink()
             except OSError as error:
@@ -406,12 +406,12 @@ class SessionStore:
                 session.close()
             self._open.clear()
 
-    def _opened(self, file: Path, log: SessionLog, claim: Claim) -> Session:
+    def _add_open(self, file: Path, log: SessionLog, claim: Claim) -> Session:
         session = Session(file, log, claim, self._clock)
         self._open = {each.id: each for each in (*self._open.values(), session) if each.is_open}
         return session
 
-    def _take(self, session_id: str) -> Claim:
+    def _claim(self, session_id: str) -> Claim:
         return Claim.take(self._workspace.machine / "sessions", session_id)
 
     def _check_writable(self) -> None:
@@ -429,11 +429,11 @@ class SessionStore:
         return self._folder / f"{session_id}{_SUFFIX}"
 
     def find(self, ref: str) -> str:
-        """The id of the session with an id, a title, or the beginning of an id.
+        """Return the id of a session, given an id, a title, or a prefix of an id.
 
         Raises:
-            NotFoundError: there is none.
-            UsageError: several fit.
+            NotFoundError: There is none.
+            UsageError: Several match.
         """
         ref = ref.strip().removesuffix(_SUFFIX)
         if _ID.fullmatch(ref) and self._file(ref).is_file():
@@ -451,23 +451,28 @@ class SessionStore:
         return found[0]
 
 
-class _Clean(dict[str, str]):
-    """Texts of one message without their secrets: a result and its summaries may say the same."""
+class _RedactionCache(dict[str, str]):
+    """A cache of redacted texts of one message, in which texts often recur."""
 
     def __missing__(self, text: str) -> str:
         self[text] = redact(text).text
         return self[text]
 
 
-def _redacted(value: Any, clean: _Clean) -> Any:
-    """The texts in JSON values without secrets; what only names something has to stay as it is."""
+def _redacted(value: Any, redactions: _RedactionCache) -> Any:
+    """Redact the texts in JSON values, except identifiers."""
     if isinstance(value, str):
-        return clean[value]
+        return redactions[value]
     if isinstance(value, dict):
         return {
-            key: each if key in _NAMES else _redacted(each, clean) for key, each in value.items()
+            key: each if key in _IDENTIFIER_KEYS else _redacted(each, redactions)
+            for key, each in value.items()
         }
-    return [_redacted(each, clean) for each in value] if isinstance(value, list | tuple) else value
+    return (
+        [_redacted(each, redactions) for each in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 def _checked_id(session_id: str) -> str:

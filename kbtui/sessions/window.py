@@ -1,9 +1,9 @@
-"""The part of a session that a prompt holds, made sound for any provider.
+"""The part of a session that fits a prompt, made valid for any provider.
 
-It is filled before anything leaves it, but for long results of tools, which are cut to a line after
-two turns: then what tools said a while ago is cut to a line, then so many of the oldest turns leave
-at once that there is room for long. So prompts begin with the same words for many turns, and what a
-provider or a local server has cached of them holds.
+The window is filled before anything is dropped, except that long tool results are cut to one line
+after two turns: then older tool results are cut to one line, then enough of the oldest turns are
+dropped at once to leave room for long. So prompts keep the same prefix for many turns, and the
+prompt cache of a provider or a local server stays valid.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kbtui.sessions.store import SessionMessage
 from kbtui.text import shorten
 
 UNFINISHED = "[no result: the turn was interrupted]"
-DONE = "Noted."  # which counts as a claim where a model repeats it
-UNANSWERED = "Sorry, I could not answer that."  # nor does this mislead anybody
+DONE = "Noted."  # which counts as a claim if a model repeats it
+UNANSWERED = "Sorry, I could not answer that."  # doesn't mislead if repeated either
 SUMMARY_SHARE = 10
-"""The part of the room that the summary of what left may have, once something did."""
+"""One over this is the share of the room for the summary of dropped turns, if there are any."""
 
-_WHOLE_TURNS = 2  # of which results of tools stay whole
+_WHOLE_TURNS = 2  # the newest turns, whose tool results stay whole
 _RESULT_WIDTH = 160
-_HEAVY = 0.125  # of the room; results that take more of it don't wait until it is full
-_FREED = 0.25  # of the room; where short results free less, turns leave
-_KEPT = 0.55  # of the room, when turns leave
+_LONG_RESULTS = 0.125  # share of the room; tool results above it are cut before the room is full
+_MIN_FREED = 0.25  # share of the room; if cutting tool results frees less, turns are dropped
+_KEPT = 0.55  # share of the room that is kept when turns are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class SessionWindow:
-    """The newest turns of a session as a prompt has them, and the messages of those that left."""
+    """The newest turns of a session as prompt messages, and the messages of the dropped turns."""
 
     messages: tuple[Message, ...]
     left: tuple[SessionMessage, ...] = ()
@@ -45,20 +45,20 @@ def session_window(
     most_tokens: int,
     most_messages: int | None = None,
 ) -> SessionWindow:
-    """What a prompt with room for `most_tokens` holds of a session; it begins with the user.
+    """Return the window of a session with room for `most_tokens`; it begins with a user's message.
 
-    Turns are there or left out whole, so that no call is parted from its result; the newest always
-    is there. With one turn more the beginning is the same, until the room is full.
+    Turns are kept or dropped whole, so that no call is separated from its result; the newest is
+    always kept. As turns are added, the beginning stays the same until the room is full.
     """
-    filling = _Filling(most_tokens, math.inf if most_messages is None else most_messages)
+    builder = _WindowBuilder(most_tokens, math.inf if most_messages is None else most_messages)
     for turn in _turns(messages):
-        filling.take(_Turn.of(turn))
-    return filling.window
+        builder.add(_Turn.of(turn))
+    return builder.window
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A turn as it was stored, as a prompt has it, and with results of tools in a line."""
+    """A turn as stored, as prompt messages, and with tool results cut to one line."""
 
     stored: tuple[SessionMessage, ...]
     whole: tuple[Message, ...]
@@ -68,73 +68,73 @@ class _Turn:
 
     @classmethod
     def of(cls, stored: Sequence[SessionMessage]) -> _Turn:
-        whole = tuple(_sound(stored))
-        short = tuple([_in_short(each) if each.role == "tool" else each for each in whole])
+        whole = tuple(_valid_messages(stored))
+        short = tuple([_first_line(each) if each.role == "tool" else each for each in whole])
         return cls(tuple(stored), whole, short, prompt_tokens(whole), prompt_tokens(short))
 
 
 @dataclass(slots=True)
-class _Filling:
-    """A window that turns are put into.
+class _WindowBuilder:
+    """A window being filled with turns.
 
     Attributes:
-        most_tokens: Its room.
+        most_tokens: Its room in tokens.
         most: Its room in messages.
-        turns: What was put into it.
-        first: The turns before this one have left.
-        short: In these results of tools are cut to a line.
-        tokens: What it holds.
-        number: The same in messages.
+        turns: All turns so far.
+        first: The index of the first turn that isn't dropped.
+        short: The indexes of turns whose tool results are cut to one line.
+        tokens: Its size in tokens.
+        number: Its size in messages.
     """
 
     most_tokens: int
-    most: float
+    max_messages: float
     turns: list[_Turn] = field(default_factory=list)
     first: int = 0
     short: set[int] = field(default_factory=set)
     tokens: int = 0
-    number: int = 0
+    message_count: int = 0
 
-    def take(self, turn: _Turn) -> None:
-        """Put the next turn into it; what there is no room for gets shorter, or leaves."""
+    def add(self, turn: _Turn) -> None:
+        """Add the next turn; if there is no room, shorten or drop older ones."""
         self.turns.append(turn)
         self.tokens += turn.tokens
-        self.number += len(turn.whole)
+        self.message_count += len(turn.whole)
         older = max(self.first, len(self.turns) - _WHOLE_TURNS)
         if older > self.first:
-            self._cut(older - 1, self.most_tokens * _HEAVY)
+            self._cut(older - 1, self.most_tokens * _LONG_RESULTS)
         room = self._room if self.first else self.most_tokens
-        if self.tokens <= room and self.number <= self.most:
+        if self.tokens <= room and self.message_count <= self.max_messages:
             return
         for place in range(self.first, older):
             self._cut(place, 0)
-        if self.tokens > room * (1 - _FREED) or self.number > self.most:
-            self._let_go()
+        if self.tokens > room * (1 - _MIN_FREED) or self.message_count > self.max_messages:
+            self._drop_turns()
 
     @property
     def _room(self) -> int:
-        """The tokens beside the summary of what left."""
+        """The room in tokens beside the summary of dropped turns."""
         return self.most_tokens - self.most_tokens // SUMMARY_SHARE
 
     def _cut(self, place: int, least: float) -> None:
-        """Cut results of a turn, where that frees more tokens than so many."""
+        """Cut the tool results of a turn, if that frees more than `least` tokens."""
         freed = self.turns[place].tokens - self.turns[place].short_tokens
         if place not in self.short and freed > least:
             self.short.add(place)
             self.tokens -= freed
 
-    def _let_go(self) -> None:
+    def _drop_turns(self) -> None:
         room = self._room * _KEPT
         for turn in self.turns[self.first : -1]:
-            if self.tokens <= room and self.number <= self.most * _KEPT:
+            if self.tokens <= room and self.message_count <= self.max_messages * _KEPT:
                 break
             self.tokens -= turn.short_tokens if self.first in self.short else turn.tokens
-            self.number -= len(turn.whole)
+            self.message_count -= len(turn.whole)
             self.first += 1
 
     @property
     def window(self) -> SessionWindow:
-        """What it holds."""
+        """The current window."""
         shown = (
             turn.short if place in self.short else turn.whole
             for place, turn in enumerate(self.turns[self.first :], self.first)
@@ -144,7 +144,7 @@ class _Filling:
 
 
 def _turns(messages: Sequence[SessionMessage]) -> list[list[SessionMessage]]:
-    """Cut a session before each message of the user's; what stands before the first is left out."""
+    """Split a session before each user's message; what precedes the first is left out."""
     turns: list[list[SessionMessage]] = []
     for message in messages:
         if message.role == "user":
@@ -154,15 +154,15 @@ def _turns(messages: Sequence[SessionMessage]) -> list[list[SessionMessage]]:
     return turns
 
 
-def _in_short(result: Message) -> Message:
-    """The first line of what a tool said."""
-    said = result.content.strip()
-    line = shorten(said.partition("\n")[0], _RESULT_WIDTH)
-    return result if line == said else replace(result, content=f"{line}\n[the rest is left out]")
+def _first_line(result: Message) -> Message:
+    """Cut a tool result to its first line."""
+    text = result.content.strip()
+    line = shorten(text.partition("\n")[0], _RESULT_WIDTH)
+    return result if line == text else replace(result, content=f"{line}\n[the rest is left out]")
 
 
-def _sound(turn: Sequence[SessionMessage]) -> Iterator[Message]:
-    """A turn in which every tool call has its result right behind it, and nothing else is odd."""
+def _valid_messages(turn: Sequence[SessionMessage]) -> Iterator[Message]:
+    """Yield the messages of a turn with every tool call followed by its result, and no oddities."""
     results = {each.tool_call_id: each.as_prompt() for each in turn if each.role == "tool"}
     last: Message | None = None
     for stored in turn:
@@ -177,6 +177,6 @@ def _sound(turn: Sequence[SessionMessage]) -> Iterator[Message]:
             nothing = Message("tool", UNFINISHED, tool_call_id=call.id, name=call.name)
             yield (last := results.get(call.id, nothing))
     if last is not None and last.role != "assistant":
-        # A turn that ended with what it wrote, or failed; roles must alternate for some providers.
+        # The turn wrote something, or failed; some providers require alternating roles.
         wrote = any(each.meta.get("changes") or each.meta.get("proposal") for each in turn)
         yield Message("assistant", DONE if wrote else UNANSWERED)

@@ -1,4 +1,4 @@
-"""A workspace as a model or another agent may see it: `view.View`, of which each audience has one.
+"""Views: a workspace as a model or another agent may see it, one `view.View` per audience.
 
-What an audience may not see isn't in its library, history, search and sessions.
+A view's library, history, search and sessions don't contain what its audience may not see.
 """

@@ -1,11 +1,10 @@
-"""The history as somebody may see it who must not know of private entries.
+"""The history for audiences that must not learn about private entries.
 
-A version is private if it, or a later one, says so or lies where all is private: what a person
-makes private was meant to be so from the beginning. A line that a private version has held is
-shown in no difference, for good: who moves a note out of a private folder shows what it says today,
-and not what was scrubbed from it before or since. Of a commit that touched a private
-entry and others, only the others are told; the reason that was given for it, which may name any of
-them, is left out then.
+A version is private if it, or a later one, is marked private or is in a private folder: what a
+person makes private is treated as if it had always been. A line that a private version contained is
+never shown in a diff: moving a note out of a private folder reveals its current text, but not what
+was removed from it before or since. Of a commit that touched private and other entries, only the
+others are shown, without the commit's reason, which may name any of them.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     from kbtui.history.history import LineOrigin
 
 _WORD = re.compile(r"\w")
-_SHORT = 10  # characters of a commit's name
+_SHORT_ID = 10  # characters of a commit id
 
 
 @dataclass(frozen=True, slots=True)
 class PublicCommit:
-    """A commit without what is private: `commit` is the whole of it, which isn't to be shown.
+    """A commit without private parts; `commit` is the complete one, which isn't to be shown.
 
-    `reason` is empty where it might tell of others; `is_whole`: nothing was left out.
+    `reason` is empty if it may refer to private entries; `is_whole` if nothing was left out.
     """
 
     commit: Commit
@@ -52,27 +51,27 @@ class PublicHistory:
         self._history = history
         self._library = library
         self._head: str | None = None
-        # Of a version, by commit and path: the last name of the file; empty: it became private.
-        self._ends: dict[tuple[str, str], str] = {}
-        self._lines: dict[str, frozenset[str]] = {}
-        self._said: dict[str, bool] = {}
+        # By commit and path of a version: the last path of the file, or empty if it became private.
+        self._last_paths: dict[tuple[str, str], str] = {}
+        self._private_lines_by_path: dict[str, frozenset[str]] = {}
+        self._marked_private: dict[str, bool] = {}
 
     def log(
         self, path: str | None = None, *, actor: Actor | None = None, text: str | None = None
     ) -> Iterator[PublicCommit]:
-        """Yield commits newest first: all, or those of a file, an actor, or with a text."""
+        """Yield commits newest first, optionally those of a file or actor, or with a text."""
         for commit in self._history.log(path, actor=actor):
-            shown = self._shown(commit)
+            shown = self._without_private(commit)
             if shown.paths and (text is None or _says(shown, text.casefold())):
                 yield shown
 
     def commit(self, rev: str) -> PublicCommit:
-        """One commit.
+        """Return one commit.
 
         Raises:
             NotFoundError: There is none, or nothing of it may be shown.
         """
-        shown = self._shown(self._history.commit(rev))
+        shown = self._without_private(self._history.commit(rev))
         if not shown.paths:
             raise NotFoundError(
                 f"There is no change {rev!r} that can be shown.", "entry_history lists changes."
@@ -80,7 +79,7 @@ class PublicHistory:
         return shown
 
     def diffs(self, shown: PublicCommit) -> tuple[FileDiff, ...]:
-        """A commit's changes in the files that may be shown."""
+        """Return a commit's diffs of the files that may be shown."""
         commit = shown.commit
         names = [
             name
@@ -97,13 +96,13 @@ class PublicHistory:
     def undo(
         self, shown: PublicCommit, *, actor: Actor, origin: Origin, sink: Sink | None = None
     ) -> Commit | None:
-        """Undo a commit of which nothing is left out; else as `History.undo`.
+        """Undo a commit of which nothing was left out; otherwise like `History.undo`.
 
         Raises:
-            UsageError: something of it may not be shown.
+            UsageError: A part of it may not be shown.
         """
         if not shown.is_whole:
-            name = shown.commit.id[:_SHORT]
+            name = shown.commit.id[:_SHORT_ID]
             raise UsageError(
                 f"The change {name} can't be undone from here.",
                 f"Tell the user: `kbtui undo {name}` takes it back.",
@@ -111,7 +110,7 @@ class PublicHistory:
         return self._history.undo(shown.commit.id, actor=actor, origin=origin, sink=sink)
 
     def find_path(self, ref: str) -> str:
-        """The file that has, or once had, a name: a path, or an entry's category/slug.
+        """Return the file that has, or once had, a name: a path, or an entry's category/slug.
 
         Raises:
             NotFoundError: There never was one that may be shown.
@@ -126,11 +125,11 @@ class PublicHistory:
             raise
 
     def has_private_past(self, path: str) -> bool:
-        """True if a file is private, or once was, by whichever name; it may be gone."""
+        """Return whether a file is private, or ever was under any name; it may be deleted."""
         return self._library.is_private(path) or bool(self._private_lines(path))
 
     def may_tell_of(self, origin: LineOrigin) -> bool:
-        """True if it may be said how a line came to be where it was written."""
+        """Return whether the origin of a line may be shown."""
         if origin.commit is None:
             return True
         commit = self._history.commit(origin.commit)
@@ -138,7 +137,7 @@ class PublicHistory:
         return bool(changes) and not any(self._is_private(commit, each) for each in changes)
 
     def _may_name(self, path: str) -> bool:
-        """True if something of a file, or of a folder, was once there that may be shown."""
+        """Return whether a file or folder has any history that may be shown."""
         return any(
             not self._is_private(commit, change)
             for commit in self._history.log(path)
@@ -146,9 +145,9 @@ class PublicHistory:
             if any(f"{name}/".startswith(f"{path}/") for name in (change.path, change.old_path))
         )
 
-    def _shown(self, commit: Commit) -> PublicCommit:
+    def _without_private(self, commit: Commit) -> PublicCommit:
         changes = [change for change in commit.paths if not is_derived(change.path)]
-        # Of a commit of thousands of files, as the first one may be, only some are looked at.
+        # The first commit may have thousands of files: look only at some of them.
         seen = changes[:50]
         public = tuple(change for change in seen if not self._is_private(commit, change))
         is_whole = len(public) == len(changes)
@@ -156,50 +155,50 @@ class PublicHistory:
         subject = commit.subject if is_whole else describe(public)
         if len(changes) > len(seen):
             subject += f"; and {len(changes) - len(seen):,} more"
-        # The reason of an undo names all that the undone commit had changed.
+        # The reason of an undo names everything that the undone commit changed.
         reason = commit.body if is_whole and commit.origin.undoes is None else ""
         return PublicCommit(commit, subject, reason, paths, is_whole)
 
     def _is_private(self, commit: Commit, change: PathChange) -> bool:
-        """True if a file is private before a commit, after it, or ever since."""
+        """Return whether a file is private before a commit, after it, or in any later version."""
         before = change.old_path or change.path
         if commit.parent is not None and self._was_private(before, commit.parent):
             return True
         return self._becomes_private(commit, change)
 
     def _becomes_private(self, commit: Commit, change: PathChange) -> bool:
-        """True if what a commit left of a file is private, or a later version or today's is."""
-        self._catch_up()
+        """Return whether a file as of a commit, in a later version, or today is private."""
+        self._refresh()
         last, passed = change.path, [(commit.id, change.path)]
         versions = chain([(commit, change)], self._history.later(commit.id, change.path))
         try:
             for later, then in versions:
                 last = then.path
                 passed.append((later.id, last))
-                if passed[-1] in self._ends:
-                    last = self._ends[passed[-1]]
+                if passed[-1] in self._last_paths:
+                    last = self._last_paths[passed[-1]]
                     break
                 if self._version_is_private(last, then.blob, later.id):
                     last = ""
                     break
-        except NotFoundError:  # it isn't on the branch, so nobody knows what became of it
+        except NotFoundError:  # not on the branch, so its later versions are unknown
             last = ""
-        self._ends.update(dict.fromkeys(passed, last))
+        self._last_paths.update(dict.fromkeys(passed, last))
         return not last or self._library.is_private(last)
 
-    def _catch_up(self) -> None:
-        """Forget what no longer holds once there are more commits."""
+    def _refresh(self) -> None:
+        """Clear the caches if there are new commits."""
         head = self._history.head()
         if head != self._head:
-            self._head, self._ends, self._lines = head, {}, {}
+            self._head, self._last_paths, self._private_lines_by_path = head, {}, {}
 
     def _was_private(self, path: str, at: str) -> bool:
-        """True if there was a file in a commit, and it was private."""
+        """Return whether a file existed in a commit and was private."""
         blob = self._history.blob_at(path, at)
         return blob is not None and self._version_is_private(path, blob, at)
 
     def _version_is_private(self, path: str, blob: str | None, at: str) -> bool:
-        """True if a file is private as it was in a commit: by its name, its text, or as a copy."""
+        """Return whether a file was private in a commit, by path, by text, or as a copy."""
         names = (path, *originals(path))
         return (
             any(map(self._library.is_named_private, names))
@@ -208,15 +207,15 @@ class PublicHistory:
         )
 
     def _says(self, blob: str) -> bool:
-        if blob not in self._said:
+        if blob not in self._marked_private:
             try:
-                self._said[blob] = says_private(self._history.read_blob(blob))
-            except NotFoundError:  # purged, or damaged
+                self._marked_private[blob] = says_private(self._history.read_blob(blob))
+            except NotFoundError:  # purged or damaged
                 return True
-        return self._said[blob]
+        return self._marked_private[blob]
 
     def _without_private_lines(self, diff: FileDiff) -> FileDiff:
-        """A difference as if no version had held the lines that a private one has held."""
+        """Compute a diff without lines that a private version contained."""
         hidden = self._private_lines(diff.path)
         if not hidden:
             return diff
@@ -225,14 +224,14 @@ class PublicHistory:
             if blob is None:
                 return None
             lines = split_lines(text_of(self._history.read_blob(blob)))
-            return "".join(line for line in lines if _key(line) not in hidden).encode()
+            return "".join(line for line in lines if _normalized(line) not in hidden).encode()
 
         return diff_file(diff.path, shown(diff.old_blob), shown(diff.new_blob), diff.old_path)
 
     def _private_lines(self, path: str) -> frozenset[str]:
-        """The lines that a private version of a file has held, by whichever name."""
-        self._catch_up()
-        if path not in self._lines:
+        """Return the lines that any private version of a file contained, under any name."""
+        self._refresh()
+        if path not in self._private_lines_by_path:
             names, lines = {path}, set[str]()
             for commit in self._history.log(path):
                 for change in commit.paths:
@@ -243,12 +242,12 @@ class PublicHistory:
                         change.path, change.blob, commit.id
                     ):
                         text = text_of(self._history.read_blob(change.blob))
-                        lines.update(map(_key, split_lines(text)))
-            self._lines[path] = frozenset(filter(_WORD.search, lines))
-        return self._lines[path]
+                        lines.update(map(_normalized, split_lines(text)))
+            self._private_lines_by_path[path] = frozenset(filter(_WORD.search, lines))
+        return self._private_lines_by_path[path]
 
 
-def _key(line: str) -> str:
+def _normalized(line: str) -> str:
     return " ".join(line.split())
 
 

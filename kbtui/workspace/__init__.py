@@ -2,8 +2,10 @@
 
 Its public modules, the only ones that other packages import:
 
-opening  finding, opening and creating workspaces, their lock, and the list of known ones layout
-`Workspace` and `Layout`: where files are, which paths are recorded, how files are named files
-safe reading and atomic writing, by checked paths durable  lower level: several files in one step,
-and file system errors in words jsonl    append-only logs scan     cheap detection of changed files
+opening  finding, opening and creating workspaces, their lock, and the list of known ones
+layout   `Workspace` and `Layout`: where files are, which paths are recorded, how files are named
+files    safe reading and atomic writing, by checked paths
+durable  lower level: several files in one step, and file system errors in words
+jsonl    append-only logs
+scan     cheap detection of changed files
 """

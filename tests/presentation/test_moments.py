@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from kbtui.presentation.moments import day_heading, day_said, said
+from kbtui.presentation.moments import day_heading, format_day, said
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 24, 14, 30, tzinfo=ZONE)
@@ -40,4 +40,4 @@ def test_days_have_names_above_what_happened_on_them() -> None:
     assert day_heading(date(2026, 11, 23), today) == "Yesterday"
     assert day_heading(date(2026, 11, 3), today) == "Tuesday 3 November"
     assert day_heading(date(2025, 11, 3), today) == "Monday 3 November 2025"
-    assert day_said(date(2025, 1, 2), today) == "2 Jan 2025"
+    assert format_day(date(2025, 1, 2), today) == "2 Jan 2025"

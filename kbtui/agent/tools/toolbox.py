@@ -134,7 +134,7 @@ class Toolbox:
             output=result.output,
             summary=result.summary,
             changes=() if result.commit is None else (_shown(result.commit, context),),
-            drew_on=context.view.to_mark(
+            drew_on=context.view.private_sources(
                 [result.data, result.about, cited, _touched(result.commit)]
             ),
             proposal=result.proposal,

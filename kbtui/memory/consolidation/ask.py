@@ -174,7 +174,7 @@ class Condenser:
 
     def _written(self, written: Sequence[Written]) -> Iterator[str]:
         for each in written:
-            if self._view.tells_past(each.path):
+            if self._view.shows_past(each.path):
                 yield from _told(each)
 
     def _catalogue(self, text: str) -> str:

@@ -16,18 +16,18 @@ class Withheld:
     """Says of passages whether only models on this machine may see them.
 
     Besides the files that say so themselves those are the paths that `is_private` names, and the
-    sessions that `drew_on_private`, as long as their logs don't grow.
+    sessions that `used_private`, as long as their logs don't grow.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         is_private: Callable[[str], bool] = lambda _path: False,
-        drew_on_private: Callable[[str], bool] = lambda _session: False,
+        used_private: Callable[[str], bool] = lambda _session: False,
     ) -> None:
         self._workspace = workspace
         self._is_private = is_private
-        self._drew_on_private = drew_on_private
+        self._drew_on_private = used_private
         self._drew: dict[str, tuple[int, bool]] = {}  # by session: the size of its log, the answer
 
     def is_withheld(self, row: ChunkRow) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
-from kbtui.presentation.moments import written_said
+from kbtui.presentation.moments import format_written_day
 from kbtui.presentation.notes import Named, Names
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import Links, line_as_read
@@ -381,7 +381,7 @@ class _Texts:
         return ", ".join(self._value_said(each.strip().strip("\"'")) for each in values)
 
     def _value_said(self, value: str) -> str:
-        return self._named(LinkRef("wiki", value)).title or written_said(value)
+        return self._named(LinkRef("wiki", value)).title or format_written_day(value)
 
     def _named(self, link: LinkRef) -> Named:
         """What a link leads to, if it says a path."""

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from kbtui.history.change import Commit
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.deeds import is_upkeep
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 
 _NOW = " now"
 
@@ -110,7 +110,7 @@ class TimeSlider(Widget, can_focus=True):
 
     @property
     def _lead(self) -> str:
-        return f"{day_said(day_of(self.commits[0]))} "
+        return f"{format_day(day_of(self.commits[0]))} "
 
     @property
     def _room(self) -> int:

@@ -23,7 +23,7 @@ from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 from kbtui.presentation.notes import Names, name_of
 from kbtui.text import counted
 from kbtui.tui.actions.registry import actions, bindings
@@ -292,7 +292,7 @@ async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
 def when_text(commit: Commit) -> str:
     """When a commit was made, to be read in a sentence."""
     local = commit.time.astimezone()
-    return f"on {day_said(local.date())} at {local:%H:%M}"
+    return f"on {format_day(local.date())} at {local:%H:%M}"
 
 
 async def restore_file(node: DOMNode, history: History, path: str, commit: Commit) -> Commit | None:

@@ -21,7 +21,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import actor_name
 from kbtui.presentation.moments import said
 from kbtui.presentation.notes import Names, names_of
-from kbtui.presentation.proposals import files_said, paths_of, reason_of
+from kbtui.presentation.proposals import format_files, paths_of, reason_of
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
@@ -313,7 +313,7 @@ class InboxScreen(ListAndDiff):
         count = len(plan.places)
         if count < _MANY_PLACES:
             return True
-        text = f"{what} {count} places in {files_said(plan, self.rows.names)}?"
+        text = f"{what} {count} places in {format_files(plan, self.rows.names)}?"
         return await ask(self, f"{what} all", text, {"y": f"{what.lower()} all"}) == "y"
 
     # Writing

@@ -32,7 +32,7 @@ from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation import notes
-from kbtui.presentation.moments import day_heading, day_said, written_said
+from kbtui.presentation.moments import day_heading, format_day, format_written_day
 from kbtui.presentation.notes import Named, Names, names_of
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
@@ -365,7 +365,7 @@ def _month(shown: date, days: Mapping[date, str]) -> Section:
     before = max((day for day in days if (day.year, day.month) < month), default=None)
     after = min((day for day in days if (day.year, day.month) > month), default=None)
     ends = [
-        Cell(f"{arrow} {day_said(day)}", days[day])
+        Cell(f"{arrow} {format_day(day)}", days[day])
         for arrow, day in (("◂", before), ("▸", after))
         if day is not None
     ]
@@ -421,7 +421,7 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
     parts: list[str] = []
     title = None
     for each in lines:
-        above = written_said(each.when) or names[each.path].title
+        above = format_written_day(each.when) or names[each.path].title
         if above != title:
             parts.append(f"\n##### {above}\n")
             title = above
@@ -540,13 +540,15 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
     if entry.private:
         found.append(Property("private", ("local models only",)))
     for key, value in written.items():
-        values = tuple(map(written_said, _values(value)))
+        values = tuple(map(format_written_day, _values(value)))
         if values and key not in elsewhere:
             name = _SAID_AS.get(key, key)
             found.append(Property(name, values[:_MOST_VALUES], linked=key == "related"))
     found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
     if changed:
-        found.append(Property("", (written_said(frontmatter.word(written, changed)),), quiet=True))
+        found.append(
+            Property("", (format_written_day(frontmatter.word(written, changed)),), quiet=True)
+        )
     return tuple(found[:_MOST_PROPERTIES])
 
 

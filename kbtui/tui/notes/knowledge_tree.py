@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 from kbtui.presentation.notes import OTHER, kind_of, title_of
 from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
@@ -369,7 +369,7 @@ class KnowledgeTree(RowList):
 def _day_of(entry: EntryInfo) -> str:
     """The day that an entry says it was changed or made on; empty where it says none."""
     try:
-        return day_said(date.fromisoformat((entry.updated or entry.created or "")[:10]))
+        return format_day(date.fromisoformat((entry.updated or entry.created or "")[:10]))
     except ValueError:
         return ""
 

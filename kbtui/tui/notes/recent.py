@@ -14,7 +14,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
 from kbtui.presentation.deeds import deed, is_upkeep
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 from kbtui.presentation.notes import Names
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
@@ -68,7 +68,7 @@ class RecentChanges(RowList, can_focus=False):
         commit: Commit = self.items[index]
         moment = commit.time.astimezone()
         is_today = moment.date() == datetime.now().astimezone().date()
-        when = f"{moment:%H:%M}" if is_today else day_said(moment.date())
+        when = f"{moment:%H:%M}" if is_today else format_day(moment.date())
         line = Content.assemble(
             (f" {when:>6}  ", ".rows--muted"),
             (

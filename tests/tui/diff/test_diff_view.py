@@ -7,7 +7,7 @@ from textual.app import App
 from textual.content import Content, Span
 
 from kbtui.history.looking.diff import diff_file
-from kbtui.presentation.moments import day_said
+from kbtui.presentation.moments import format_day
 from kbtui.tui.diff import lines as diff_lines
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import lay_out, lay_out_parts
@@ -89,7 +89,7 @@ def test_a_blank_line_that_ends_what_was_added_is_not_shown():
 
 def test_the_date_of_a_change_is_shown_where_nothing_else_was_changed():
     layout = lay_out([diff_of(NOTE, NOTE.replace("11-03", "11-24"))], 80, side_by_side=False)
-    said = f" ~ updated  {day_said(date(2026, 11, 3))} → {day_said(date(2026, 11, 24))}"
+    said = f" ~ updated  {format_day(date(2026, 11, 3))} → {format_day(date(2026, 11, 24))}"
     assert said in plain(layout)
 
 

@@ -20,7 +20,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
-from kbtui.presentation.moments import day_said, said
+from kbtui.presentation.moments import format_day, said
 from kbtui.presentation.notes import Names
 from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
@@ -148,7 +148,7 @@ def _source(fact: RememberedLine) -> str:
     origin = fact.origin
     if origin is None:
         return ""
-    day = f", {day_said(origin.time.astimezone().date())}" if origin.time else ""
+    day = f", {format_day(origin.time.astimezone().date())}" if origin.time else ""
     return clean_line(f"{actor_name(origin.actor, origin.origin)}{day}")
 
 

@@ -15,7 +15,7 @@ from textual.content import Content
 
 from kbtui.agent.events import Citation, Earlier
 from kbtui.errors import KbtuiError
-from kbtui.presentation.moments import written_said
+from kbtui.presentation.moments import format_written_day
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.markdown.layout import Rendered
@@ -293,7 +293,7 @@ class BeforeItem(Item):
     def lay_out(self, width: int) -> list[Line]:
         """The line, and below it when it was written and what can be done."""
         keys = " · past" if self.past else _MARKS_PAST
-        when = f"{written_said(self.earlier.when[:10])} · " if self.earlier.when else ""
+        when = f"{format_written_day(self.earlier.when[:10])} · " if self.earlier.when else ""
         read = as_read(clean_line(self.earlier.text), _unknown)
         said = Content(shorten(read, max(10, width - len(_BEFORE))))
         said = said.stylize(".md--strike" if self.past else ".chat--link")

@@ -158,7 +158,7 @@ class Adoption:
     def _is_gone(self, path: str, found: Container[str]) -> bool:
         workspace = self._workspace
         try:
-            return not files.in_the_way(workspace, path, found) and (
+            return not files.is_blocked(workspace, path, found) and (
                 files.is_folder(workspace, path) or files.is_gone(workspace, path)
             )
         except KbtuiError:

@@ -271,7 +271,7 @@ class Door:
         written = {p: change.edits[p] for p in added if change.edits[p] != current[p]}
         return self._commit(change, written, current, events, in_place)
 
-    def bring_in(self, change: Change, onto: str) -> Commit:
+    def commit_merge(self, change: Change, onto: str) -> Commit:
         """Commit the result of a merge, with the other side as the second parent.
 
         Args:
@@ -340,7 +340,7 @@ class Door:
         for each in (path, *folders_of(path)):
             if self._scanner.ignores(each) and files.exists(self._workspace, each):
                 return True
-        return files.in_the_way(self._workspace, path, self._scanner.recorded())
+        return files.is_blocked(self._workspace, path, self._scanner.recorded())
 
     def _check_recorded(self, current: Edits) -> None:
         """Raise `MovedError` if a file has edits that aren't recorded yet."""

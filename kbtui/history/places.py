@@ -181,7 +181,7 @@ class FilePlan:
         """The proposed text of the file."""
         return files.text_of(self.after.get(self.path))
 
-    def stands_at(self, place: ProposedPlace) -> str:
+    def current_text(self, place: ProposedPlace) -> str:
         """Return the current text of a place, or of the whole file."""
         return self.text if place.whole else "".join(place.ours)
 
@@ -190,7 +190,7 @@ class FilePlan:
         text = put(split_lines(self.text), places)
         return text.encode(files.decode(self.now or b"").encoding, "replace")
 
-    def made(self, chosen: Collection[ProposedPlace]) -> Edits:
+    def accepted(self, chosen: Collection[ProposedPlace]) -> Edits:
         """Return the new content of each path if some places are accepted."""
         places = [place for place in self.places if place in chosen]
         if not places:
@@ -199,7 +199,7 @@ class FilePlan:
             return {self.path: self.with_(places)}
         return self.changes
 
-    def left(
+    def remaining(
         self,
         made: Collection[ProposedPlace] = (),
         dropped: Collection[ProposedPlace] = (),
@@ -293,14 +293,14 @@ class Plan:
             return frozenset(self.places)
         return frozenset(self.find(name)[1] for name in names)
 
-    def left(
+    def remaining(
         self,
         made: Collection[ProposedPlace] = (),
         dropped: Collection[ProposedPlace] = (),
         own: Mapping[ProposedPlace, str] = MappingProxyType({}),
     ) -> list[ProposedEdit]:
-        """Return what still waits after some places are decided; see `FilePlan.left`."""
-        return [edit for file in self.files for edit in file.left(made, dropped, own)]
+        """Return what still waits after some places are decided; see `FilePlan.remaining`."""
+        return [edit for file in self.files for edit in file.remaining(made, dropped, own)]
 
     def reworded(self, name: str, text: str, seen: str | None) -> list[ProposedEdit]:
         """Replace what is proposed for a place by the user's own text.
@@ -318,15 +318,15 @@ class Plan:
         changed, place = self.find(name)
         if changed.error is not None:
             raise changed.error
-        if seen is not None and seen != changed.stands_at(place):
+        if seen is not None and seen != changed.current_text(place):
             raise ConflictError(
                 f"{short_name(changed.path)} was changed there while you wrote.",
                 "Your text was not taken. Look at the place again.",
                 paths=(changed.path,),
             )
-        return self.left(own={place: text})
+        return self.remaining(own={place: text})
 
-    def told(self, done: str, chosen: Collection[ProposedPlace]) -> str:
+    def commit_reason(self, done: str, chosen: Collection[ProposedPlace]) -> str:
         """Return the reason for the commit that decides on some places."""
         count = len(self.places)
         what = "a proposal"
@@ -393,7 +393,9 @@ def plan_file(
         if edit.wanted is None and edit.base is not None:
             work.delete(since, old, edit.base)
         else:
-            work.go(since, old, edit.path if edit.old_path else None, edit.base, edit.wanted)
+            work.apply_change(
+                since, old, edit.path if edit.old_path else None, edit.base, edit.wanted
+            )
     except KbtuiError as error:
         lines = tuple(split_lines(files.text_of(edit.wanted)))
         place = _whole(edit, error.message.rstrip("."), 0, (), lines)

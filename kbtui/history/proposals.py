@@ -165,13 +165,13 @@ class Proposals:
             chosen = plan.chosen(places)
             plan.check(chosen, theirs=theirs)
             origin = replace(plan.proposal.origin, proposal=id)
-            change = Change(self._layout, actor, plan.told("Accepted", chosen), origin)
+            change = Change(self._layout, actor, plan.commit_reason("Accepted", chosen), origin)
             for file in plan.files:
-                for path, data in file.made(chosen).items():
+                for path, data in file.accepted(chosen).items():
                     change.put(path, data, over=file.before[path])
             companion(change, plan, chosen)
             self._door.apply(change)
-            self._keep(plan.proposal, plan.left(made=chosen))
+            self._keep(plan.proposal, plan.remaining(made=chosen))
         return change.result
 
     def drop(
@@ -189,11 +189,11 @@ class Proposals:
         with self._door.entered():
             plan = self.preview(id)
             chosen = plan.chosen(places)
-            reason = plan.told("Rejected", chosen)
+            reason = plan.commit_reason("Rejected", chosen)
             change = Change(self._layout, actor, reason, plan.proposal.origin)
             companion(change, plan, chosen)
             self._door.apply(change)
-            self._keep(plan.proposal, plan.left(dropped=chosen))
+            self._keep(plan.proposal, plan.remaining(dropped=chosen))
         return plan.proposal
 
     def reword(self, id: str, place: str, text: str, *, seen: str | None = None) -> Proposal:

@@ -96,12 +96,12 @@ class Revert:
         after = self._repository.blobs_at(commit.id, [change.path for change in changes])
         for change, path in zip(changes, former, strict=True):
             old, new = (self._content(blob) for blob in (before[path], after[change.path]))
-            self.go(commit.id, change.path, change.old_path, new, old)
+            self.apply_change(commit.id, change.path, change.old_path, new, old)
 
     def _content(self, blob: str | None) -> bytes | None:
         return None if blob is None else self._repository.read_blob(blob)
 
-    def go(
+    def apply_change(
         self,
         since: str | None,
         path: str,
@@ -198,7 +198,7 @@ class Revert:
             data = self._repository.content_at(later.id, path)
             if data is not None:
                 versions.append(data)
-                if later.brings_back:
+                if later.is_restoration:
                     returned.add(files.text_of(data))
         return path, versions, returned
 

@@ -27,7 +27,7 @@ from kbtui.importers.port import ImportedConversation, ImportedNote, Said, Skipp
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
-from kbtui.sessions.imported import Brought, Imported, Line, TakenBack, block, mark_of
+from kbtui.sessions.imported import Imported, ImportedBlock, Line, TakenBack, block, mark_of
 from kbtui.sessions.log_records import SessionMessage, message_record, session_record
 from kbtui.text import clean, clean_line, counted
 from kbtui.workspace import files
@@ -312,7 +312,7 @@ class _ConversationPlan:
     hashes: tuple[str, ...]
     begin: int = 0
     back: int | None = None
-    there: Brought | None = None
+    there: ImportedBlock | None = None
 
 
 class _Incoming:

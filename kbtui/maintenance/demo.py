@@ -22,7 +22,7 @@ from kbtui.models.port import Message, Reply, ReplyEvent, ToolCall, ToolSpec, Us
 from kbtui.sessions.store import Session
 from kbtui.shipped.install import example_entries
 from kbtui.workspace.files import text_of
-from kbtui.workspace.opening import leave_first_look
+from kbtui.workspace.opening import set_first_note
 
 MODEL = "example"
 """The model of the story; none was asked."""
@@ -104,7 +104,7 @@ class _Story:
         self._second_week()
         self._third_week()
         self._last_week()
-        leave_first_look(self._services.workspace, _START_HERE)
+        set_first_note(self._services.workspace, _START_HERE)
 
     def _first_week(self) -> None:
         go, later = self._clock.go_to, {_LORA, _SOLAR, _SERIES, _BOOK}

@@ -22,10 +22,10 @@ from kbtui.history.history import History
 from kbtui.history.merging.tree_merge import Clash, Resolver, merge_three
 from kbtui.history.sync.sync import (
     Address,
-    Companions,
     SyncReport,
     SyncRules,
     SyncWatcher,
+    UnversionedRules,
     parse_address,
 )
 from kbtui.knowledge.catalog.catalog import without_block
@@ -138,7 +138,9 @@ class Syncing:
             lambda clashes: self._propose(clashes, proposals),
             self._library.catalog.renew,
             _is_unused,
-            Companions(self._areas, self._hold, _keeps_apart, self._split) if self._areas else None,
+            UnversionedRules(self._areas, self._hold, _keeps_apart, self._split)
+            if self._areas
+            else None,
         )
         watcher = SyncWatcher(tell, stopped, count)
         self._library.flush()  # an index that is due goes along

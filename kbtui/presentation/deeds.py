@@ -59,7 +59,7 @@ def sentence(commit: Commit, names: Names) -> str:
 def _prefix(commit: Commit) -> str:
     if commit.origin.undoes is not None:
         return "undid a change: "
-    return "brought back: " if commit.brings_back else ""
+    return "brought back: " if commit.is_restoration else ""
 
 
 def _moved_paths(commit: Commit) -> set[str]:

@@ -11,7 +11,7 @@ _HOUR_SECONDS = 3600
 _WEEK_DAYS = 7
 
 
-def said(time: datetime, now: datetime | None = None) -> str:
+def format_time(time: datetime, now: datetime | None = None) -> str:
     """Format a time as briefly as it stays clear; both times are timezone-aware."""
     now = now or datetime.now().astimezone()
     local = time.astimezone(now.tzinfo)

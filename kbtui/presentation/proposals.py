@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kbtui.history.places import Plan
     from kbtui.presentation.notes import Named, Names
 
-_MOST_FILES = 3
+_MAX_FILES = 3
 
 
 def paths_of(plan: Plan) -> list[str]:
@@ -22,8 +22,8 @@ def paths_of(plan: Plan) -> list[str]:
 def named_files(plan: Plan, names: Names) -> tuple[list[Named], str]:
     """Return the first files that a proposal would change, and a text for the number of others."""
     paths = paths_of(plan)
-    rest = len(paths) - _MOST_FILES
-    return [names[path] for path in paths[:_MOST_FILES]], f" and {rest} more" if rest > 0 else ""
+    rest = len(paths) - _MAX_FILES
+    return [names[path] for path in paths[:_MAX_FILES]], f" and {rest} more" if rest > 0 else ""
 
 
 def format_files(plan: Plan, names: Names) -> str:

@@ -32,7 +32,7 @@ Line = list[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ImportedBlock:
     """The last imported block of a conversation.
 
     `line` has the hash and the id of each message, id 0 if it is in an earlier session of the same
@@ -108,7 +108,7 @@ class Imported:
                     self._by_mark.setdefault(found["mark"], []).append(name)
         return self._by_mark.get(mark, [])
 
-    def brought(self, session: str) -> Brought | None:
+    def brought(self, session: str) -> ImportedBlock | None:
         """Return the last block of a session, or None if there is none."""
         file = self._file(session)
         with storage_errors(f"Can't read {file.name}"):
@@ -125,7 +125,7 @@ class Imported:
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
         ids = [each["id"] for each in (*new, *after) if isinstance(each.get("id"), int)]
-        return Brought(
+        return ImportedBlock(
             session,
             line,
             str(header.get("updated") or ""),

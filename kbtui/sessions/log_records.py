@@ -438,7 +438,7 @@ class SessionList:
                 self._known = _load(self._workspace)
                 self._loaded = True
             self.unreadable = {}
-            known = {name: self._look_at(file) for name, file in self._files().items()}
+            known = {name: self._read_info(file) for name, file in self._files().items()}
             current = {name: item for name, item in known.items() if item is not None}
             if current != self._known:
                 self._known = current
@@ -456,7 +456,7 @@ class SessionList:
             if os.path.isfile(file) and not file.is_symlink()
         }
 
-    def _look_at(self, file: Path) -> tuple[tuple[int, int], SessionInfo] | None:
+    def _read_info(self, file: Path) -> tuple[tuple[int, int], SessionInfo] | None:
         session_id = file.name.removesuffix(_SUFFIX)
         try:
             status = file.stat()

@@ -62,7 +62,7 @@ class PublicHistory:
         """Yield commits newest first, optionally those of a file or actor, or with a text."""
         for commit in self._history.log(path, actor=actor):
             shown = self._without_private(commit)
-            if shown.paths and (text is None or _says(shown, text.casefold())):
+            if shown.paths and (text is None or _contains(shown, text.casefold())):
                 yield shown
 
     def commit(self, rev: str) -> PublicCommit:
@@ -202,11 +202,11 @@ class PublicHistory:
         names = (path, *originals(path))
         return (
             any(map(self._library.is_named_private, names))
-            or (blob is not None and self._says(blob))
+            or (blob is not None and self._is_marked_private(blob))
             or any(self._was_private(each, at) for each in names[1:])
         )
 
-    def _says(self, blob: str) -> bool:
+    def _is_marked_private(self, blob: str) -> bool:
         if blob not in self._marked_private:
             try:
                 self._marked_private[blob] = says_private(self._history.read_blob(blob))
@@ -251,5 +251,5 @@ def _normalized(line: str) -> str:
     return " ".join(line.split())
 
 
-def _says(shown: PublicCommit, wanted: str) -> bool:
+def _contains(shown: PublicCommit, wanted: str) -> bool:
     return wanted in shown.subject.casefold() or wanted in shown.reason.casefold()

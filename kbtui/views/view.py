@@ -35,9 +35,8 @@ from kbtui.workspace.scan import Scanner
 _SPARE = 8  # additional hits to search for, since some may be hidden
 _MAX_PATH = 1_000
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
-_MARKED = (
-    rf'"{PRIVATE_SOURCES}": ?(?!false|null|\[\])'  # as a JSON key: in a string, quotes are escaped
-)
+# As a JSON key: in a string, quotes are escaped.
+_MARKED = rf'"{PRIVATE_SOURCES}": ?(?!false|null|\[\])'
 _OVERLAP = 10_000  # bytes
 
 
@@ -237,12 +236,12 @@ class SearchView:
             before=before,
             sendable=typed or not (self._may_repeat_private and has_private),
         )
-        hits = [self._shown(hit) for hit in result.hits if not self._hides(hit)][:limit]
+        hits = [self._without_hidden(hit) for hit in result.hits if not self._hides(hit)][:limit]
         # A word from a private entry would reveal it, and can't be marked.
         suggestion = None if has_private else result.suggestion
         return replace(result, hits=tuple(hits), suggestion=suggestion)
 
-    def _shown(self, hit: Hit) -> Hit:
+    def _without_hidden(self, hit: Hit) -> Hit:
         also = tuple(place for place in hit.also if not self._hides(place))
         return hit if len(also) == len(hit.also) else replace(hit, also=also)
 

@@ -296,7 +296,7 @@ def is_gone(root: Layout, path: str) -> bool:
     return place != top / file
 
 
-def in_the_way(root: Layout, path: str, known: Container[str]) -> bool:
+def is_blocked(root: Layout, path: str, known: Container[str]) -> bool:
     """Return whether something that isn't `known` prevents a file from being written.
 
     This is a link or a file above it, or a folder in its place with other than known files.

@@ -51,25 +51,25 @@ class WorkspaceLock:
             )
         try:
             if self._depth:
-                yield from self._held()
+                yield from self._enter()
                 return
             file = open_lock(self._file)
             try:
-                self._take(file, deadline)
-                yield from self._held()
+                self._acquire(file, deadline)
+                yield from self._enter()
             finally:
                 os.close(file)
         finally:
             self._threads.release()
 
-    def _held(self) -> Iterator[None]:
+    def _enter(self) -> Iterator[None]:
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
 
-    def _take(self, file: int, deadline: float) -> None:
+    def _acquire(self, file: int, deadline: float) -> None:
         while not try_lock(file):
             if time.monotonic() >= deadline:
                 raise WorkspaceBusyError(

@@ -302,12 +302,12 @@ _FIRST_LOOK = f"{MACHINE}/first-look"
 _MAX_PATH_BYTES = 4_096
 
 
-def leave_first_look(workspace: Workspace, path: str) -> None:
+def set_first_note(workspace: Workspace, path: str) -> None:
     """Record a note for the app to show when it first opens the workspace."""
     files.write_machine_file(workspace.root, _FIRST_LOOK, f"{path}\n".encode())
 
 
-def take_first_look(workspace: Workspace) -> str | None:
+def pop_first_note(workspace: Workspace) -> str | None:
     """Return that note's path and forget it, or None if there is none."""
     file = workspace.root / _FIRST_LOOK
     try:

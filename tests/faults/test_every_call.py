@@ -15,7 +15,7 @@ from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.history.objects.packing import Packing
 from kbtui.history.sync import shared_folder
-from kbtui.history.sync.sync import Companions, SyncRules, parse_address
+from kbtui.history.sync.sync import SyncRules, UnversionedRules, parse_address
 from kbtui.importers.engine import find_source, run
 from kbtui.importers.opened import OpenedExport
 from kbtui.knowledge.library.library import Library
@@ -196,7 +196,7 @@ def _sync_joining(at: Case) -> None:
 
 
 def _sync_all(at: Case, root: Path | None = None) -> None:
-    along = Companions(("docs", "sessions"), lambda _: nullcontext())
+    along = UnversionedRules(("docs", "sessions"), lambda _: nullcontext())
     at.history(root).sync(parse_address(str(at.remote)), rules=SyncRules(companions=along))
 
 

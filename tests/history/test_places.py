@@ -76,14 +76,14 @@ class Desk:
         chosen = plan.chosen(keys)
         plan.check(chosen, theirs=theirs)
         for file in plan.files:
-            for data in file.made(chosen).values():
+            for data in file.accepted(chosen).values():
                 assert data is not None
                 self.now = data.decode()
-        self.edits = plan.left(made=chosen)
+        self.edits = plan.remaining(made=chosen)
 
     def reject(self, keys: set[str]) -> None:
         plan = self.plan
-        self.edits = plan.left(dropped=plan.chosen(keys))
+        self.edits = plan.remaining(dropped=plan.chosen(keys))
 
     def reword(self, key: str, text: str, seen: str | None = None) -> None:
         self.edits = self.plan.reworded(key, text, seen)

@@ -13,7 +13,7 @@ from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.demo import StoryClock, plant
 from kbtui.memory.recall.remembered import remembered
-from kbtui.workspace.opening import leave_first_look, take_first_look
+from kbtui.workspace.opening import pop_first_note, set_first_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,10 +123,10 @@ def test_what_happened_can_be_undone(tmp_path):
 
 
 def test_the_first_look_is_given_once_and_only_at_what_is_there(kb):
-    assert take_first_look(kb.workspace) == "knowledge/topics/start-here.md"
-    assert take_first_look(kb.workspace) is None
+    assert pop_first_note(kb.workspace) == "knowledge/topics/start-here.md"
+    assert pop_first_note(kb.workspace) is None
     for path in ("knowledge/gone.md", "../outside.md", "/etc/passwd", "", "a\x00b"):
-        leave_first_look(kb.workspace, path)
-        assert take_first_look(kb.workspace) is None
+        set_first_note(kb.workspace, path)
+        assert pop_first_note(kb.workspace) is None
     (Path(kb.workspace.root) / ".kbtui" / "first-look").write_bytes(b"\xff\xfe")
-    assert take_first_look(kb.workspace) is None
+    assert pop_first_note(kb.workspace) is None

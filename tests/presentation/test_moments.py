@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from kbtui.presentation.moments import day_heading, format_day, said
+from kbtui.presentation.moments import day_heading, format_day, format_time
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 24, 14, 30, tzinfo=ZONE)
@@ -26,12 +26,12 @@ NOW = datetime(2026, 11, 24, 14, 30, tzinfo=ZONE)
     ],
 )
 def test_a_time_is_as_short_as_it_stays_clear(passed: timedelta, words: str) -> None:
-    assert said(NOW - passed, NOW) == words
+    assert format_time(NOW - passed, NOW) == words
 
 
 def test_a_time_of_another_zone_is_said_in_ones_own() -> None:
     utc = datetime(2026, 11, 24, 9, 5, tzinfo=UTC)
-    assert said(utc, NOW) == "11:05"
+    assert format_time(utc, NOW) == "11:05"
 
 
 def test_days_have_names_above_what_happened_on_them() -> None:

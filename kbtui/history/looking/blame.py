@@ -310,7 +310,7 @@ class Blame:
     ) -> Iterator[_Source]:
         """Yield lookups for the origin of lines that are new in a file, the most reliable first."""
         commit = step.commit
-        if commit.brings_back:
+        if commit.is_restoration:
             yield lambda number: version.gone.get(_hash(lines[number]))
         if depth >= _MAX_DEPTH:
             return

@@ -417,7 +417,7 @@ def _lines(data: bytes) -> list[bytes]:
         ) from error
 
 
-MOST_FILES = 2_000
+MAX_FILES = 2_000
 """The largest number of files in a commit for which moved lines are searched."""
 _MAX_MOVES = 100
 _MAX_MOVED_LINES = 10_000
@@ -532,7 +532,7 @@ def moves_of(before: Edits, after: Edits, paths: tuple[PathChange, ...]) -> tupl
     """Find lines moved between files, leaving out derived files."""
     written = [path for path in paths if path.path.endswith(".md") and not is_derived(path.path)]
     changed = [path for path in written if path.removed or path.added]
-    if len(changed) < 2 or len(written) > MOST_FILES:
+    if len(changed) < 2 or len(written) > MAX_FILES:
         return ()
     if not any(path.removed for path in changed) or not any(path.added for path in changed):
         return ()

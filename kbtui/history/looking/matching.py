@@ -147,9 +147,8 @@ def _by_difflib(a: Sequence[str], b: Sequence[str], a1: int, b1: int) -> list[Bl
 _MIN_SIMILARITY = 0.5
 _LONG = 100  # characters; comparing longer lines by characters takes milliseconds a pair
 _WORD = re.compile(r"[A-Za-z0-9_]+|\S")
-_UNCHANGED_PER_CHANGE = (
-    4  # unchanged lines per changed one, from which lines are compared by position
-)
+# Lines are compared by position from this number of unchanged lines per changed one.
+_UNCHANGED_PER_CHANGE = 4
 
 
 @dataclass(frozen=True, slots=True)

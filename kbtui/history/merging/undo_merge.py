@@ -333,7 +333,7 @@ def _with_key(
         return {other: lines for other, lines in units.items() if other != key}
     if key in units or key not in order:
         return {**units, key: unit}
-    return _put_after(units, key, unit, order)
+    return _insert_after(units, key, unit, order)
 
 
 def _split_unit(text: str) -> _Unit:
@@ -359,7 +359,7 @@ def _line_of(front: FrontmatterParts, key: str) -> int:
     return 0
 
 
-def _put_after(
+def _insert_after(
     units: dict[str, _Unit], key: str, unit: _Unit, order: list[str]
 ) -> dict[str, _Unit]:
     """Insert a key after the nearest key before it in `order` that still exists."""

@@ -70,7 +70,7 @@ class Branch:
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._take_lock(new)
+            self._acquire_lock(new)
             self._check(old)
             self._lock.rename(self._file)
         except BaseException:
@@ -87,7 +87,7 @@ class Branch:
         if (self._folder / _PACKED).exists():
             _write_packed(self._folder, {NAME: commit})
 
-    def _take_lock(self, new: str) -> None:
+    def _acquire_lock(self, new: str) -> None:
         """Create the lock file atomically with its content, which identifies its owner."""
         temporary = self._lock.with_name(temporary_name())
         try:

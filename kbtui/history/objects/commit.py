@@ -73,7 +73,7 @@ class Actor(StrEnum):
         return member
 
     @property
-    def is_asked(self) -> bool:
+    def acts_on_request(self) -> bool:
         """Whether the actor acts on a person's request in a turn.
 
         The other actors may only add; whatever else they would change or remove is proposed.
@@ -81,7 +81,7 @@ class Actor(StrEnum):
         return self in {Actor.YOU, Actor.AGENT}
 
     @property
-    def brings_words_of_people(self) -> bool:
+    def writes_human_text(self) -> bool:
         """Whether what the actor writes was written by a person, here or on another machine."""
         return self in {Actor.YOU, Actor.SYNC, Actor.IMPORT}
 
@@ -216,7 +216,7 @@ class Commit:
         return self.body == FOUND or (self.parent is None and self.is_outside)
 
     @property
-    def brings_back(self) -> bool:
+    def is_restoration(self) -> bool:
         """Whether it is an undo or a restore, so that what it wrote had existed before."""
         return self.origin.undoes is not None or self.body.startswith(RESTORED)
 

@@ -389,7 +389,7 @@ class Repository:
         try:
             found = {
                 sha.decode()
-                for sha in self._look(lambda store: set(store.iter_prefix(prefix.encode())))
+                for sha in self._query_packs(lambda store: set(store.iter_prefix(prefix.encode())))
             }
         except _UNREADABLE as error:
             raise _damage(prefix) from error
@@ -465,7 +465,7 @@ class Repository:
                     yield folder.name + name
         yield from sorted(
             entry.hex()
-            for entry in self._look(
+            for entry in self._query_packs(
                 lambda store: {e[0] for pack in store.packs for e in pack.index.iterentries()}
             )
         )
@@ -561,7 +561,7 @@ class Repository:
             with self._pack_lock:
                 self._opened.packs  # noqa: B018 — the property closes missing packs
 
-    def _look(self, look: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
+    def _query_packs(self, query: Callable[[DiskObjectStore], set[Any]]) -> set[Any]:
         """Query all packs, retrying if packs were replaced meanwhile."""
         from dulwich.pack import PackFileDisappeared
 
@@ -569,7 +569,7 @@ class Repository:
             for _ in range(_ATTEMPTS):
                 self._store.packs  # noqa: B018 — the property closes missing packs
                 with contextlib.suppress(PackFileDisappeared):
-                    return look(self._store)
+                    return query(self._store)
         raise StorageError("The history's packs change all the time.", "Try again in a moment.")
 
     def _open_store(self, level: int = _LEVEL, objects: Path | None = None) -> DiskObjectStore:

@@ -39,7 +39,7 @@ _MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Companions:
+class UnversionedRules:
     """What to sync besides the history, and its rules.
 
     Attributes:
@@ -100,7 +100,12 @@ class UnversionedSync:
         self._purged = PurgedCommits(layout.root)
 
     def run(
-        self, transport: Transport, place: str, companions: Companions, *, replace_theirs: bool
+        self,
+        transport: Transport,
+        place: str,
+        companions: UnversionedRules,
+        *,
+        replace_theirs: bool,
     ) -> Exchanged:
         """Sync both sides.
 
@@ -126,7 +131,7 @@ class UnversionedSync:
         self,
         transport: Transport,
         place: str,
-        companions: Companions,
+        companions: UnversionedRules,
         seen: _LastSync,
         known: list[str],
         *,
@@ -157,7 +162,7 @@ class UnversionedSync:
                 self._remember(place, new, {each.id: each for each in made}, there, plan)
         return Exchanged(came, len(plan.outgoing_blobs), tuple(plan.notes()))
 
-    def _receive(self, plan: _Plan, there: Repository, companions: Companions) -> int:
+    def _receive(self, plan: _Plan, there: Repository, companions: UnversionedRules) -> int:
         """Write the received files and return their number."""
         where = {blob: path for path, blob in plan.ours.items()}
         came = 0
@@ -295,7 +300,7 @@ class _Plan:
         self,
         layout: Layout,
         scanner: Scanner,
-        companions: Companions,
+        companions: UnversionedRules,
         theirs: Mapping[str, str],
         seen: Mapping[str, str],
     ) -> None:

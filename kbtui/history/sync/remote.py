@@ -334,7 +334,7 @@ class DuplexStream(io.RawIOBase):
         buffer[: len(data)] = data
         return len(data)
 
-    def has_come(self) -> bool:
+    def has_data(self) -> bool:
         """Return whether data can be read at once."""
         return bool(select.select([self._input], [], [], 0)[0])
 

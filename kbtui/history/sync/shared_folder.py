@@ -123,9 +123,8 @@ class SharedFolder:
         now = own.stat().st_mtime  # by the clock of the files' timestamps
         left = [path for pattern in _LEFTOVERS for path in folder.glob(pattern)]
         packs = folder.glob("objects/pack/*.pack")
-        left += [
-            pack for pack in packs if not pack.with_suffix(".idx").exists()
-        ]  # git ignores them
+        # git ignores packs without an index.
+        left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]
         for path in [*left, *marks]:
             with contextlib.suppress(FileNotFoundError):
                 is_theirs = path in dead or (len(dead) == len(marks) > 0)

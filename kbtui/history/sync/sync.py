@@ -25,7 +25,7 @@ from kbtui.history.objects.packing import pack_commits
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import LINK, MODULE, GitObject, TreeEntry, walk_files
 from kbtui.history.sync.at_root import NotesAtRoot, is_note
-from kbtui.history.sync.beside import Companions as Companions, UnversionedSync
+from kbtui.history.sync.beside import UnversionedRules as UnversionedRules, UnversionedSync
 from kbtui.history.sync.inspection import portable_names
 from kbtui.history.sync.purge import PurgedCommits, PurgedTipError
 from kbtui.history.sync.remote import (
@@ -84,16 +84,16 @@ class SyncRules:
     Attributes:
         resolver_of: Returns the resolver for a file of a special kind, None for others.
         on_clashes: Receives the conflicts, before the merge is recorded.
-        on_brought: Receives the changed paths; the changes it makes are synced as well.
+        on_received: Receives the changed paths; the changes it makes are synced as well.
         is_unused: Returns whether a path is one that kbtui itself puts into a new workspace.
         companions: The unversioned files that are synced as well; None for none.
     """
 
     resolver_of: Callable[[str], Resolver | None] = lambda _: None
     on_clashes: Callable[[Sequence[Clash]], None] = lambda _: None
-    on_brought: Callable[[Sequence[str]], None] = lambda _: None
+    on_received: Callable[[Sequence[str]], None] = lambda _: None
     is_unused: Callable[[str], bool] = is_derived
-    companions: Companions | None = None
+    companions: UnversionedRules | None = None
 
 
 class Sync:
@@ -225,7 +225,7 @@ class Sync:
             report = replace(report, notes=(*report.notes, *self._root_notes(report.remote)))
         report = self._integrate(head, tip, apart, watcher, report, joins=at_root)
         came = self._repository.compare(head, self._repository.head())
-        self._rules.on_brought([path for path, _, _ in came])
+        self._rules.on_received([path for path, _, _ in came])
         try:
             if at_root:
                 return self._send_notes(transport, watcher, report, found)
@@ -403,7 +403,7 @@ class Sync:
         change.seal({path: data for path, data in plan.edits.items() if path not in free})
         for path in free:  # generated files are left for companions to regenerate
             change.replace(path, plan.edits[path])
-        self._door.bring_in(change, head)
+        self._door.commit_merge(change, head)
         if change.result is None:
             raise ConflictError("The merge was not recorded.", "Try again.")
         return change.result

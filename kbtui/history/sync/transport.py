@@ -371,7 +371,7 @@ class Transport:
                 place = place[1:] if place.startswith(b"/~") else place
                 host = b"host=" + self._host.encode("idna")
                 protocol.send_cmd(b"git-" + cmd, place, host + version)
-                return protocol, line.has_come, None
+                return protocol, line.has_data, None
 
         client = PatientClient(parts.hostname or "", parts.port, thin_packs=False, quiet=True)
         return client, parts.path

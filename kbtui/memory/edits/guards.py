@@ -104,7 +104,7 @@ def reason_to_ask_of_tool(
         gone = _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
         came = [line for each in edits.values() for line in _added(shown_text(old), each)]
         is_theirs = bool(gone) or (
-            data is None and any(author.brings_words_of_people for author in authors(path))
+            data is None and any(author.writes_human_text for author in authors(path))
         )
         if is_theirs and not asked(_names_of(files, path), [*gone, *came]):
             what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
@@ -144,7 +144,7 @@ def _gone_of_people(
             changed.append((number, line))
     wrote = authors() if changed else ()
     by = [(line, wrote[number]) for number, line in changed if number < len(wrote)]
-    return [plain_fact(line) for line, author in by if author and author.brings_words_of_people]
+    return [plain_fact(line) for line, author in by if author and author.writes_human_text]
 
 
 def _grown_keys(old: bytes, new: bytes) -> set[str]:
@@ -209,7 +209,7 @@ def _check_worth(fact: str) -> None:
 def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
     if edits[path] is None:
-        if any(author.brings_words_of_people for author in authors):
+        if any(author.writes_human_text for author in authors):
             return f"it would remove {short_name(path)}, in which you wrote"
         lost = missing(old, elsewhere)
         return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else ""
@@ -218,7 +218,7 @@ def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[A
     kept = {line.rstrip() for line in split_lines(new)}
 
     def counts(line: str, author: Actor) -> bool:
-        is_own = author.brings_words_of_people or line.rstrip() in kept or not is_statement(line)
+        is_own = author.writes_human_text or line.rstrip() in kept or not is_statement(line)
         return is_own or not is_said(plain_fact(line), said)
 
     by = zip(split_lines(old), authors, strict=False)

@@ -88,4 +88,4 @@ def _leaving(copy: WorkingCopy) -> list[tuple[str, str]]:
 
 def _written(origin: LineOrigin) -> datetime | None:
     """When a machine wrote a line; None: a person did, or it isn't recorded yet."""
-    return None if origin.actor.brings_words_of_people else origin.time
+    return None if origin.actor.writes_human_text else origin.time

@@ -225,7 +225,7 @@ class WorkingCopy:
         """Put what was done into a running change; what the user asked for again isn't buried."""
         self.files.repaired = set(self.repaired)
         self.files.stage(change)
-        if self._said_again and self.author.actor.is_asked:
+        if self._said_again and self.author.actor.acts_on_request:
             self.services.tombstones.lift(change, sorted(self._said_again))
 
     def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
@@ -244,7 +244,7 @@ class WorkingCopy:
         """True for what was forgotten, or taken out by the user, and not said again since."""
         tombstones, author = self.services.tombstones, self.author
         if tombstones.buried(fact):
-            if tombstones.buried(fact, said=author.said, asked=author.actor.is_asked):
+            if tombstones.buried(fact, said=author.said, asked=author.actor.acts_on_request):
                 return True
             self._said_again.add(fact)
         return author.refuse(fact)
@@ -331,7 +331,7 @@ class WorkingCopy:
     def is_of_people(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""
         authors = self.authors(path)
-        return bool(authors) and all(author.brings_words_of_people for author in authors)
+        return bool(authors) and all(author.writes_human_text for author in authors)
 
     def authors(self, path: str) -> Sequence[Actor]:
         """Who wrote each line of a file as it is on disk; what isn't recorded yet is the user's."""

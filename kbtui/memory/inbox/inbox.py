@@ -412,7 +412,7 @@ def _facts(plan: Plan, chosen: Collection[ProposedPlace]) -> list[str]:
         if not places:
             continue
         known = {*statements(file.text), *statements(files.text_of(file.edit.base))}
-        data = file.edit.wanted if places[0].whole else file.made(places)[file.path]
+        data = file.edit.wanted if places[0].whole else file.accepted(places)[file.path]
         found += [each for each in statements(files.text_of(data)) if each not in known]
     return list(dict.fromkeys(found))
 

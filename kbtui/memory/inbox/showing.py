@@ -48,7 +48,7 @@ def region(file: FilePlan, place: ProposedPlace) -> PlaceDraft:
     else:
         both = _marked(place.ours, place.theirs) if place.why else _ended(place.theirs)
         text = "".join(both)
-    return PlaceDraft(file.path, text, file.stands_at(place), place.whole)
+    return PlaceDraft(file.path, text, file.current_text(place), place.whole)
 
 
 def check_settled(text: str) -> None:

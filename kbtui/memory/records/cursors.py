@@ -76,7 +76,7 @@ class Cursors:
             try:
                 state = _parse(self._history.read(CURSORS, commit.id))
             except NotFoundError:
-                if commit.brings_back:
+                if commit.is_restoration:
                     return {}
                 continue
             if state is not None:

@@ -256,10 +256,10 @@ class KbtuiApp(KeysInOrder):
         from kbtui.tui.chat import commands  # noqa: F401
         from kbtui.tui.markdown import layout  # noqa: F401
         from kbtui.tui.notes import entry_actions, entry_view  # noqa: F401
-        from kbtui.workspace.opening import take_first_look
+        from kbtui.workspace.opening import pop_first_note
 
         self.call_from_thread(self._opened, kb)
-        if (first := take_first_look(kb.workspace)) is not None:
+        if (first := pop_first_note(kb.workspace)) is not None:
             self.call_from_thread(self.main.notes.show_first, first)
         if self._workspace is None and (vault := workspaces.passed_over(kb.workspace.root)):
             self.notice(vault)

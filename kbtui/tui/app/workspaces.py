@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.app import App
 
 from kbtui.errors import KbtuiError
-from kbtui.presentation.moments import said
+from kbtui.presentation.moments import format_time
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice
@@ -75,4 +75,4 @@ def passed_over(opened: Path) -> str:
 
 def _choice(known: KnownWorkspace) -> Choice[str]:
     place = clean_line(str(known.path).replace(str(Path.home()), "~", 1))
-    return Choice(place, said(known.used), str(known.path))
+    return Choice(place, format_time(known.used), str(known.path))

@@ -18,7 +18,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.presentation.moments import said
+from kbtui.presentation.moments import format_time
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
 from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME, greeting_inset
@@ -131,7 +131,7 @@ def greeting(kb: KnowledgeBase, reason: str = "") -> list[Content]:
     lines = [*WELCOME, Content()]
     recent = [each for each in kb.sessions.list() if each.messages and each.title][:_LATELY]
     for each in recent:
-        when = Content.styled(said(each.updated).ljust(_WHEN_COLUMNS), "$text-muted")
+        when = Content.styled(format_time(each.updated).ljust(_WHEN_COLUMNS), "$text-muted")
         link = Style.from_meta({"session": each.id})
         lines.append(when + Content(clean_line(each.title)).stylize(link))
     if recent:

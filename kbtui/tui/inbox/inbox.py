@@ -19,7 +19,7 @@ from kbtui.history.change import Commit
 from kbtui.history.places import Plan, ProposedPlace
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import actor_name
-from kbtui.presentation.moments import said
+from kbtui.presentation.moments import format_time
 from kbtui.presentation.notes import Names, names_of
 from kbtui.presentation.proposals import format_files, paths_of, reason_of
 from kbtui.text import clean_line, counted
@@ -362,7 +362,7 @@ class InboxScreen(ListAndDiff):
 def _description(plan: Plan, names: Names) -> Content:
     """Say who proposes it, why, and from what."""
     proposal = plan.proposal
-    facts = [actor_name(proposal.actor, proposal.origin), said(proposal.created)]
+    facts = [actor_name(proposal.actor, proposal.origin), format_time(proposal.created)]
     if proposal.origin.session:
         facts.append("from a conversation")
     lines = [

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from kbtui.history.places import Plan, ProposedPlace
 from kbtui.memory.background.service import PlaceDraft, plan_diff
 from kbtui.presentation.actors import actor_name
-from kbtui.presentation.moments import said
+from kbtui.presentation.moments import format_time
 from kbtui.presentation.notes import Names, name_of
 from kbtui.presentation.proposals import named_files, reason_of
 from kbtui.text import counted
@@ -61,7 +61,7 @@ class ProposalList(RowList):
         ]
         if plan.conflicts:
             parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
-        when = Content.styled(said(proposal.created), ".rows--muted")
+        when = Content.styled(format_time(proposal.created), ".rows--muted")
         why = Content.styled(f"   {reason_of(plan, self.names)}", ".rows--muted")
         first = at_both_ends(Content.assemble(*parts), when, width)
         return [first, why.truncate(width, ellipsis=True)]

@@ -104,7 +104,7 @@ class TreePanel(Pane):
 
     def changed(self, paths: Sequence[str], actor: Actor, shown: str | None) -> None:
         """Mark what a commit changed (but not what the person sees anyway), and read again."""
-        machine = "" if actor.brings_words_of_people else actor_name(actor)
+        machine = "" if actor.writes_human_text else actor_name(actor)
         for path in paths:
             if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
                 continue

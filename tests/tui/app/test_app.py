@@ -25,7 +25,7 @@ from kbtui.tui.terminal.state import Drafts
 from kbtui.tui.terminal.type_ahead import Moment
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
-from kbtui.workspace.opening import leave_first_look
+from kbtui.workspace.opening import set_first_note
 from tests.memory.memory_room import call_slice
 from tests.models.local_servers import llama_cpp, serving
 from tests.scripted_server import Reply, ScriptedServer
@@ -619,7 +619,7 @@ async def test_what_is_wanted_while_the_workspace_is_opened_is_shown_then(tmp_pa
 async def test_a_workspace_is_opened_once_at_the_note_that_was_left_for_that(tmp_path) -> None:
     with KnowledgeBase.open(tmp_path, create=True, overrides={"search": {"semantic": False}}) as kb:
         path = kb.library.create("topic", "Start here", body="# Start here\n").path
-        leave_first_look(kb.workspace, path)
+        set_first_note(kb.workspace, path)
     async with running(tmp_path) as shell:
         await shell.until(lambda: shell.app.main.notes.current_path == path)
         assert shell.app.focused is shell.prompt

@@ -20,7 +20,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
 from kbtui.presentation.deeds import deed, is_upkeep
-from kbtui.presentation.moments import format_day, said
+from kbtui.presentation.moments import format_day, format_time
 from kbtui.presentation.notes import Names
 from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
@@ -110,12 +110,14 @@ def _price(kb: KnowledgeBase, tokens: int) -> str:
 def _dreams(kb: KnowledgeBase) -> str:
     last = next(iter(kb.memory.dream_log.log(1)), None)
     was = (
-        f"Last Dream: {said(last.time)}." if last is not None else "Dream has changed nothing yet."
+        f"Last Dream: {format_time(last.time)}."
+        if last is not None
+        else "Dream has changed nothing yet."
     )
     now = datetime.now(UTC)
     due = kb.memory.next_dream(now)
     if due is not None:
-        return f"{was} Next: {'soon' if due <= now else said(due)}."
+        return f"{was} Next: {'soon' if due <= now else format_time(due)}."
     by_itself = "when something is new" if kb.settings.dream.interval_hours else "on /dream alone"
     return f"{was} Next: {by_itself}."
 
@@ -295,5 +297,5 @@ class MemoryScreen(ListScreen):
 def _kept(commit: Commit, names: Names) -> Content:
     """One deed of the week: when, who, what."""
     drawn = pieces_drawn(deed(commit, names).pieces)
-    when = Content.styled(f"{said(commit.time)}  ", "$text-muted")
+    when = Content.styled(f"{format_time(commit.time)}  ", "$text-muted")
     return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.roles import Destination, FoundModel, ModelRegistry
-from kbtui.presentation.moments import said
+from kbtui.presentation.moments import format_time
 from kbtui.sessions.store import SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted
@@ -221,5 +221,5 @@ def conversations(infos: Sequence[SessionInfo]) -> PickDialog:
 
 def _choice(info: SessionInfo) -> Choice[str]:
     elsewhere = "" if info.channel in _OWN_CHANNELS else f"{info.channel} · "
-    detail = f"{elsewhere}{counted(info.messages, 'message')} · {said(info.updated)}"
-    return Choice(clean_line(info.title) or said(info.created), detail, info.id)
+    detail = f"{elsewhere}{counted(info.messages, 'message')} · {format_time(info.updated)}"
+    return Choice(clean_line(info.title) or format_time(info.created), detail, info.id)

@@ -104,13 +104,13 @@ def search_in(
     count = counted(len(shown), f"{what} result")
     data = {"hits": [found for found, _ in shown], "notice": result.notice}
     if not result.hits:
-        return ToolResult(_nothing(result, query, what), f"no {what} results", data)
+        return ToolResult(_nothing(result, query, what), "nothing found", data)
     parts = [f"Found {count} for '{shorten(query, _SHOWN)}':", ""]
     for _, told in shown:
         parts += [told, ""]
     if notice := without_commands(result.notice):
         parts.append(f"Note: {notice}")
-    return ToolResult("\n".join(parts).rstrip(), count, data)
+    return ToolResult("\n".join(parts).rstrip(), f"{len(shown)} found", data)
 
 
 def _fitting_hits(context: ToolContext, hits: Sequence[Hit]) -> Iterator[Hit]:

@@ -60,8 +60,7 @@ class RecentChanges(RowList, can_focus=False):
 
     def _row_state(self, index: int) -> str:
         """No key acts on a row, so none is marked but the one that a click would take."""
-        state = super()._row_state(index)
-        return state if state == "rows--hover" else ""
+        return "rows--hover" if index == self._hover else ""
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw when, who and what."""

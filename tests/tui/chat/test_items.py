@@ -12,6 +12,7 @@ from kbtui.tui.chat.conversation.cards import (
     argument_details,
     argument_line,
     change_items,
+    note_about,
     parsed_arguments,
 )
 from kbtui.tui.chat.conversation.flow_view import Flow
@@ -117,6 +118,18 @@ def test_what_comes_from_outside_neither_steers_the_terminal_nor_is_markup(item)
         assert "\u202e" not in text
         spans = [str(span.style) for span in line.content.spans]
         assert not any("click" in span for span in spans)
+
+
+def test_a_tool_that_is_about_a_note_says_its_title_and_no_path() -> None:
+    path = "knowledge/people/mira-okafor.md"
+    for named in ("people/mira-okafor", "people/mira-okafor.md", path):
+        assert note_about("read", {"path": named}) == path
+    tool = ToolItem(tool="read", about=path, ok=True, summary="people/mira-okafor, 22 lines")
+    assert plain(tool) == ["▸ read ● Mira okafor · 22 lines"]
+    tool = ToolItem(tool="edit_entry", about=path, ok=False, summary="not there")
+    assert plain(tool) == ["▸ ✗ change ● Mira okafor · not there"]
+    assert not note_about("read", {"path": "Mira"})
+    assert not note_about("somebody's", {"path": "a/b"})
 
 
 def test_a_tool_is_one_line_until_it_is_expanded() -> None:

@@ -19,12 +19,14 @@ from kbtui.tui.chat.conversation.items import Item, LinkItem, Target, wrapped
 from kbtui.tui.chat.conversation.written import WrittenNote, card_lines
 from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.line_view import Line
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import ENTRIES, short_name
 
 _MAX_OUTPUT_LINES = 200
 _SHORTEST_DEED = 20
 _SHORT_ARGUMENT_CHARACTERS = 60
 _ARGUMENT_LINE_CHARACTERS = 100
+_ABOUT_NOTES = {"read": "path", "edit_entry": "entry", "rename_entry": "entry"}
+"""The argument that says which note, by the names of the tools that are about one."""
 
 
 @dataclass(eq=False, slots=True)
@@ -54,6 +56,7 @@ class ToolItem(Item):
     click: ClassVar[str] = "expand"
     tool: str = ""
     arguments: str = ""
+    about: str = ""
     details: str = ""
     summary: str = ""
     output: str = ""
@@ -102,8 +105,8 @@ class ToolItem(Item):
             self._mark(),
         ]
         if self.ok is None or self.ok is False or not self._wrote:
-            deed = Content(self._deed()).truncate(room, ellipsis=True).plain
-            parts.append((deed, ".chat--muted" if self.ok else ".chat--tool"))
+            deed = self._deed().truncate(room, ellipsis=True)
+            parts.append(deed.stylize_before(".chat--muted" if self.ok else ".chat--tool"))
         if self.summary:
             parts += [("" if self._wrote else " · ", ".chat--muted"), summary]
         return Content.assemble(*parts)
@@ -122,16 +125,19 @@ class ToolItem(Item):
             return "✗ ", ".chat--bad"
         return ("✓ ", ".chat--good") if self._wrote else ("", "")
 
-    def _deed(self) -> str:
+    def _deed(self) -> Content:
         """What it does, as people say it; of a tool that isn't ours, its name."""
-        return clean_line(f"{tool_deed(self.tool)} {self.arguments}".rstrip())
+        deed = tool_deed(self.tool)
+        if self.about:
+            return Content(f"{deed.removesuffix(' a note')} ") + signed(self.names[self.about])
+        return Content(clean_line(f"{deed} {self.arguments}".rstrip()))
 
     def _summary(self) -> Content:
         """The summary, with what was written by its name, as a place to click."""
         if self.proposal:
             text = Content(f"{clean_line(self.summary)} · F6")
             return text.stylize(".chat--link").stylize(Style.from_meta({"target": 0}))
-        rest, pieces = clean_line(self.summary), []
+        rest, pieces = clean_line(self.summary).removeprefix(f"{_short(self.about)}, "), []
         for index, path in enumerate(self.paths):
             before, found, rest = rest.partition(_short(path))
             if not found:
@@ -214,6 +220,15 @@ def argument_line(arguments: Mapping[str, Any]) -> str:
         elif isinstance(value, bool | int | float):
             parts.append(f"{name}={value}")
     return shorten(" ".join(parts), _ARGUMENT_LINE_CHARACTERS)
+
+
+def note_about(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The path of the note that a call of one of our tools names by it; empty for any other."""
+    path = arguments.get(_ABOUT_NOTES.get(tool, ""))
+    if not isinstance(path, str) or "/" not in path or "\n" in path:
+        return ""
+    is_whole = path.startswith((ENTRIES, "memory/", "docs/", "sessions/"))
+    return path if is_whole else f"{ENTRIES}{path.removesuffix('.md')}.md"
 
 
 def argument_details(arguments: Mapping[str, Any]) -> str:

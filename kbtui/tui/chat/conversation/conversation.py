@@ -38,6 +38,7 @@ from kbtui.tui.chat.conversation.cards import (
     argument_details,
     argument_line,
     entry_paths,
+    note_about,
     parsed_arguments,
 )
 from kbtui.tui.chat.conversation.items import (
@@ -388,6 +389,7 @@ def replay(
                 tools[call.id] = ToolItem(
                     tool=call.name,
                     arguments=argument_line(arguments),
+                    about=note_about(call.name, arguments),
                     details=argument_details(arguments),
                     names=known,
                     turn=turn,

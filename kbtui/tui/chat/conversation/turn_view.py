@@ -24,6 +24,7 @@ from kbtui.tui.chat.conversation.cards import (
     ToolItem,
     argument_details,
     argument_line,
+    note_about,
 )
 from kbtui.tui.chat.conversation.items import (
     AnswerItem,
@@ -147,7 +148,9 @@ class TurnView:
                 turn=self.turn,
                 tool=event.tool,
                 arguments=argument_line(event.arguments),
+                about=note_about(event.tool, event.arguments),
                 details=argument_details(event.arguments),
+                names=self.names,
             )
         )
 

@@ -6,13 +6,47 @@ import math
 import os
 import selectors
 import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 _POLL_SECONDS = 0.1
 _CHUNK = 1 << 16
 _MAX_PENDING = 4
+
+
+def own_program(module: str, *arguments: str) -> list[str]:
+    """The command line of a module of this package, to run with `own_paths` in its environment."""
+    # -P: import no modules from the current directory.
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def own_paths() -> dict[str, str]:
+    """The environment variable by which a child finds this very package."""
+    package = str(Path(__file__).resolve().parents[1])
+    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    return {"PYTHONPATH": paths}
+
+
+def start_detached(
+    command: Sequence[str], environment: Mapping[str, str], pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start a process that belongs to no terminal, and goes on after this one.
+
+    Raises:
+        OSError: It can't be started.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
 
 
 class StuckError(Exception):

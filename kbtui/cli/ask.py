@@ -111,20 +111,11 @@ def condense_if_due(kb: KnowledgeBase, session: str) -> None:
 
 
 def _condense_apart(root: Path, session: str) -> None:
-    import subprocess
+    from kbtui.child_process import own_paths, own_program, start_detached
 
-    # -P: no module out of whatever folder somebody is in; the program is found all the same.
-    program = [sys.executable, "-P", "-m", "kbtui", "-w", str(root)]
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    command = own_program("kbtui", "-w", str(root), "consolidate", "--if-due", session)
     with suppress(OSError):  # else the next answer sees to it
-        subprocess.Popen(
-            [*program, "consolidate", "--if-due", session],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            start_new_session=True,
-        )
+        start_detached(command, {**os.environ, **own_paths()})
 
 
 def _message(text: tuple[str, ...]) -> str:

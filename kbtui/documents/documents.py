@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from kbtui.child_process import BusyError, ChildProcess, ClosedError
+from kbtui.child_process import BusyError, ChildProcess, ClosedError, own_paths, own_program
 from kbtui.errors import UnreadableError
 from kbtui.text import clean, clean_line
 from kbtui.workspace.durable import open_folder, real_name, storage_errors, temporary_name
@@ -300,15 +300,10 @@ def _start() -> ChildProcess:
     Raises:
         OSError: It can't be started.
     """
-    package = str(Path(__file__).resolve().parents[2])
     kept = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    return ChildProcess(
-        # -P: import no modules from the current directory.
-        [sys.executable, "-P", "-B", "-m", "kbtui.documents.child"],
-        # A process that parses untrusted files gets none of the user's API keys.
-        {**kept, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )
+    # A process that parses untrusted files gets none of the user's API keys.
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return ChildProcess(own_program("kbtui.documents.child"), {**kept, **own_paths(), **own})
 
 
 def _result(answer: dict[str, Any] | None) -> DocumentText:

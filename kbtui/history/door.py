@@ -35,6 +35,7 @@ from kbtui.history.objects.commit import (
     Actor,
     Changed,
     Commit,
+    Edits,
     Origin,
     RawCommit,
     author_of,
@@ -106,7 +107,6 @@ class CommitEvents:
 
 log = logging.getLogger(__name__)
 _UNUSUAL_NAMES = f"{MACHINE}/removed.json"
-Edits = dict[str, "bytes | None"]
 Content = TypeVar("Content", bound="bytes | None")
 Redacted = dict[str, "tuple[bytes | None, bytes | None]"]
 

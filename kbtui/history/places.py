@@ -22,13 +22,12 @@ from kbtui.history.looking.diff import split_lines
 from kbtui.history.looking.matching import common_ends, keys_of, opcodes
 from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
 from kbtui.history.merging.undo_merge import LATER_WINS, later_wins, split_front
-from kbtui.history.objects.commit import Actor, Commit, Origin
-from kbtui.history.undo import Edits, Revert
+from kbtui.history.objects.commit import Actor, Commit, Edits, Kind, Origin, kind_of
+from kbtui.history.undo import Revert
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
 
-Kind = Literal["added", "modified", "deleted", "renamed"]
 MAX_PLACES = 100
 """The largest number of places in one file; if there are more, neighbours are joined."""
 _CHANGED = "changed since this was proposed"
@@ -149,11 +148,7 @@ class FilePlan:
     @property
     def kind(self) -> Kind:
         """The kind of change."""
-        if self.old_path is not None:
-            return "renamed"
-        if self.edit.wanted is None:
-            return "deleted"
-        return "added" if self.edit.base is None else "modified"
+        return kind_of(self.edit.base, self.edit.wanted, self.old_path)
 
     @property
     def now(self) -> bytes | None:

@@ -30,6 +30,7 @@ from kbtui.history.objects.commit import (
     SHIPPED,
     Actor,
     Commit,
+    Edits,
     Origin,
     PathChange,
     is_derived,
@@ -39,7 +40,6 @@ from kbtui.workspace import files
 from kbtui.workspace.files import Decoded
 from kbtui.workspace.layout import Layout, short_name
 
-Edits = dict[str, "bytes | None"]
 _UNDO_HINT = "Say which side is to stand, or undo the later change first."
 
 

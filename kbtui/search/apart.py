@@ -93,25 +93,18 @@ class Apart:
         Raises:
             OSError: it can't be started.
         """
-        import subprocess
-
+        from kbtui.child_process import own_program, start_detached
         from kbtui.search.embedding import attempts
-        from kbtui.search.embedding.child_embedder import environment, program
+        from kbtui.search.embedding.child_embedder import environment
         from kbtui.search.embedding.prepared import models_folder
 
         lock = attempts.claim(models_folder())
         if lock is None:
             return
         try:
-            self.child = subprocess.Popen(
-                [*program(_MODULE), str(self._workspace.root)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment(),
-                pass_fds=(lock,),  # held until it ends, however that comes about
-                start_new_session=True,
-            )
+            # The lock is held until the process ends, however that comes about.
+            command = own_program(_MODULE, str(self._workspace.root))
+            self.child = start_detached(command, environment(), (lock,))
             with suppress(OSError):  # it has ended already
                 mine = os.getpriority(os.PRIO_PROCESS, 0)
                 os.setpriority(os.PRIO_PROCESS, self.child.pid, mine + _NICENESS)

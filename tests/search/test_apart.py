@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui import child_process
 from kbtui.errors import ModelError
 from kbtui.search.apart import Apart, main, read_on
-from kbtui.search.embedding import attempts, child_embedder
+from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import ConfiguredModel, locate, models_folder
 from kbtui.search.results import Preparation
 from kbtui.settings import RoleSettings, SearchSettings
@@ -50,7 +51,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = folder / "python"
     file.write_text(f"#!{sys.executable}\n{PROGRAM.format(folder=str(folder))}")
     file.chmod(0o755)
-    monkeypatch.setattr(child_embedder.sys, "executable", str(file))
+    monkeypatch.setattr(child_process.sys, "executable", str(file))
     return folder
 
 
@@ -151,7 +152,7 @@ def test_where_it_would_fail_again_none_is_started(
 def test_what_cannot_be_started_is_said(
     desk: Desk, apart: Apart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_embedder.sys, "executable", str(desk.root / "gone"))
+    monkeypatch.setattr(child_process.sys, "executable", str(desk.root / "gone"))
     found = apart.begin()
     assert found.state == "waiting"
     assert "No such file" in found.why
@@ -311,7 +312,7 @@ def test_what_goes_wrong_in_it_is_remembered_and_ends_it_quietly(
     dying.write_text(f"#!{sys.executable}\n{code}\n")
     dying.chmod(0o755)
     models_folder().mkdir(parents=True)
-    monkeypatch.setattr(child_embedder.sys, "executable", str(dying))
+    monkeypatch.setattr(child_process.sys, "executable", str(dying))
     assert main([str(desk.root)]) == ModelError.exit_code
     assert log.read_text() == "xx"
     assert "out of memory, perhaps" in apart.begin().why

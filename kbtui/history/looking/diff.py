@@ -24,7 +24,7 @@ from kbtui.history.looking.matching import (
     match_lines,
     opcodes as opcodes,
 )
-from kbtui.history.objects.commit import Moved, PathChange, is_derived
+from kbtui.history.objects.commit import Edits, Kind, Moved, PathChange, is_derived, kind_of
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, blob_of, decode, text_of
 from kbtui.workspace.scan import has_no_lines
@@ -42,8 +42,6 @@ _NAMING_PART = re.compile(
 _RENAME_PAIRS = 2_500
 _RENAME_BYTES = 1 << 28  # of all pairs together: two or three seconds
 _EMPTY = blob_id(b"")
-
-Kind = Literal["added", "modified", "deleted", "renamed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def diff_file(
     return FileDiff(
         path=path,
         old_path=old_path,
-        kind=_kind(old, new, old_path),
+        kind=kind_of(old, new, old_path),
         hunks=hunks,
         old_blob=blob_of(old),
         new_blob=blob_of(new),
@@ -146,12 +144,16 @@ def diff_file(
     )
 
 
-def _kind(old: bytes | None, new: bytes | None, old_path: str | None) -> Kind:
-    if old_path is not None:
-        return "renamed"
-    if old is None:
-        return "added"
-    return "deleted" if new is None else "modified"
+def diff_files(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+) -> tuple[FileDiff, ...]:
+    """Compare the contents of some paths, those of `after`, before and after, renames paired."""
+    renames = _renames_of(before, after)
+    return tuple(
+        diff_file(path, before.get(renames.get(path, path)), data, renames.get(path))
+        for path, data in sorted(after.items())
+        if path not in renames.values()
+    )
 
 
 def _is_opaque(data: bytes | None) -> bool:
@@ -230,6 +232,15 @@ def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> di
     contents = {new[p]: data for p, data in added.items()}
     contents |= {old[p]: data for p, data in deleted.items()}
     return pair_renames(new, old, contents.__getitem__)
+
+
+def _renames_of(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+) -> dict[str, str]:
+    """The same of contents by path before and after."""
+    added = {p: data for p, data in after.items() if data is not None and before.get(p) is None}
+    gone = {p: old for p in after if after[p] is None and (old := before.get(p)) is not None}
+    return find_renames(added, gone)
 
 
 def pair_renames(
@@ -505,26 +516,15 @@ def _join_moves(moves: Sequence[Moved]) -> Iterator[Moved]:
     return iter(runs.values())
 
 
-Edits = dict[str, "bytes | None"]
-
-
 def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
     """Compute the path changes between contents before and after, with renames paired."""
-    added = {p: data for p, data in after.items() if data is not None and before[p] is None}
-    gone = {p: old for p, data in after.items() if data is None and (old := before[p]) is not None}
-    renames = find_renames(added, gone)
+    renames = _renames_of(before, after)
     changes = []
-    for path in sorted(after):
-        old, new = before[path], after[path]
-        if path in renames.values():
-            continue
-        if path in renames:
-            counts = count_lines(before[renames[path]], new)
-            changes.append(PathChange(path, "renamed", renames[path], *counts, blob_of(new)))
-        else:
-            kind = "deleted" if new is None else "added" if old is None else "modified"
-            counts = count_lines(old, new)
-            changes.append(PathChange(path, kind, None, *counts, blob_of(new)))  # type: ignore[arg-type]
+    for path in sorted(after.keys() - set(renames.values())):
+        old_path = renames.get(path)
+        old, new = before[old_path or path], after[path]
+        kind, counts = kind_of(old, new, old_path), count_lines(old, new)
+        changes.append(PathChange(path, kind, old_path, *counts, blob_of(new)))
     return tuple(changes)
 
 

@@ -20,7 +20,14 @@ from typing import Any, Literal, TypeVar
 from kbtui.derived import DerivedDatabase
 from kbtui.errors import NotFoundError
 from kbtui.history.looking.diff import pair_renames
-from kbtui.history.objects.commit import Actor, Commit, PathChange, RawCommit, read_commit
+from kbtui.history.objects.commit import (
+    Actor,
+    Commit,
+    PathChange,
+    RawCommit,
+    kind_of,
+    read_commit,
+)
 from kbtui.history.objects.repository import Repository
 
 IDENTITY = "commits 3"
@@ -62,10 +69,10 @@ class LogFilter:
 
     def matches(self, commit: Commit) -> bool:
         """Return whether a commit matches."""
+        origin = commit.origin
+        asked = ((self.actor, commit.actor), (self.turn, origin.turn), (self.batch, origin.batch))
         return (
-            (self.actor is None or commit.actor == self.actor)
-            and (self.turn is None or commit.origin.turn == self.turn)
-            and (self.batch is None or commit.origin.batch == self.batch)
+            all(wanted in (None, found) for wanted, found in asked)
             and (self.since is None or commit.time >= self.since)
             and (self.until is None or commit.time <= self.until)
             and self.matches_text(commit)
@@ -477,7 +484,7 @@ class CommitLog:
         renames = pair_renames(added, gone, self._repository.read_blob)
         vanished = set(renames.values())
         return tuple(
-            _path_change(path, was, now, renames.get(path))
+            PathChange(path, kind_of(was, now, renames.get(path)), renames.get(path), blob=now)
             for path, was, now in differences
             if path not in vanished
         )
@@ -532,11 +539,3 @@ class CommitLog:
 def _former_name(commit: Commit, path: str) -> str | None:
     """Return the name of a path before a commit that renamed it, or None."""
     return next((change.old_path for change in commit.paths if change.path == path), None)
-
-
-def _path_change(path: str, was: str | None, now: str | None, old_path: str | None) -> PathChange:
-    if old_path is not None:
-        return PathChange(path, "renamed", old_path, blob=now)
-    if was is None:
-        return PathChange(path, "added", blob=now)
-    return PathChange(path, "deleted" if now is None else "modified", blob=now)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kbtui.errors import NotFoundError, UnreadableError, UsageError
-from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
+from kbtui.history.looking.diff import FileDiff, diff_files
 from kbtui.history.looking.log import CommitLog, LogFilter
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.commit import Actor, Commit, PathChange
@@ -220,18 +220,14 @@ class HistoryReader:
         self, old: Mapping[str, str], new: Mapping[str, str], paths: list[str]
     ) -> tuple[FileDiff, ...]:
         differing = [path for path in _differing(old, new) if not paths or _is_in(path, paths)]
-        before = {path: self._content(path, old[path]) for path in differing if path in old}
-        after = {path: self._content(path, new[path]) for path in differing if path in new}
-        renames = find_renames(
-            {path: data for path, data in after.items() if path not in before},
-            {path: data for path, data in before.items() if path not in after},
+        before, after = (
+            {
+                path: self._content(path, blobs[path]) if path in blobs else None
+                for path in differing
+            }
+            for blobs in (old, new)
         )
-        vanished = set(renames.values())
-        return tuple(
-            diff_file(path, before.get(renames.get(path, path)), after.get(path), renames.get(path))
-            for path in differing
-            if path not in vanished
-        )
+        return diff_files(before, after)
 
     def _content(self, path: str, blob: str) -> bytes:  # noqa: ARG002 - a workspace needs it
         return self._repository.read_blob(blob)

@@ -116,6 +116,20 @@ class Origin:
 _FIELDS = {each.name.capitalize(): each.name for each in fields(Origin) if each.name != "author"}
 
 
+Edits = dict[str, "bytes | None"]
+"""Contents of files by path; None: there is no file."""
+Kind = Literal["added", "modified", "deleted", "renamed"]
+
+
+def kind_of(old: object | None, new: object | None, old_path: str | None = None) -> Kind:
+    """The kind of a change, by what was there and what is (None: nothing), and another name."""
+    if old_path is not None:
+        return "renamed"
+    if old is None:
+        return "added"
+    return "deleted" if new is None else "modified"
+
+
 @dataclass(frozen=True, slots=True)
 class PathChange:
     """The change of one path in a commit.
@@ -125,7 +139,7 @@ class PathChange:
     """
 
     path: str
-    kind: Literal["added", "modified", "deleted", "renamed"]
+    kind: Kind
     old_path: str | None = None
     added: int | None = None
     removed: int | None = None
@@ -283,20 +297,15 @@ def is_derived(path: str) -> bool:
 
 def _describe_one(change: PathChange) -> str:
     name = short_name(change.path)
-    if change.kind == "added":
-        return f"{name} created"
-    if change.kind == "deleted":
-        return f"{name} deleted"
     if change.kind == "renamed":
         return f"{short_name(change.old_path or '')} renamed to {name}"
-    counts = [
-        f"{sign}{n}" for sign, n in (("+", change.added or 0), ("-", change.removed or 0)) if n
-    ]
+    if change.kind != "modified":
+        return f"{name} {'created' if change.kind == 'added' else 'deleted'}"
+    signed = {"+": change.added, "-": change.removed}
+    counts = [f"{sign}{count}" for sign, count in signed.items() if count]
     if not counts:
         return f"{name} changed"
-    return (
-        f"{name}: {' '.join(counts)} line{'' if counts[0][1:] == '1' and len(counts) == 1 else 's'}"
-    )
+    return f"{name}: {' '.join(counts)} {'line' if counts in (['+1'], ['-1']) else 'lines'}"
 
 
 def write_message(

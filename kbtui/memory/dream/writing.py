@@ -6,14 +6,14 @@ again, and the same proposal is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin, Sink, is_derived
 from kbtui.history.history import History
-from kbtui.history.looking.diff import FileDiff, diff_file, find_renames
+from kbtui.history.looking.diff import FileDiff, diff_files
 from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
 from kbtui.memory.edits.working_copy import Wish, WorkingCopy
@@ -92,7 +92,7 @@ class Writer:
             "dry-run",
             len(batch.entries),
             batch.remaining,
-            diffs=_differences(copy.files.before, copy.files.changed),
+            diffs=diff_files(copy.files.before, copy.files.changed),
             suggestions=tuple(suggestions),
         )
 
@@ -111,20 +111,7 @@ def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:
 
 def _suggestion(wish: Wish, proposal: str = "") -> Suggestion:
     new = {path: None if text is None else text.encode() for path, text in wish.texts.items()}
-    return Suggestion(wish.why, _differences(wish.before, new), proposal)
-
-
-def _differences(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
-) -> tuple[FileDiff, ...]:
-    added = {p: data for p, data in after.items() if data is not None and before.get(p) is None}
-    gone = {p: old for p, data in after.items() if data is None and (old := before.get(p))}
-    renames = find_renames(added, gone)
-    return tuple(
-        diff_file(path, before.get(renames.get(path, path)), data, renames.get(path))
-        for path, data in sorted(after.items())
-        if path not in renames.values()
-    )
+    return Suggestion(wish.why, diff_files(wish.before, new), proposal)
 
 
 def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:

@@ -12,12 +12,18 @@ import binascii
 import json
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbtui.child_process import BusyError, ChildProcess, ClosedError, StuckError
+from kbtui.child_process import (
+    BusyError,
+    ChildProcess,
+    ClosedError,
+    StuckError,
+    own_paths,
+    own_program,
+)
 from kbtui.errors import ModelError
 from kbtui.search.embedding.embedder import PreparedEmbedder
 
@@ -30,23 +36,16 @@ if TYPE_CHECKING:
 _NICENESS = 10
 
 
-def program(module: str) -> list[str]:
-    """The command line of a module that is run in a process of its own, in `environment`."""
-    return [sys.executable, "-P", "-m", module]  # -P: none out of whatever folder somebody is in
-
-
 def command(*arguments: str) -> list[str]:
     """The command line of ``prepare_model``, at a low priority."""
-    preparing = program("kbtui.search.embedding.prepare_model")
-    return [*preparing, *arguments, "--nice", str(_NICENESS)]
+    nice = ("--nice", str(_NICENESS))
+    return own_program("kbtui.search.embedding.prepare_model", *arguments, *nice)
 
 
 def environment() -> dict[str, str]:
-    """The child's environment: it finds this very package, and leaves a core to the screen."""
-    package = str(Path(__file__).resolve().parents[3])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    """The child's environment; it leaves a core to the screen."""
     threads = str(max(1, (os.cpu_count() or 2) - 1))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": threads}
+    return {**os.environ, **own_paths(), "OMP_NUM_THREADS": threads}
 
 
 class UnfitError(ModelError):

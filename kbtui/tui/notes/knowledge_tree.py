@@ -256,6 +256,12 @@ class KnowledgeTree(RowList):
             self._expanded.update(ancestors(category))
         self._rebuild(path)
 
+    def scroll_to_entry(self, path: str) -> None:
+        """Have an entry in sight where its folder is unfolded; the cursor stays."""
+        places = (index for index, row in enumerate(self.items) if row.key == path)
+        if (index := next(places, None)) is not None:
+            self.scroll_to_row(index)
+
     def shows(self, path: str) -> bool:
         """True of an entry that a filter has left."""
         return any(row.key == path for row in self.items)

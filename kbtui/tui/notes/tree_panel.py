@@ -146,9 +146,14 @@ class TreePanel(Pane):
 
     @latest("tree")
     async def read(self) -> None:
-        """Read what there is; several commits in a row cost one reading."""
+        """Read what there is; several commits in a row cost one reading.
+
+        A note that has just come, as today's does with what is stated first, is scrolled to while
+        nobody moves in the tree.
+        """
         if (kb := self._kb) is None:
             return
+        before = self.entries
         try:
             if self.entries:
                 await asyncio.sleep(_REFRESH_SECONDS)
@@ -160,6 +165,9 @@ class TreePanel(Pane):
             self.knowledge_tree.refresh()
             self.is_filled = True
             return
+        came = [path for path in self.entries if path not in before] if before else []
+        if len(came) == 1 and not self.knowledge_tree.has_focus:
+            self.knowledge_tree.scroll_to_entry(came[0])
         # The next search by name should not have to wait for this.
         await asyncio.to_thread(names_of, kb)
 

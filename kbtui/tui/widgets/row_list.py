@@ -173,9 +173,13 @@ class RowList(Looks, ScrollView, can_focus=True):
 
     def scroll_to_cursor(self) -> None:
         """Scroll no further than it takes to see the cursor's row."""
+        self.scroll_to_row(self.cursor)
+
+    def scroll_to_row(self, index: int) -> None:
+        """Scroll no further than it takes to see a row."""
         if self.is_mounted and self.size.height:
             self.scroll_to_region(
-                Region(0, self.cursor * self.ROW_HEIGHT, 1, self.ROW_HEIGHT),
+                Region(0, index * self.ROW_HEIGHT, 1, self.ROW_HEIGHT),
                 animate=False,
                 force=True,
                 immediate=True,

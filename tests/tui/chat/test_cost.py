@@ -35,4 +35,4 @@ async def test_a_price_is_said_where_one_is_known(prices: list[float | None], sa
     kb: Any = SimpleNamespace(memory=SimpleNamespace(budget=budget))
     await _cost(host, kb, "")
     assert told[0].text.splitlines()[0] == says
-    assert "nothing with a known price" in told[0].text
+    assert "Nothing was spent today" in told[0].text

@@ -61,6 +61,23 @@ async def test_the_cursor_stays_with_its_entry_when_others_appear_above(tmp_path
         assert tree.entry.slug == "postgresql"
 
 
+async def test_a_note_that_has_just_come_is_scrolled_to_unless_somebody_moves_in_the_tree(tmp_path):
+    kb = make_kb(tmp_path, {f"topics/t{n}.md": f"# T{n}\n" for n in range(30)})
+    app = NotesApp(kb)
+    async with app.run_test(size=(60, 16)) as pilot:
+        tree = (await ready(pilot)).knowledge_tree
+        await pilot.press("G")
+        await until(pilot, lambda: tree.scroll_y > 0)
+        below = tree.scroll_y
+        kb.library.create("person", "Aaron", actor=Actor.AGENT)
+        await until(pilot, lambda: len(tree.items) == 33)
+        assert tree.scroll_y >= below
+        app.set_focus(None)
+        kb.library.create("decision", "Ask Aaron", actor=Actor.AGENT)
+        await until(pilot, lambda: tree.scroll_y < 3)
+        assert tree.entry.slug == "t29"
+
+
 async def test_what_changed_is_marked_until_it_is_looked_at(tmp_path):
     kb = make_kb(tmp_path)
     app = NotesApp(kb)

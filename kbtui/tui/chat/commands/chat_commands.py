@@ -185,7 +185,7 @@ async def _cost(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
     talked, behind = await asyncio.to_thread(lambda: (budget.talked_today(), budget.spent_today()))
     today = f"Today, in all workspaces: {usd(talked)} for talking, {usd(behind)} in the background."
     if not talked and not behind:
-        today = "Today nothing with a known price was spent, in all workspaces."
+        today = "Nothing was spent today in any workspace, as far as prices are known."
     if not spent.calls:
         host.tell(NoticeItem(title="No model was asked in this conversation yet", text=today))
         return

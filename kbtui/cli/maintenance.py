@@ -385,8 +385,9 @@ def _say_purged(done: Purged, *, as_json: bool) -> int:
         note("It stands nowhere.")
     else:
         say(
-            f"Removed from {done.objects:,} objects of the history ({done.commits:,} commits"
-            f" rewritten) and {len(done.found):,} files."
+            f"Removed from {counted(done.objects, 'object')} of the history"
+            f" ({counted(done.commits, 'commit')} rewritten) and"
+            f" {counted(len(done.found), 'file')}."
         )
     if not nowhere:
         note("Change the key or password itself: it may have been seen.")

@@ -51,6 +51,7 @@ SOURCES = (
     "kbtui.importers.sources.roam",
     "kbtui.importers.sources.logseq",
     "kbtui.importers.sources.joplin",
+    "kbtui.importers.sources.kbtui_workspace",
     "kbtui.importers.sources.nanobot",
     "kbtui.importers.sources.evernote",
     "kbtui.importers.sources.notion",

@@ -53,7 +53,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 def _one(opened: OpenedExport, name: str) -> Iterator[Item]:
     path = PurePosixPath(name)
     is_note = path.suffix.lower() in _NOTES
-    yield _note(opened, name, path) if is_note else read_file(opened, name, name)
+    yield read_note(opened, name, path) if is_note else read_file(opened, name, name)
 
 
 SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read)
@@ -70,7 +70,12 @@ def read_file(opened: OpenedExport, name: str, at: str) -> Item:
     return ImportedNote(name, PurePosixPath(at).name, "", data=data, at=at)
 
 
-def _note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
+def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
+    """A note, which is to lie at a path below the folder of its source.
+
+    Raises:
+        UnreadableError: It is damaged.
+    """
     if opened.size(name) > _LARGEST_NOTE:
         return Skipped(line_of(name), f"It is larger than {_LARGEST_NOTE >> 20} MB.")
     with opened.open(name) as stream:

@@ -58,7 +58,7 @@ def _sessions(opened: OpenedExport) -> Iterator[str]:
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
     """The conversations, and what was remembered as notes."""
-    yield from read_each(opened, _sessions(opened), _session)
+    yield from read_each(opened, _sessions(opened), read_session)
     for name in opened.names if opened.is_folder else ():
         if _NOTES.search(name) and opened.size(name) < _LARGEST:
             with opened.open(name) as stream:
@@ -74,7 +74,8 @@ def _is_session(head: bytes) -> bool:
     return bool(_OLD_SIGN.match(head) or _LOG_SIGN.match(head))
 
 
-def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
+def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
+    """The conversation of a session log, of either generation."""
     stem = PurePosixPath(name).stem
     if _OLD_SIGN.match(opened.head(name)):
         if opened.size(name) > _LARGEST:

@@ -151,7 +151,7 @@ def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
 
 def deed_of(kb: KnowledgeBase, commit: str) -> str:
     """What a commit did, as a sentence; its notes by their titles."""
-    from kbtui.presentation.deeds import deed
+    from kbtui.presentation.commit_summary import deed
     from kbtui.presentation.notes import names_of
 
     made = kb.history.commit(commit)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from kbtui.history.change import Actor, Commit
-    from kbtui.history.looking.diff import FileDiff
     from kbtui.history.merging.tree_merge import Conflict, Resolution
+    from kbtui.history.queries.diff import FileDiff
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.workspace.layout import Layout, Workspace
 
@@ -68,7 +68,7 @@ def _print_log(
     kb: KnowledgeBase, found: Iterator[Commit], about: str | None, limit: int | None
 ) -> int:
     """Write changes as sentences, in a terminal no more than a screenful; how many they were."""
-    from kbtui.presentation.deeds import is_upkeep
+    from kbtui.presentation.commit_summary import is_upkeep
 
     if about is None:
         found = (commit for commit in found if not is_upkeep(commit))
@@ -120,8 +120,8 @@ class LogPrinter:
     def __call__(self, commit: Commit) -> None:
         """Write one line of the log, and its day where that is another one."""
         from kbtui.presentation.actors import committer
-        from kbtui.presentation.deeds import deed
-        from kbtui.presentation.moments import day_heading
+        from kbtui.presentation.commit_summary import deed
+        from kbtui.presentation.times import day_heading
 
         local = commit.time.astimezone()
         when = f"{local:%H:%M}" if self._by_days else moment(commit.time)
@@ -148,7 +148,7 @@ def diff(place: WorkspaceOption, words: tuple[str, ...]) -> int:
     Exits with 1 if they differ.
     """
     with place.opened() as kb:
-        from kbtui.history.looking.diff import as_patch
+        from kbtui.history.queries.diff import as_patch
 
         old, *rest = words
         old = kb.history.resolve(old)
@@ -206,7 +206,7 @@ def _check_one(named: int, *, is_part: bool, is_commit: bool) -> None:
 
 
 def _tell_last(kb: KnowledgeBase, last: Commit) -> None:
-    from kbtui.presentation.deeds import sentence
+    from kbtui.presentation.commit_summary import sentence
     from kbtui.presentation.notes import Names
 
     said = sentence(last, Names(kb.library.infos()))
@@ -385,7 +385,7 @@ def restore(
 
 def print_diffs(diffs: Iterable[FileDiff], workspace: Workspace) -> None:
     """Write differences as a patch."""
-    from kbtui.history.looking.diff import as_patch
+    from kbtui.history.queries.diff import as_patch
 
     print_patch(as_patch(diffs, workspace.file))
 

@@ -56,7 +56,7 @@ def show(place: WorkspaceOption, id_: str, as_json: bool) -> None:
 
     Of a conflict the lines that stand there now are marked with -, those proposed with +.
     """
-    from kbtui.history.looking.diff import as_patch
+    from kbtui.history.queries.diff import as_patch
     from kbtui.memory.background.service import plan_diff
 
     with place.opened() as kb:

@@ -251,7 +251,7 @@ def dream(place: WorkspaceOption, dry_run: bool, every: timedelta | None, as_jso
 @pass_place
 def dream_log(place: WorkspaceOption, rev: str | None, limit: int | None, as_json: bool) -> None:
     """Show Dream's last change, or a given one."""
-    from kbtui.history.looking.diff import as_patch
+    from kbtui.history.queries.diff import as_patch
 
     with place.opened() as kb:
         if limit is not None and rev is None:
@@ -333,7 +333,7 @@ async def _again_and_again(
 
 
 def _print(report: DreamReport, layout: Layout, *, as_json: bool) -> int:
-    from kbtui.history.looking.diff import as_patch
+    from kbtui.history.queries.diff import as_patch
 
     status = report.error.exit_code if report.error is not None else 0
     if as_json:
@@ -355,7 +355,7 @@ def _print(report: DreamReport, layout: Layout, *, as_json: bool) -> int:
 
 
 def _shape(report: DreamReport, layout: Layout) -> dict[str, Any]:
-    from kbtui.history.looking.diff import as_patch
+    from kbtui.history.queries.diff import as_patch
 
     return {
         **picked(report, "kind entries remaining commit model steps cost_usd text"),

@@ -269,7 +269,7 @@ def say_commit(
     elif as_json:
         say_json(commit_shape(commit, kb.workspace))
     else:
-        from kbtui.presentation.deeds import deed
+        from kbtui.presentation.commit_summary import deed
         from kbtui.presentation.notes import Names
 
         say(f"{commit.id[:10]} {deed(commit, Names(kb.library.infos()))}")

@@ -76,7 +76,7 @@ def _path(kb: KnowledgeBase, ref: str, rev: str | None) -> str:
 
 
 def _print_why(why: Why, kb: KnowledgeBase) -> None:
-    from kbtui.presentation.deeds import sentence
+    from kbtui.presentation.commit_summary import sentence
     from kbtui.presentation.notes import names_of
 
     layout = kb.workspace

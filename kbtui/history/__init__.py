@@ -5,7 +5,7 @@ Its public modules, the only ones that other packages import:
 history            `History`, which reads, writes and undoes; `HistoryReader`, the read-only part,
                    which `ForeignHistory` implements for other repositories; their result types
 change             the metadata of a write: Actor, Origin, Change, Commit, Sink
-looking.diff       diffs of files and of texts: FileDiff, Hunk, diff_file, as_patch
+queries.diff       diffs of files and of texts: FileDiff, Hunk, diff_file, as_patch
 merging.tree_merge three-way merge: merge_three, Conflict and its Resolution, Clash, Resolver
 places             proposals compared with the current files: Proposal, Plan, ProposedPlace
 sync.sync          arguments and results of a sync: Address, SyncRules, SyncWatcher, SyncReport

@@ -27,8 +27,6 @@ from kbtui.errors import (
 )
 from kbtui.history.change import Change, Watch
 from kbtui.history.intent import Intent, IntentLog, Outcome
-from kbtui.history.looking.diff import moves_of, path_changes
-from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import (
     FOUND,
     OUTSIDE,
@@ -47,6 +45,8 @@ from kbtui.history.objects.commit import (
 )
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GitObject, git_object, update_tree
+from kbtui.history.queries.diff import moves_of, path_changes
+from kbtui.history.queries.log import CommitLog
 from kbtui.listeners import Listeners
 from kbtui.redaction.redact import redact
 from kbtui.text import clean_line

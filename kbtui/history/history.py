@@ -18,20 +18,20 @@ from kbtui.history.adoption import (
 )
 from kbtui.history.change import Actor, Change, Commit, Origin, Sink, Watch
 from kbtui.history.door import Door
-from kbtui.history.looking.blame import Blame, LineOrigin as LineOrigin
-from kbtui.history.looking.diff import FileDiff, diff_file
-from kbtui.history.looking.log import CommitLog
-from kbtui.history.looking.reading import (
+from kbtui.history.objects.commit import RESTORED
+from kbtui.history.objects.packing import Packing
+from kbtui.history.objects.repository import Repository, plain_environment as plain_environment
+from kbtui.history.proposals import Proposals
+from kbtui.history.queries.blame import Blame, LineOrigin as LineOrigin
+from kbtui.history.queries.diff import FileDiff, diff_file
+from kbtui.history.queries.log import CommitLog
+from kbtui.history.queries.reader import (
     ForeignHistory as ForeignHistory,
     HistoryReader as HistoryReader,
     is_repository as is_repository,
     open_foreign as open_foreign,
     read_version,
 )
-from kbtui.history.objects.commit import RESTORED
-from kbtui.history.objects.packing import Packing
-from kbtui.history.objects.repository import Repository, plain_environment as plain_environment
-from kbtui.history.proposals import Proposals
 from kbtui.history.undo import Undo, rewind
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors, sweep

@@ -18,11 +18,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UnreadableError, UsageError
-from kbtui.history.looking.diff import split_lines
-from kbtui.history.looking.matching import common_ends, keys_of, opcodes
 from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
 from kbtui.history.merging.undo_merge import LATER_WINS, later_wins, split_front
 from kbtui.history.objects.commit import Actor, Commit, Edits, Kind, Origin, kind_of
+from kbtui.history.queries.diff import split_lines
+from kbtui.history.queries.matching import common_ends, keys_of, opcodes
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line, shorten
 from kbtui.workspace import files

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Change
 from kbtui.history.door import Door, redact_change
-from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import Actor, Commit, Edits, Origin, PathChange, read_commit
 from kbtui.history.objects.repository import Repository
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, Proposing, plan_file
+from kbtui.history.queries.log import CommitLog
 from kbtui.history.undo import Revert
 from kbtui.text import clean_line
 from kbtui.workspace.durable import storage_errors

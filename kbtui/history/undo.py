@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UndoConflictError, UsageError
-from kbtui.history.looking.diff import diff_file, split_lines, without_hunks
-from kbtui.history.looking.log import CommitLog
 from kbtui.history.merging.line_merge import Conflict, Decisions, Resolution, Side
+from kbtui.history.merging.path_conflicts import resolve_path_conflicts
 from kbtui.history.merging.undo_merge import (
     LATER_WINS,
     holds_all_of,
@@ -24,7 +23,6 @@ from kbtui.history.merging.undo_merge import (
     revert_creation,
     split_front,
 )
-from kbtui.history.merging.untangling import resolve_path_conflicts
 from kbtui.history.objects.commit import (
     RESTORED,
     SHIPPED,
@@ -36,6 +34,8 @@ from kbtui.history.objects.commit import (
     is_derived,
 )
 from kbtui.history.objects.repository import Repository
+from kbtui.history.queries.diff import diff_file, split_lines, without_hunks
+from kbtui.history.queries.log import CommitLog
 from kbtui.workspace import files
 from kbtui.workspace.files import Decoded
 from kbtui.workspace.layout import Layout, short_name

@@ -20,7 +20,7 @@ from kbtui.agent.tools.base import (
 from kbtui.agent.tools.writing import is_reviewed, propose
 from kbtui.errors import NotFoundError, UndoConflictError
 from kbtui.history.change import Actor, Commit, describe
-from kbtui.history.looking.diff import as_patch
+from kbtui.history.queries.diff import as_patch
 from kbtui.text import clean_line, counted, moment, shorten
 from kbtui.workspace.layout import short_name
 

@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from zlib import crc32
 
-from kbtui.presentation.moments import format_day
+from kbtui.presentation.times import format_day
 from kbtui.text import clean_line, slugify
 from kbtui.workspace.layout import BOOTSTRAP_FILES, ENTRIES, short_name
 

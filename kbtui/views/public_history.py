@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Commit, Origin, PathChange, Sink, describe, is_derived
 from kbtui.history.history import History
-from kbtui.history.looking.diff import FileDiff, diff_file, split_lines
+from kbtui.history.queries.diff import FileDiff, diff_file, split_lines
 from kbtui.knowledge.entries.entry import originals, says_private
 from kbtui.knowledge.library.library import Library
 from kbtui.workspace.files import checked_path, text_of

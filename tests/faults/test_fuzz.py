@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import KbtuiError
-from kbtui.history.looking.diff import diff_file, without_hunks
 from kbtui.history.merging.tree_merge import merge_three
+from kbtui.history.queries.diff import diff_file, without_hunks
 from kbtui.importers.engine import SOURCES, find_source
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped

@@ -12,9 +12,9 @@ import pytest
 
 from kbtui.errors import NotFoundError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.matching import match_lines
 from kbtui.history.objects.commit import encode_commit
 from kbtui.history.objects.trees import git_object, update_tree
+from kbtui.history.queries.matching import match_lines
 from tests.history.blame_model import Model
 from tests.patience import be_like_users
 
@@ -171,7 +171,7 @@ def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             done.append(len(new))
         return match_lines(old, new)
 
-    monkeypatch.setattr("kbtui.history.looking.blame.match_lines", counted)
+    monkeypatch.setattr("kbtui.history.queries.blame.match_lines", counted)
     return done
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import NotFoundError
-from kbtui.history.looking.diff import as_patch, diff_file, emphasize, find_renames, split_lines
-from kbtui.history.looking.matching import matching_blocks, opcodes
+from kbtui.history.queries.diff import as_patch, diff_file, emphasize, find_renames, split_lines
+from kbtui.history.queries.matching import matching_blocks, opcodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,15 +11,15 @@ import pytest
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UsageError
 from kbtui.history.history import History
-from kbtui.history.looking.diff import as_patch
-from kbtui.history.looking.reading import open_foreign
+from kbtui.history.queries.diff import as_patch
+from kbtui.history.queries.reader import open_foreign
 from kbtui.workspace.opening import create_workspace
 from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbtui.history.looking.reading import HistoryReader
+    from kbtui.history.queries.reader import HistoryReader
 
 WHO = ["-c", "user.name=Zoe", "-c", "user.email=z@example.org", "-c", "commit.gpgsign=false"]
 

@@ -12,9 +12,9 @@ import pytest
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor
-from kbtui.history.looking import log as commit_log
-from kbtui.history.looking.log import CommitLog
 from kbtui.history.objects.commit import RawCommit
+from kbtui.history.queries import log as commit_log
+from kbtui.history.queries.log import CommitLog
 
 if TYPE_CHECKING:
     from kbtui.history.objects.commit import Commit

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.history.looking import matching
 from kbtui.history.merging.tree_merge import Merged, merge_three
 from kbtui.history.merging.undo_merge import revert, without_detours
+from kbtui.history.queries import matching
 from tests.history.random_notes import Edit, Note
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.history.change import Actor
-from kbtui.history.looking.diff import Rewritten, find_moves_between
 from kbtui.history.objects.commit import Moved, Origin, RawCommit, read_commit, write_message
+from kbtui.history.queries.diff import Rewritten, find_moves_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

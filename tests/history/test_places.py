@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kbtui.errors import ConflictError, KbtuiError
-from kbtui.history.looking.diff import split_lines
-from kbtui.history.looking.matching import keys_of
 from kbtui.history.objects.commit import Actor, Commit, Origin
 from kbtui.history.places import (
     MAX_PLACES,
@@ -25,13 +23,15 @@ from kbtui.history.places import (
     plan_file,
     put,
 )
+from kbtui.history.queries.diff import split_lines
+from kbtui.history.queries.matching import keys_of
 from kbtui.history.undo import Revert
 from kbtui.memory.inbox.showing import region
 from kbtui.workspace.layout import Layout
 
 if TYPE_CHECKING:
-    from kbtui.history.looking.log import CommitLog
     from kbtui.history.objects.repository import Repository
+    from kbtui.history.queries.log import CommitLog
 
 PATH = "memory/MEMORY.md"
 HEAD = "---\ntype: topic\ntags: [a]\nupdated: 2026-11-01\nsummary: Old.\n---\n"

@@ -8,8 +8,8 @@ import pytest
 
 from kbtui.errors import ConflictError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Origin
-from kbtui.history.looking.diff import as_patch
 from kbtui.history.objects.packing import Packing
+from kbtui.history.queries.diff import as_patch
 from kbtui.history.sync.remote import parse_address
 from kbtui.redaction.secret import Secret
 

@@ -20,9 +20,9 @@ from kbtui.errors import RefusedHistoryError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.door import Door
 from kbtui.history.history import History
-from kbtui.history.sync.beside import UnversionedSync
 from kbtui.history.sync.sync import SyncReport
 from kbtui.history.sync.transport import Incoming
+from kbtui.history.sync.unversioned import UnversionedSync
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging
 from kbtui.redaction.secret import Secret

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from kbtui.history.looking.matching import Fate, find_moves, follow, keys_of, opcodes, pair_lines
+from kbtui.history.queries.matching import Fate, find_moves, follow, keys_of, opcodes, pair_lines
 
 Kind = Literal["line", "key", "place", "file", "name"]
 

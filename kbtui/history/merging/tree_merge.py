@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kbtui.history.looking.diff import pair_renames, split_lines
-from kbtui.history.looking.matching import keys_of, matching_blocks
 from kbtui.history.merging.line_merge import (
     Conflict as Conflict,
     Decisions,
     Resolution as Resolution,
     Side as Side,
 )
+from kbtui.history.merging.path_conflicts import resolve_path_conflicts
 from kbtui.history.merging.undo_merge import (
     FrontmatterParts,
     common_items,
@@ -27,9 +26,10 @@ from kbtui.history.merging.undo_merge import (
     revert,
     split_front as split_front,
 )
-from kbtui.history.merging.untangling import resolve_path_conflicts
 from kbtui.history.objects.repository import Repository
 from kbtui.history.objects.trees import GONE, TreeEntry
+from kbtui.history.queries.diff import pair_renames, split_lines
+from kbtui.history.queries.matching import keys_of, matching_blocks
 from kbtui.workspace import files
 from kbtui.workspace.layout import conflict_copy_of, folders_of, short_name
 

@@ -14,8 +14,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from kbtui.history.looking.diff import split_lines
 from kbtui.history.merging.line_merge import Conflict, Decisions, LineMerge
+from kbtui.history.queries.diff import split_lines
 
 _KEY = re.compile(r"^(?P<key>[^\s#\-\[\]{},&*!|>'\"%@`][^:\n]*|\"[^\"\n]*\"|'[^'\n]*')\s*:(?=\s|$)")
 _FLOW = re.compile(r"^[^:]+:\s*\[(?P<items>[^\[\]{}\"'#\n]*)\]\s*$")

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from kbtui.history.change import Actor, Commit, Origin
 from kbtui.history.history import History
-from kbtui.history.looking.diff import FileDiff
+from kbtui.history.queries.diff import FileDiff
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.keeping import Written

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kbtui.errors import KbtuiError
-from kbtui.history.looking.diff import FileDiff
+from kbtui.history.queries.diff import FileDiff
 from kbtui.settings import OFFLINE
 from kbtui.text import counted
 from kbtui.workspace.layout import short_name

@@ -13,7 +13,7 @@ from itertools import islice
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin, Sink, is_derived
 from kbtui.history.history import History
-from kbtui.history.looking.diff import FileDiff, diff_files
+from kbtui.history.queries.diff import FileDiff, diff_files
 from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
 from kbtui.memory.edits.working_copy import Wish, WorkingCopy

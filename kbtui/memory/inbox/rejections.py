@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from kbtui.history.change import Actor
-from kbtui.history.looking.diff import split_lines
 from kbtui.history.places import Plan, Proposal, ProposedEdit, ProposedPlace, places_of, put
+from kbtui.history.queries.diff import split_lines
 from kbtui.workspace import files
 from kbtui.workspace.jsonl import append_line, read_lines
 from kbtui.workspace.layout import MACHINE

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.diff import (
+from kbtui.history.places import FilePlan, Plan, ProposedPlace, put
+from kbtui.history.queries.diff import (
     CONTEXT,
     FileDiff,
     Hunk,
@@ -22,7 +23,6 @@ from kbtui.history.looking.diff import (
     opcodes,
     split_lines,
 )
-from kbtui.history.places import FilePlan, Plan, ProposedPlace, put
 from kbtui.workspace import files
 
 OURS = "<<<<<<< in the file now"

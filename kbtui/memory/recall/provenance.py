@@ -26,7 +26,7 @@ from kbtui.workspace.layout import Workspace, is_recorded, short_name
 
 if TYPE_CHECKING:
     from kbtui.history.history import History, LineOrigin
-    from kbtui.history.looking.diff import DiffLine, FileDiff
+    from kbtui.history.queries.diff import DiffLine, FileDiff
     from kbtui.memory.records.archive import Archive, ArchiveEntry
     from kbtui.sessions.store import SessionMessage, SessionStore
     from kbtui.views.view import View

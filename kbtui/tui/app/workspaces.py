@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.app import App
 
 from kbtui.errors import KbtuiError
-from kbtui.presentation.moments import format_time
+from kbtui.presentation.times import format_time
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice

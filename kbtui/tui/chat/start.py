@@ -18,7 +18,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.presentation.moments import format_time
+from kbtui.presentation.times import format_time
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import Command, slash_commands
 from kbtui.tui.chat.conversation.transcript import GREETING_MARGIN, NAME, WELCOME, greeting_inset

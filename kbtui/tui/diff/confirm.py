@@ -20,7 +20,7 @@ from textual.widgets import Static
 from kbtui.errors import StoppedError
 from kbtui.history.change import Change, Commit, Watch
 from kbtui.history.history import History
-from kbtui.history.looking.diff import FileDiff, diff_file
+from kbtui.history.queries.diff import FileDiff, diff_file
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line, counted, span
 from kbtui.tui.diff.diff_view import DiffView

@@ -12,7 +12,7 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
-from kbtui.history.looking.diff import FileDiff
+from kbtui.history.queries.diff import FileDiff
 from kbtui.presentation.notes import Names
 from kbtui.tui.diff.lines import DiffLayout, HunkPlace, lay_out, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from textual.content import Content, Span
 
-from kbtui.history.looking.diff import DiffLine, FileDiff, Hunk, emphasize
-from kbtui.presentation.moments import format_written_day
+from kbtui.history.queries.diff import DiffLine, FileDiff, Hunk, emphasize
 from kbtui.presentation.notes import Named, Names
+from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.inline import Links, line_as_read
 from kbtui.tui.markdown.syntax import LinkRef

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Commit
 from kbtui.history.history import HistoryReader
-from kbtui.history.looking.diff import FileDiff, Hunk, diff_file
+from kbtui.history.queries.diff import FileDiff, Hunk, diff_file
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.diff.diff_view import DiffView

@@ -15,9 +15,9 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.actors import committer
-from kbtui.presentation.deeds import deed, is_upkeep, sentence
-from kbtui.presentation.moments import day_heading
+from kbtui.presentation.commit_summary import deed, is_upkeep, sentence
 from kbtui.presentation.notes import Names
+from kbtui.presentation.times import day_heading
 from kbtui.text import shorten
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import pieces_drawn

@@ -19,7 +19,7 @@ from textual.widgets import Input
 from kbtui.errors import UsageError
 from kbtui.history.change import Commit
 from kbtui.history.history import open_foreign
-from kbtui.history.looking.diff import as_patch
+from kbtui.history.queries.diff import as_patch
 from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase

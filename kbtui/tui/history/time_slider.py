@@ -16,8 +16,8 @@ from textual.widget import Widget
 
 from kbtui.history.change import Commit
 from kbtui.history.history import HistoryReader
-from kbtui.presentation.deeds import is_upkeep
-from kbtui.presentation.moments import format_day
+from kbtui.presentation.commit_summary import is_upkeep
+from kbtui.presentation.times import format_day
 
 _NOW = " now"
 

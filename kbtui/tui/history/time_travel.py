@@ -23,8 +23,8 @@ from kbtui.knowledge.entries.entry import is_entry
 from kbtui.knowledge.library.library import PastLibrary
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
-from kbtui.presentation.moments import format_day
 from kbtui.presentation.notes import Names, name_of
+from kbtui.presentation.times import format_day
 from kbtui.text import counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.confirm import Question, confirm, make_change

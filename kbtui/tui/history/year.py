@@ -20,7 +20,7 @@ from textual.widget import Widget
 from kbtui.history.change import is_derived
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.actors import committer
-from kbtui.presentation.moments import day_heading
+from kbtui.presentation.times import day_heading
 from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip

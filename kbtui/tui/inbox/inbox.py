@@ -19,9 +19,9 @@ from kbtui.history.change import Commit
 from kbtui.history.places import Plan, ProposedPlace
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import actor_name
-from kbtui.presentation.moments import format_time
 from kbtui.presentation.notes import Names, names_of
 from kbtui.presentation.proposals import format_files, paths_of, reason_of
+from kbtui.presentation.times import format_time
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff

@@ -17,9 +17,9 @@ from textual.widgets import Static
 from kbtui.history.places import Plan, ProposedPlace
 from kbtui.memory.background.service import PlaceDraft, plan_diff
 from kbtui.presentation.actors import actor_name
-from kbtui.presentation.moments import format_time
 from kbtui.presentation.notes import Names, name_of
 from kbtui.presentation.proposals import named_files, reason_of
+from kbtui.presentation.times import format_time
 from kbtui.text import counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import DiffView

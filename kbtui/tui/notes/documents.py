@@ -32,8 +32,8 @@ from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
 from kbtui.presentation import notes
-from kbtui.presentation.moments import day_heading, format_day, format_written_day
 from kbtui.presentation.notes import Named, Names, names_of
+from kbtui.presentation.times import day_heading, format_day, format_written_day
 from kbtui.sessions.imported import speaker
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.markdown.plain import as_read

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from kbtui.presentation.moments import format_day
 from kbtui.presentation.notes import OTHER, kind_of, title_of
+from kbtui.presentation.times import format_day
 from kbtui.text import clean_line, fold, natural
 from kbtui.tui.notes.fuzzy import matched_spans
 from kbtui.tui.notes.pages import DAYS

@@ -13,9 +13,9 @@ from textual.content import Content
 from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
-from kbtui.presentation.deeds import deed, is_upkeep
-from kbtui.presentation.moments import format_day
+from kbtui.presentation.commit_summary import deed, is_upkeep
 from kbtui.presentation.notes import Names
+from kbtui.presentation.times import format_day
 from kbtui.text import shorten
 from kbtui.tui.messages import OpenHistory
 from kbtui.tui.terminal.background import latest

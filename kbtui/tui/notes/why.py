@@ -17,9 +17,9 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.provenance import Why
 from kbtui.presentation.actors import committer
-from kbtui.presentation.deeds import deed
-from kbtui.presentation.moments import day_heading
+from kbtui.presentation.commit_summary import deed
 from kbtui.presentation.notes import Names, name_of, names_of
+from kbtui.presentation.times import day_heading
 from kbtui.sessions.imported import speaker
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import OFFLINE

@@ -6,8 +6,8 @@ from datetime import date
 from textual.app import App
 from textual.content import Content, Span
 
-from kbtui.history.looking.diff import diff_file
-from kbtui.presentation.moments import format_day
+from kbtui.history.queries.diff import diff_file
+from kbtui.presentation.times import format_day
 from kbtui.tui.diff import lines as diff_lines
 from kbtui.tui.diff.diff_view import DiffView
 from kbtui.tui.diff.lines import lay_out, lay_out_parts

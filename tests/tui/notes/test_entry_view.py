@@ -8,7 +8,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from kbtui.history.change import Actor
-from kbtui.presentation.moments import day_heading
+from kbtui.presentation.times import day_heading
 from kbtui.tui.markdown import layout
 from kbtui.tui.markdown.markdown_view import MarkdownView
 from kbtui.tui.markdown.syntax import LinkRef

@@ -19,9 +19,9 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
-from kbtui.presentation.deeds import deed, is_upkeep
-from kbtui.presentation.moments import format_day, format_time
+from kbtui.presentation.commit_summary import deed, is_upkeep
 from kbtui.presentation.notes import Names
+from kbtui.presentation.times import format_day, format_time
 from kbtui.sessions.store import Session
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted, usd

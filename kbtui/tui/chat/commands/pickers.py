@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.models.roles import Destination, FoundModel, ModelRegistry
-from kbtui.presentation.moments import format_time
+from kbtui.presentation.times import format_time
 from kbtui.sessions.store import SessionInfo
 from kbtui.settings import OFFLINE
 from kbtui.text import clean_line, counted

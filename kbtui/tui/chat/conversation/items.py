@@ -15,8 +15,8 @@ from textual.content import Content
 
 from kbtui.agent.events import Citation, Earlier
 from kbtui.errors import KbtuiError
-from kbtui.presentation.moments import format_written_day
 from kbtui.presentation.notes import INTO, Named, Names, day_of_note
+from kbtui.presentation.times import format_written_day
 from kbtui.text import clean, clean_line, shorten
 from kbtui.tui.markdown.layout import Rendered
 from kbtui.tui.markdown.plain import as_read

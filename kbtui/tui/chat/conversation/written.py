@@ -12,7 +12,7 @@ from textual.content import Content
 from kbtui.agent.events import TurnChange
 from kbtui.errors import KbtuiError
 from kbtui.history.history import History
-from kbtui.history.looking.diff import DiffLine, FileDiff
+from kbtui.history.queries.diff import DiffLine, FileDiff
 from kbtui.knowledge.library.library import EntryInfo
 from kbtui.presentation.notes import Names
 from kbtui.text import clean_line

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from kbtui.errors import RefusedHistoryError
-from kbtui.history.looking.diff import path_changes
 from kbtui.history.objects.commit import Actor, RawCommit, author_of, describe, encode_commit
 from kbtui.history.objects.lineage import newer
 from kbtui.history.objects.repository import Repository
@@ -27,6 +26,7 @@ from kbtui.history.objects.trees import (
     serialize_tree,
     walk_files,
 )
+from kbtui.history.queries.diff import path_changes
 from kbtui.workspace import files
 from kbtui.workspace.layout import ENTRIES
 

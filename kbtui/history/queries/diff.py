@@ -16,7 +16,8 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from kbtui.errors import UsageError
-from kbtui.history.looking.matching import (
+from kbtui.history.objects.commit import Edits, Kind, Moved, PathChange, is_derived, kind_of
+from kbtui.history.queries.matching import (
     Opcode as Opcode,
     common_ends,
     keys_of as keys_of,
@@ -24,7 +25,6 @@ from kbtui.history.looking.matching import (
     match_lines,
     opcodes as opcodes,
 )
-from kbtui.history.objects.commit import Edits, Kind, Moved, PathChange, is_derived, kind_of
 from kbtui.workspace import files
 from kbtui.workspace.files import blob_id, blob_of, decode, text_of
 from kbtui.workspace.scan import has_no_lines

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeVar
 
 from kbtui.derived import DerivedDatabase
 from kbtui.errors import NotFoundError
-from kbtui.history.looking.diff import pair_renames
 from kbtui.history.objects.commit import (
     Actor,
     Commit,
@@ -29,6 +28,7 @@ from kbtui.history.objects.commit import (
     read_commit,
 )
 from kbtui.history.objects.repository import Repository
+from kbtui.history.queries.diff import pair_renames
 
 IDENTITY = "commits 3"
 SCHEMA = (

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from kbtui.derived import DerivedDatabase
-from kbtui.history.looking.diff import statement_key
-from kbtui.history.looking.log import CommitLog
-from kbtui.history.looking.matching import common_ends, lines_of, match_lines
 from kbtui.history.objects.commit import Actor, Commit, Moved, Origin
 from kbtui.history.objects.repository import Repository
+from kbtui.history.queries.diff import statement_key
+from kbtui.history.queries.log import CommitLog
+from kbtui.history.queries.matching import common_ends, lines_of, match_lines
 from kbtui.workspace.files import text_of
 
 

@@ -10,7 +10,7 @@ from kbtui.history.change import Actor, Commit, Origin
 from kbtui.history.objects.commit import SHIPPED
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
-from kbtui.presentation.deeds import deed, is_upkeep, sentence
+from kbtui.presentation.commit_summary import deed, is_upkeep, sentence
 from kbtui.presentation.notes import Names
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from kbtui.errors import NotFoundError, UnreadableError, UsageError
-from kbtui.history.looking.diff import FileDiff, diff_files
-from kbtui.history.looking.log import CommitLog, LogFilter
 from kbtui.history.objects.branch import Branch
 from kbtui.history.objects.commit import Actor, Commit, PathChange
 from kbtui.history.objects.repository import Repository
+from kbtui.history.queries.diff import FileDiff, diff_files
+from kbtui.history.queries.log import CommitLog, LogFilter
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.layout import cache_folder, short_name

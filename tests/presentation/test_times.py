@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from kbtui.presentation.moments import day_heading, format_day, format_time
+from kbtui.presentation.times import day_heading, format_day, format_time
 
 ZONE = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 24, 14, 30, tzinfo=ZONE)

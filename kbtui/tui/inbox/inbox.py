@@ -8,7 +8,7 @@ from functools import partial, wraps
 from time import monotonic
 from typing import Any
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -35,6 +35,7 @@ from kbtui.tui.messages import (
     leave_for,
     tell_error,
 )
+from kbtui.tui.search.finder import Preview
 from kbtui.tui.terminal.background import InTurn, latest, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.dialogs import ask
@@ -42,6 +43,8 @@ from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.row_list import RowList
 
 _FRAME = 2
+_NOTE_ROWS = 40
+"""Rows from which on there is room for the note below what would change in it."""
 _MANY_PLACES = 5
 """From so many places on, deciding on all of them is asked about."""
 _OWN = {action.call.partition("(")[0] for action in actions("inbox")}
@@ -91,6 +94,14 @@ class InboxScreen(ListAndDiff):
         &.-low .split-list { min-height: 4; }
         &.-low #inbox-what { max-height: 2; }
         &.-low.-full #inbox-what { display: none; }
+        #inbox-note { display: none; }
+        &.-with-note PlaceView { height: auto; max-height: 60%; }
+        &.-with-note #inbox-note {
+            display: block; height: 1fr; margin-top: 1;
+            border-top: solid $border-blurred; border-title-color: $text-muted;
+        }
+        &.-editing PlaceView { height: 1fr; max-height: 100%; }
+        &.-editing #inbox-note { display: none; }
         &.-editing .split-list { height: 6; }
         &.-editing.-low .split-list { display: none; }
         &.-editing.-beside .split-list { height: 100%; }
@@ -108,6 +119,8 @@ class InboxScreen(ListAndDiff):
         super().__init__(kb)
         self.rows = ProposalList(classes="split-list framed")
         self.diff = PlaceView()
+        self._note = Preview(kb, id="inbox-note")
+        self._note.border_title = " As it is now "
         self.turns = InTurn(self, "decide")
         self._inbox = kb.memory.inbox
         self._at = proposal
@@ -123,6 +136,7 @@ class InboxScreen(ListAndDiff):
             with Vertical(classes="split-detail framed"):
                 yield Static(id="inbox-what")
                 yield self.diff
+                yield self._note
 
     def on_mount(self) -> None:
         """Read what waits."""
@@ -200,6 +214,24 @@ class InboxScreen(ListAndDiff):
         if plan is not None:
             self.query_one("#inbox-what", Static).update(_description(plan, self.rows.names))
             self.diff.show_plan(plan)
+            self._show_note()
+
+    def _show_note(self) -> None:
+        """Show below the place, where there is room, the note that it is in."""
+        place = self.diff.place
+        has_room = self.size.height >= _NOTE_ROWS and place is not None and not place.whole
+        self.set_class(has_room, "-with-note")
+        if place is not None and has_room:
+            self._note.look_at(self.diff.path, (place.first + 1, max(place.first + 1, place.last)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """There may be room for the note."""
+        super().on_resize(event)
+        self._show_note()
+
+    def action_hunk(self, by: int) -> None:
+        super().action_hunk(by)
+        self._show_note()
 
     def row_chosen(self) -> None:
         """Show what it would do."""

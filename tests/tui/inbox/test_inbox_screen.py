@@ -59,6 +59,20 @@ async def opened(shell: Shell) -> InboxScreen:
     return screen
 
 
+async def test_below_a_place_stands_its_note_where_there_is_room(tmp_path) -> None:
+    async with running(tmp_path / "notes", size=(140, 60)) as shell:
+        write(shell, OLD)
+        propose(shell)
+        screen = await opened(shell)
+        note = screen.query_one("#inbox-note")
+        await shell.until(lambda: "Lives in Bonn" in text_of(note))
+        assert "Graz" not in text_of(note)
+        assert note.region.y > screen.diff.region.y
+        await shell.press("e")
+        await shell.until(lambda: screen.query(PlaceEditor))
+        assert not note.display
+
+
 async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
     """Wait until so many places of the selected proposal wait, and are drawn."""
     await shell.until(

@@ -34,6 +34,7 @@ from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.kinds import pieces_drawn
+from kbtui.tui.widgets.line_view import coloured
 from kbtui.tui.widgets.row_list import RowList
 
 _WEEK = timedelta(days=7)
@@ -252,7 +253,8 @@ class MemoryScreen(ListScreen):
         nothing = Content.styled("kbtui has written nothing this week.", "$text-muted")
         dreams = Content.styled(self._held.dreams, "$text-muted")
         text = Content("\n").join([*(kept or [nothing]), Content(), dreams])
-        self.query_one("#memory-kept", Static).update(text)
+        said = self.query_one("#memory-kept", Static)
+        said.update(coloured(self.rows, text))
 
     # Keys
 

@@ -149,10 +149,10 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
         own.append(kb.library.rename(path, new, sink=sink).path)
 
     text = "{files} would be rewritten: their links follow it. u brings everything back."
-    question = Question(title, text, "does it", own, names=Names(kb.library.infos()))
+    question = Question(title, text, "does it", own, names=await _names(kb))
     if await make_change(node, kb.history, gather, question) is None:
         return None
-    renamed = kb.library.info(own[-1])
+    renamed = await asyncio.to_thread(kb.library.info, own[-1])
     now = title_of(renamed) if renamed is not None else name_of(own[-1])
     tell(node, f"It is {clean_line(now)} now, and every link to it follows.")
     return own[-1]
@@ -165,9 +165,9 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
         tell(node, "No other note says its name without a link.")
         return
     others = {each.path for each in mentions}
-    title = clean_line(kb.library.get(path).title)
+    names = await _names(kb)
+    title = names[path].title
     text = "{files} would be changed: what says the name would link to it. F4 takes it back."
-    names = Names(kb.library.infos())
     question = Question(f"Link what names {title}", text, "links them", unasked=0, names=names)
     link = partial(kb.library.link_mentions, path, others)
     commit = await make_change(node, kb.history, link, question)
@@ -177,10 +177,10 @@ async def link_mentions(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
 
 async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | None:
     """Delete an entry; where other files link to it, they would change too, so ask first."""
-    info = kb.library.info(path)
+    info = await asyncio.to_thread(kb.library.info, path)
     title = clean_line(title_of(info) if info is not None else name_of(path))
     text = "{files} would be rewritten: links to it become plain text. u brings everything back."
-    names = Names(kb.library.infos())
+    names = await _names(kb)
     question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0, names=names)
     commit = await make_change(node, kb.history, partial(kb.library.delete, path), question)
     if commit is not None:
@@ -206,18 +206,20 @@ async def undo_last(node: DOMNode, kb: KnowledgeBase, path: str) -> None:
     moved = any(change.path == path and change.kind == "renamed" for change in commit.paths)
     paths = () if moved else (path,)
     if await _undone(node, kb, commit, paths, (path,)) is not None:
-        tell(node, f"Undone: {_said(kb, commit)}.")
+        tell(node, f"Undone: {sentence_drawn(commit, await _names(kb)).plain}.")
 
 
 async def _undone(
     node: DOMNode, kb: KnowledgeBase, commit: Commit, paths: Sequence[str], own: Sequence[str]
 ) -> Commit | None:
     undo = partial(kb.history.undo, commit.id, paths=paths)
-    return await undo_asked(node, kb.history, _said(kb, commit), undo, own)
+    said = sentence_drawn(commit, await _names(kb)).plain
+    return await undo_asked(node, kb.history, said, undo, own)
 
 
-def _said(kb: KnowledgeBase, commit: Commit) -> str:
-    return sentence_drawn(commit, Names(kb.library.infos())).plain
+async def _names(kb: KnowledgeBase) -> Names:
+    """What the notes are called; to ask may mean to read all that has just changed."""
+    return await asyncio.to_thread(lambda: Names(kb.library.infos()))
 
 
 async def edit_outside(node: DOMNode, kb: KnowledgeBase, path: str) -> None:

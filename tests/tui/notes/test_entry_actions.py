@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import threading
+import traceback
+
+from kbtui.knowledge.catalog.entry_index import EntryIndex
 from kbtui.tui.diff.confirm import ConfirmScreen
 from tests.tui.notes_support import (
     NotesApp,
@@ -59,6 +63,36 @@ async def test_shift_r_renames_and_repairs_links(tmp_path):
         await shown(pilot, notes, "knowledge/people/alice-smith.md")
         assert "[[people/alice-smith|Alice]]" in kb.library.find("bob").text
         await until(pilot, lambda: notes.knowledge_tree.entry.slug == "alice-smith")
+
+
+async def test_the_loop_never_asks_for_what_a_change_of_many_notes_has_made_new(
+    tmp_path, monkeypatch
+):
+    kb = make_kb(tmp_path)
+    app = NotesApp(kb)
+    asked: list[str] = []
+    real = EntryIndex._current
+
+    def noted(index):
+        if threading.current_thread() is threading.main_thread():
+            asked.append("".join(traceback.format_stack(limit=6)))
+        return real(index)
+
+    async with app.run_test() as pilot:
+        notes = await opened(pilot, ALICE)
+        monkeypatch.setattr(EntryIndex, "_current", noted)
+        await pilot.press("R")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("ctrl+u", *"Alice Smith", "enter")
+        await shown(pilot, notes, "knowledge/people/alice-smith.md")
+        await pilot.press("d")
+        await arrived(pilot, ConfirmScreen, "DiffView")
+        await pilot.press("y")
+        await until(pilot, lambda: "u brings it back" in app.toasts)
+        await pilot.press("u")
+        await shown(pilot, notes, "knowledge/people/alice-smith.md")
+        monkeypatch.undo()
+    assert not asked, asked[0]
 
 
 async def test_m_moves_to_another_category(tmp_path):

@@ -8,9 +8,11 @@ import pytest
 
 from kbtui.errors import NotFoundError, UnsafePathError, UsageError
 from kbtui.history.change import Actor
+from kbtui.knowledge.library.reader import PastLibrary
 from kbtui.workspace.files import blob_id
 
 if TYPE_CHECKING:
+    from kbtui.history.history import History
     from kbtui.knowledge.library.library import Library
     from tests.knowledge.conftest import Room
 
@@ -323,3 +325,44 @@ def test_links_follow_a_heading_that_reads_otherwise_in_each_of_their_forms(room
         " [[Kestrel#Kestrel#What it eats]] [[Kestrel#Nest]] [[Other#Its food]]\n"
     )
     assert "[[#What it eats]]" in room.text(path)
+
+
+def test_who_linked_to_whom_at_a_commit_is_told_by_what_differs_since(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.put("knowledge/people/alice.md", "---\naliases: [Al]\n---\n# Alice\n\nSee [[docker]].\n")
+    room.put(
+        "knowledge/topics/docker.md", "# Docker\n\nBy [[Al]], and [her](../people/alice.md).\n"
+    )
+    room.put("knowledge/topics/ships.md", "# Ships\n\n[[Containers]] and [[Alice]].\n")
+    room.put("knowledge/topics/gone.md", "# Gone\n\n[[alice]]\n")
+    room.put("memory/MEMORY.md", "# Memory\n\n[[alice]]\n")
+    room.adopt()
+    then = room.history.resolve("HEAD")
+    room.put("knowledge/topics/docker.md", "---\naliases: [Containers]\n---\n# Docker\n")
+    room.put("knowledge/people/al.md", "# Al\n")  # then it was Alice's name
+    (room.workspace.root / "knowledge/topics/gone.md").unlink()
+    room.adopt()
+    read: list[str] = []
+    real = type(room.history).read_blob
+
+    def counted(history: History, blob: str) -> bytes:
+        read.append(blob)
+        return real(history, blob)
+
+    monkeypatch.setattr(type(room.history), "read_blob", counted)
+    past = PastLibrary(room.history, then, room.library)
+    alice = "knowledge/people/alice.md"
+    assert past.neighbours(alice).incoming == (
+        "knowledge/topics/docker.md",
+        "knowledge/topics/gone.md",
+        "knowledge/topics/ships.md",
+    )
+    assert past.blobs["knowledge/topics/ships.md"] not in read, "it is as it was then"
+    assert past.blobs["knowledge/topics/docker.md"] in read
+    whole = PastLibrary(room.history, then)
+    for info in whole.infos():
+        assert past.outgoing(info.path) == whole.outgoing(info.path)
+        assert past.backlinks(info.path) == whole.backlinks(info.path)
+    ships = {link.link.target: link.path for link in past.outgoing("knowledge/topics/ships.md")}
+    assert ships == {"Containers": None, "Alice": alice}

@@ -225,6 +225,24 @@ class EntryIndex:
                 self._graph = LinkGraph(self.index(), self._all_links())
             return self._graph
 
+    def same_links(
+        self, blobs: Mapping[str, str], names: Iterable[str]
+    ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
+        """Of files with certain contents, by blob ids, the links of those that have them here.
+
+        Only files with a link that says one of some names are among them. The paths of those that
+        have another content here, or aren't here, are told as well.
+        """
+        with self._lock:
+            known, graph = self._current(), self.graph()
+            differing = [
+                path
+                for path, blob in blobs.items()
+                if path not in known or known[path].blob != blob
+            ]
+            alike = graph.sources_naming(names).intersection(blobs).difference(differing)
+            return {path: graph.links_of(path) for path in alike}, differing
+
     def clear(self) -> None:
         """Forget everything that is derived; it is read from the files again."""
         with self._lock:

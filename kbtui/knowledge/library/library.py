@@ -18,6 +18,7 @@ from kbtui.knowledge.entries.entry import DATED, EntryInfo as EntryInfo, categor
 from kbtui.knowledge.entries.habits import filled
 from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
 from kbtui.knowledge.library.overlay import Overlay
 from kbtui.knowledge.library.public import (
@@ -372,6 +373,12 @@ class Library(Reader):
         infos = self._entries.infos() if shown is None else shown.infos()
         degree = self._entries.graph().degree
         return self._prompt_index.write(infos, query, budget_tokens, count, degree, unseen)
+
+    def same_links(
+        self, blobs: Mapping[str, str], names: Iterable[str]
+    ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
+        """See `LibraryOfToday.same_links`."""
+        return self._entries.same_links(blobs, names)
 
     def left_out(self) -> dict[str, str]:
         """The files that scans passed over, and why."""

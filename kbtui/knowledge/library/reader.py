@@ -23,7 +23,7 @@ from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.by_file import ByFile
 from kbtui.knowledge.linking.mentions import mentions_in, sayable
-from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
+from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line, slugify
 from kbtui.workspace import files
 from kbtui.workspace.files import checked_path
@@ -270,6 +270,26 @@ class Reader:
         return ResolvedLink(link, info.path, info.title)
 
 
+class LibraryOfToday(Protocol):
+    """What is asked of the library of now, to which most of another time is the same."""
+
+    def infos(self) -> Sequence[EntryInfo]:
+        """All entries."""
+
+    @property
+    def dendron(self) -> Dendron | None:
+        """What this is to Dendron, if anything."""
+
+    def same_links(
+        self, blobs: Mapping[str, str], names: Iterable[str]
+    ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
+        """Of files with certain contents, by blob ids, the links of those that have them now.
+
+        Only files with a link that says one of some names are among them. The paths of those that
+        have another content now, or are gone, are told as well.
+        """
+
+
 class PastLibrary(Reader):
     """The library of one commit; what it says never changes. One object serves all threads.
 
@@ -280,7 +300,9 @@ class PastLibrary(Reader):
         NotFoundError: there is no such commit.
     """
 
-    def __init__(self, history: HistoryReader, at: str, today: Reader | None = None) -> None:
+    def __init__(
+        self, history: HistoryReader, at: str, today: LibraryOfToday | None = None
+    ) -> None:
         self.at = history.resolve(at)
         self._commit = _CommitEntries(history, self.at, today)
         super().__init__(self._commit)
@@ -298,10 +320,11 @@ class _CommitEntries:
     costs what differs from today.
     """
 
-    def __init__(self, history: HistoryReader, at: str, today: Reader | None) -> None:
+    def __init__(self, history: HistoryReader, at: str, today: LibraryOfToday | None) -> None:
         self._history = history
         self._at = at
         self._today = today
+        self._links: dict[str, tuple[Link, ...]] = {}  # of what differs, and was looked at
 
     @cached_property
     def blobs(self) -> dict[str, str]:
@@ -316,8 +339,31 @@ class _CommitEntries:
     def index(self) -> LinkIndex:
         return self._index
 
-    def graph(self) -> LinkGraph:
-        return self._graph
+    def graph(self) -> LinkLookup:
+        return self
+
+    def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
+        info = self.get(source)
+        if info is None:
+            return ()
+        return self._index.resolved(source, self._links_of(source))
+
+    def incoming(self, target: str) -> list[tuple[str, Link]]:
+        info = self.get(target)
+        if info is None:
+            return []
+        blobs = {each.path: each.blob for each in self._infos}
+        differing: Iterable[str] = blobs
+        linking: dict[str, tuple[Link, ...]] = {}
+        if self._today is not None:
+            linking, differing = self._today.same_links(blobs, info.names)
+        linking |= {each: self._links_of(each) for each in differing}
+        return [
+            (source, link)
+            for source in sorted(linking.keys() - {target})
+            for link, found in self._index.resolved(source, linking[source])
+            if found == target
+        ]
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
         blob = self.blobs.get(path)
@@ -351,7 +397,14 @@ class _CommitEntries:
 
     def _parsed(self, path: str) -> EntryInfo:
         data = self.read(path)
-        return info_of(parse_entry(path, data), len(data), 0)
+        entry = parse_entry(path, data)
+        self._links[path] = entry.links
+        return info_of(entry, len(data), 0)
+
+    def _links_of(self, path: str) -> tuple[Link, ...]:
+        if path not in self._links:
+            self._links[path] = parse_entry(path, self.read(path)).links
+        return self._links[path]
 
     @cached_property
     def _by_path(self) -> dict[str, EntryInfo]:
@@ -363,10 +416,3 @@ class _CommitEntries:
         if dendron is None and any(name in self.blobs for name in FILES):
             dendron = Dendron()
         return LinkIndex(self._infos, dendron=dendron)
-
-    @cached_property
-    def _graph(self) -> LinkGraph:
-        links = {
-            info.path: parse_entry(info.path, self.read(info.path)).links for info in self._infos
-        }
-        return LinkGraph(self._index, links)

@@ -137,6 +137,10 @@ class LinkIndex:
             return turned
         return link if not link.target or self.named(link.target) else turned
 
+    def resolved(self, source: str, links: Iterable[Link]) -> tuple[tuple[Link, str | None], ...]:
+        """The links of a file as they are read here, each with the entry that it leads to."""
+        return tuple((link, self.resolve(link, source)) for link in map(self.read, links))
+
     def named(self, target: str, source: str = "") -> Found | None:
         """Find an entry by a path, a name, an alias or a title."""
         by, paths = self.candidates(target)
@@ -215,8 +219,7 @@ class LinkGraph:
     def put(self, source: str, links: Iterable[Link]) -> None:
         """Take over the links of one file, in place of those it had before."""
         self.drop(source)
-        read = (self.index.read(link) for link in links)
-        resolved = tuple((link, self.index.resolve(link, source)) for link in read)
+        resolved = self.index.resolved(source, links)
         if resolved:
             self._outgoing[source] = resolved
         for link, target in resolved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -366,3 +367,16 @@ def test_who_linked_to_whom_at_a_commit_is_told_by_what_differs_since(
         assert past.backlinks(info.path) == whole.backlinks(info.path)
     ships = {link.link.target: link.path for link in past.outgoing("knowledge/topics/ships.md")}
     assert ships == {"Containers": None, "Alice": alice}
+
+
+def test_the_garbage_collector_visits_none_of_a_workspaces_links(room: Room) -> None:
+    for number in range(50):
+        near = " ".join(f"[[note-{(number + step) % 50}|near]]" for step in range(1, 9))
+        room.put(f"knowledge/topics/note-{number}.md", f"# Note {number}\n\n{near}\n")
+    room.adopt()
+    room.library.infos()
+    gc.collect()
+    before = len(gc.get_objects())
+    assert len(room.library.neighbours("knowledge/topics/note-0.md").incoming) == 8
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50, "400 links"

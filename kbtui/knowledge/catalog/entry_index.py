@@ -7,7 +7,6 @@ bootstrap files are indexed, because they link to entries.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ from kbtui.knowledge.entries.entry import (
     unread,
 )
 from kbtui.knowledge.entries.privacy import originals, says_private
-from kbtui.knowledge.format.links import Link
+from kbtui.knowledge.format.links import Link, pack_links
 from kbtui.knowledge.linking.resolve import LinkGraph, LinkIndex
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
@@ -81,7 +80,7 @@ class EntryIndex:
         self._lock = threading.RLock()
         self._database: DerivedDatabase | None = None
         self._infos: dict[str, EntryInfo] | None = None
-        self._links: dict[str, tuple[Link, ...]] | None = None
+        self._links: dict[str, str] | None = None  # as `pack_links` writes them
         self._sorted: tuple[EntryInfo, ...] | None = None
         self._count: int | None = None
         self._index: LinkIndex | None = None
@@ -295,9 +294,10 @@ class EntryIndex:
                 continue
             entry = parse_entry(state.path, data)
             info = info_of(entry, state.size, state.mtime_ns)
-            self._replace(known, info, entry.links)
+            links = pack_links(entry.links)
+            self._replace(known, info, links)
             rows.append(row_of(info))
-            found.append((state.path, _written(entry.links)))
+            found.append((state.path, links))
         gone = [path for path in gone if path in known]
         for path in gone:
             self._remove(known, path)
@@ -306,9 +306,7 @@ class EntryIndex:
         if was_private < sum(_is_private(known.get(state.path)) for state in changed):
             self._guard_copies(known)
 
-    def _replace(
-        self, known: dict[str, EntryInfo], info: EntryInfo, links: tuple[Link, ...]
-    ) -> None:
+    def _replace(self, known: dict[str, EntryInfo], info: EntryInfo, links: str) -> None:
         before = known.get(info.path)
         info = self._guarded(info)
         if any(_is_private(known.get(each)) for each in originals(info.path)):
@@ -344,7 +342,7 @@ class EntryIndex:
             if before is not None:
                 touched |= {source for source, _link in self._graph.incoming(before.path)}
             for source in touched:
-                self._graph.put(source, self._graph.links_of(source))
+                self._graph.again(source)
 
     def _forget_order(self) -> None:
         self._sorted = None
@@ -389,7 +387,7 @@ class EntryIndex:
         except KbtuiError:
             return False
 
-    def _all_links(self) -> dict[str, tuple[Link, ...]]:
+    def _all_links(self) -> dict[str, str]:
         if self._links is None:
             self._links = self._cache().run(_read_links)
         return self._links
@@ -411,18 +409,8 @@ def _read_infos(connection: sqlite3.Connection) -> dict[str, EntryInfo]:
     return {row[0]: info_from(row) for row in connection.execute("SELECT * FROM entries")}
 
 
-def _read_links(connection: sqlite3.Connection) -> dict[str, tuple[Link, ...]]:
-    return {
-        path: tuple(Link(*fields) for fields in json.loads(found))
-        for path, found in connection.execute("SELECT path, found FROM links")
-    }
-
-
-def _written(links: Iterable[Link]) -> str:
-    return json.dumps(
-        [[link.target, link.kind, link.line, link.alias, link.heading] for link in links],
-        ensure_ascii=False,
-    )
+def _read_links(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT path, found FROM links"))
 
 
 def _store(

@@ -11,8 +11,9 @@ other way to read it.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -60,6 +61,19 @@ class Link:
         heading = heading.strip()
         turned = not self.turned_round
         return Link(target.strip(), self.kind, self.line, label, heading or None, turned)
+
+
+def pack_links(links: Iterable[Link]) -> str:
+    """Links as they are written in a file, as a text to be kept."""
+    return json.dumps(
+        [[link.target, link.kind, link.line, link.alias, link.heading] for link in links],
+        ensure_ascii=False,
+    )
+
+
+def unpack_links(packed: str) -> tuple[Link, ...]:
+    """The links of a text of `pack_links`."""
+    return tuple([Link(*fields) for fields in json.loads(packed)])
 
 
 @dataclass(frozen=True, slots=True)

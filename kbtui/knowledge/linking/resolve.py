@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.knowledge.entries.dendron import Dendron
 from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_of, without_line
-from kbtui.knowledge.format.links import IN_VAULT, Link
+from kbtui.knowledge.format.links import IN_VAULT, Link, unpack_links
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
 from kbtui.workspace.layout import short_name
@@ -206,44 +206,59 @@ def _nearest(paths: Sequence[str], source: str) -> str:
 
 
 class LinkGraph:
-    """The resolved links of a set of files; after a change of `index` some are `put` again."""
+    """The resolved links of a set of files; after a change of `index` some are read `again`.
 
-    def __init__(self, index: LinkIndex, links: Mapping[str, tuple[Link, ...]]) -> None:
+    It lives as long as the app and is as large as a workspace, and each full garbage collection
+    visits every object that may be part of a cycle. So links are kept as text, and as tuples and
+    dicts of nothing but strings: those are none.
+    """
+
+    def __init__(self, index: LinkIndex, packed: Mapping[str, str]) -> None:
+        """Resolve the links of files, which are given as `pack_links` writes them."""
         self.index = index
-        self._outgoing: dict[str, tuple[tuple[Link, str | None], ...]] = {}
-        self._incoming: dict[str, set[str]] = {}
-        self._naming: dict[str, set[str]] = {}
-        for source, found in links.items():
-            self.put(source, found)
+        self._packed: dict[str, str] = {}
+        self._targets: dict[str, tuple[str | None, ...]] = {}
+        self._incoming: dict[str, dict[str, None]] = {}
+        self._naming: dict[str, dict[str, None]] = {}
+        for source, text in packed.items():
+            self.put(source, text)
 
-    def put(self, source: str, links: Iterable[Link]) -> None:
+    def put(self, source: str, packed: str) -> None:
         """Take over the links of one file, in place of those it had before."""
         self.drop(source)
-        resolved = self.index.resolved(source, links)
-        if resolved:
-            self._outgoing[source] = resolved
-        for link, target in resolved:
+        links = unpack_links(packed)
+        targets = tuple([self.index.resolve(link, source) for link in links])
+        if targets:
+            self._packed[source], self._targets[source] = packed, targets
+        for link, target in zip(links, targets, strict=True):
             for name in _names_in(link):
-                self._naming.setdefault(name, set()).add(source)
+                self._naming.setdefault(name, {})[source] = None
             if target is not None:
-                self._incoming.setdefault(target, set()).add(source)
+                self._incoming.setdefault(target, {})[source] = None
+
+    def again(self, source: str) -> None:
+        """Resolve the links of one file as the index is now."""
+        if source in self._packed:
+            self.put(source, self._packed[source])
 
     def drop(self, source: str) -> None:
         """Forget the links of one file."""
-        for link, target in self._outgoing.pop(source, ()):
+        for link in self.links_of(source):
             for name in _names_in(link):
-                self._naming.get(name, set()).discard(source)
+                self._naming.get(name, {}).pop(source, None)
+        for target in self._targets.pop(source, ()):
             if target is not None:
-                self._incoming.get(target, set()).discard(source)
+                self._incoming.get(target, {}).pop(source, None)
+        self._packed.pop(source, None)
 
     def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
         """The links of a file, each with the entry it leads to."""
-        return self._outgoing.get(source, ())
+        links = map(self.index.read, self.links_of(source))
+        return tuple(zip(links, self._targets.get(source, ()), strict=True))
 
     def links_of(self, source: str) -> tuple[Link, ...]:
         """The links of a file, as they are written."""
-        found = (link for link, _target in self._outgoing.get(source, ()))
-        return tuple(link.turned() if link.turned_round else link for link in found)
+        return unpack_links(self._packed.get(source, "[]"))
 
     def incoming(self, target: str) -> list[tuple[str, Link]]:
         """The links that lead to an entry from other files, each with the file it stands in."""
@@ -251,7 +266,7 @@ class LinkGraph:
             (source, link)
             for source in sorted(self._incoming.get(target, ()))
             if source != target
-            for link, found in self._outgoing[source]
+            for link, found in self.outgoing(source)
             if found == target
         ]
 

@@ -151,11 +151,11 @@ def open_session(kb: KnowledgeBase, ref: str | None) -> Session:
 
 def deed_of(kb: KnowledgeBase, commit: str) -> str:
     """What a commit did, as a sentence; its notes by their titles."""
-    from kbtui.presentation.commit_summary import deed
+    from kbtui.presentation.commit_summary import summarize
     from kbtui.presentation.notes import names_of
 
     made = kb.history.commit(commit)
-    return str(deed(made, names_of(kb.library, [change.path for change in made.paths])))
+    return str(summarize(made, names_of(kb.library, [change.path for change in made.paths])))
 
 
 class TurnDisplay(Protocol):
@@ -253,15 +253,15 @@ class TextView:
 
     def _tell_of(self, event: ToolFinished) -> None:
         """Say what a tool changed; what it only looked up, to a person alone."""
-        from kbtui.presentation.tools import tool_deed
+        from kbtui.presentation.tools import tool_phrase
 
         lines = [f"+ {self._deed_of(change.commit)}" for change in event.changes]
         if event.proposal:
             lines.append(f"? {event.summary} (kbtui inbox show {event.proposal})")
         elif not event.ok:
-            lines.append(f"! {tool_deed(event.tool)}: {event.summary}")
+            lines.append(f"! {tool_phrase(event.tool)}: {event.summary}")
         elif not lines and to_terminal():
-            lines.append(f"· {tool_deed(event.tool)}: {event.summary}")
+            lines.append(f"· {tool_phrase(event.tool)}: {event.summary}")
         if lines:
             self._end_line()
         for line in lines:

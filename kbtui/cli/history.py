@@ -120,7 +120,7 @@ class LogPrinter:
     def __call__(self, commit: Commit) -> None:
         """Write one line of the log, and its day where that is another one."""
         from kbtui.presentation.actors import committer
-        from kbtui.presentation.commit_summary import deed
+        from kbtui.presentation.commit_summary import summarize
         from kbtui.presentation.times import day_heading
 
         local = commit.time.astimezone()
@@ -135,7 +135,7 @@ class LogPrinter:
             "  ",
             say_styled(committer(commit).ljust(8), fg="cyan"),
             "  ",
-            say_styled(str(deed(commit, self._names, self._about))),
+            say_styled(str(summarize(commit, self._names, self._about))),
         )
 
 

@@ -269,10 +269,10 @@ def say_commit(
     elif as_json:
         say_json(commit_shape(commit, kb.workspace))
     else:
-        from kbtui.presentation.commit_summary import deed
+        from kbtui.presentation.commit_summary import summarize
         from kbtui.presentation.notes import Names
 
-        say(f"{commit.id[:10]} {deed(commit, Names(kb.library.infos()))}")
+        say(f"{commit.id[:10]} {summarize(commit, Names(kb.library.infos()))}")
         if way_back:
             note(f"{way_back}: kbtui undo {commit.id[:10]}")
 

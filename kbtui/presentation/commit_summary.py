@@ -24,7 +24,7 @@ _MAX_LISTED = 20
 _BRINGS = {Actor.IMPORT: "brought in", Actor.SYNC: "brought"}
 
 
-class Deed(NamedTuple):
+class CommitSummary(NamedTuple):
     """The summary of a commit, as a sentence in pieces."""
 
     pieces: tuple[Piece, ...]
@@ -40,7 +40,7 @@ def is_upkeep(commit: Commit) -> bool:
     return follows or commit.body == SHIPPED
 
 
-def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:
+def summarize(commit: Commit, names: Names, about: str | None = None) -> CommitSummary:
     """Summarise a commit, with the file `about` first; without paths, return its subject."""
     changes = [change for change in commit.paths if not is_derived(change.path)] or [*commit.paths]
     changes.sort(key=lambda change: about not in {change.path, change.old_path})
@@ -48,12 +48,12 @@ def deed(commit: Commit, names: Names, about: str | None = None) -> Deed:
     pieces: list[Piece] = [_prefix(commit)] if _prefix(commit) else []
     for number, part in enumerate(parts):
         pieces += ["; ", *part] if number else part
-    return Deed(tuple(pieces))
+    return CommitSummary(tuple(pieces))
 
 
 def sentence(commit: Commit, names: Names) -> str:
     """Return the complete sentence as plain text, with the author: ``You deleted ○ Kanban``."""
-    return f"{committer(commit)} {deed(commit, names)}"
+    return f"{committer(commit)} {summarize(commit, names)}"
 
 
 def _prefix(commit: Commit) -> str:

@@ -13,6 +13,6 @@ _TOOLS = {
 }
 
 
-def tool_deed(tool: str) -> str:
+def tool_phrase(tool: str) -> str:
     """Return a phrase for what a tool of the agent does; for other tools, the name."""
     return _TOOLS.get(tool, tool.replace("_", " "))

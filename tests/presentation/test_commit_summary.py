@@ -10,7 +10,7 @@ from kbtui.history.change import Actor, Commit, Origin
 from kbtui.history.objects.commit import SHIPPED
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
-from kbtui.presentation.commit_summary import deed, is_upkeep, sentence
+from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
 from kbtui.presentation.notes import Names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_what_was_written_is_named_by_title_and_sign(kb: KnowledgeBase) -> None:
 def test_what_was_there_is_changed(kb: KnowledgeBase) -> None:
     _changed(kb, {ALICE: _person("Alice")})
     changed = _changed(kb, {ALICE: _person("Alice") + "More.\n"})
-    assert str(deed(changed, _names(kb))) == "changed ● Alice"
+    assert str(summarize(changed, _names(kb))) == "changed ● Alice"
 
 
 def test_a_deletion_is_named_after_it_is_gone_and_what_follows_is_counted(
@@ -82,7 +82,7 @@ def test_a_deletion_is_named_after_it_is_gone_and_what_follows_is_counted(
 def test_many_notes_are_counted_and_the_one_asked_about_comes_first(kb: KnowledgeBase) -> None:
     paths = [f"knowledge/topics/t{number}.md" for number in range(6)]
     commit = _changed(kb, dict.fromkeys(paths, "# T\n"), Actor.IMPORT)
-    said = str(deed(commit, Names(), paths[5]))
+    said = str(summarize(commit, Names(), paths[5]))
     assert said == "brought in ■ T5, ■ T0 and 4 more"
 
 
@@ -96,7 +96,7 @@ def test_a_client_has_its_own_name_and_people_theirs(kb: KnowledgeBase) -> None:
 def test_an_undo_says_that_it_is_one(kb: KnowledgeBase) -> None:
     commit = _changed(kb, {ALICE: _person("Alice")})
     undone = kb.history.undo(commit.id)
-    assert str(deed(kb.history.commit(undone.id), _names(kb))).startswith("undid a change: ")
+    assert str(summarize(kb.history.commit(undone.id), _names(kb))).startswith("undid a change: ")
 
 
 def test_what_only_follows_from_notes_is_upkeep(kb: KnowledgeBase) -> None:
@@ -140,6 +140,6 @@ def test_a_file_with_another_name_alone_is_told_by_the_names_of_files(kb: Knowle
     text = (kb.workspace.root / ALICE).read_text()
     other = "knowledge/people/boss.md"
     renamed = _changed(kb, {ALICE: None, other: text})
-    assert str(deed(renamed, _names(kb))) == "renamed ● Alice from alice to boss"
+    assert str(summarize(renamed, _names(kb))) == "renamed ● Alice from alice to boss"
     moved = _changed(kb, {other: None, "knowledge/friends/boss.md": text})
-    assert str(deed(moved, _names(kb))) == "moved ● Alice from people to friends"
+    assert str(summarize(moved, _names(kb))) == "moved ● Alice from people to friends"

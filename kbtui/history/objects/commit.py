@@ -117,12 +117,12 @@ _FIELDS = {each.name.capitalize(): each.name for each in fields(Origin) if each.
 
 
 Edits = dict[str, "bytes | None"]
-"""Contents of files by path; None: there is no file."""
+"""Contents of files by path, None if there is no file."""
 Kind = Literal["added", "modified", "deleted", "renamed"]
 
 
 def kind_of(old: object | None, new: object | None, old_path: str | None = None) -> Kind:
-    """The kind of a change, by what was there and what is (None: nothing), and another name."""
+    """Return the kind of a change, given old and new state (None if missing) and any old path."""
     if old_path is not None:
         return "renamed"
     if old is None:
@@ -134,8 +134,8 @@ def kind_of(old: object | None, new: object | None, old_path: str | None = None)
 class PathChange:
     """The change of one path in a commit.
 
-    `added` and `removed` are numbers of lines, where known; `blob` is the new content, or None if
-    the file is gone.
+    `added` and `removed` are numbers of lines, where known; `blob` is the id of the new content, or
+    None if the file is gone.
     """
 
     path: str

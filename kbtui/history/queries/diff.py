@@ -147,8 +147,8 @@ def diff_file(
 def diff_files(
     before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
 ) -> tuple[FileDiff, ...]:
-    """Compare the contents of some paths, those of `after`, before and after, renames paired."""
-    renames = _renames_of(before, after)
+    """Return the diffs of the paths of `after`, with renames paired."""
+    renames = _find_renames_between(before, after)
     return tuple(
         diff_file(path, before.get(renames.get(path, path)), data, renames.get(path))
         for path, data in sorted(after.items())
@@ -234,10 +234,10 @@ def find_renames(added: Mapping[str, bytes], deleted: Mapping[str, bytes]) -> di
     return pair_renames(new, old, contents.__getitem__)
 
 
-def _renames_of(
+def _find_renames_between(
     before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
 ) -> dict[str, str]:
-    """The same of contents by path before and after."""
+    """Pair renames like `find_renames`, from all contents before and after."""
     added = {p: data for p, data in after.items() if data is not None and before.get(p) is None}
     gone = {p: old for p in after if after[p] is None and (old := before.get(p)) is not None}
     return find_renames(added, gone)
@@ -518,7 +518,7 @@ def _join_moves(moves: Sequence[Moved]) -> Iterator[Moved]:
 
 def path_changes(before: Edits, after: Edits) -> tuple[PathChange, ...]:
     """Compute the path changes between contents before and after, with renames paired."""
-    renames = _renames_of(before, after)
+    renames = _find_renames_between(before, after)
     changes = []
     for path in sorted(after.keys() - set(renames.values())):
         old_path = renames.get(path)

@@ -15,7 +15,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor, Commit, is_derived
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.actors import committer
-from kbtui.presentation.commit_summary import deed, is_upkeep, sentence
+from kbtui.presentation.commit_summary import is_upkeep, sentence, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import day_heading
 from kbtui.text import shorten
@@ -161,7 +161,7 @@ class CommitList(RowList):
             return []
         if not isinstance(row, Commit):
             return [Content.styled(f" {day_heading(row)}", ".rows--strong")]
-        did = deed(row, self._names, self._path)
+        did = summarize(row, self._names, self._path)
         who = shorten(committer(row), _ACTOR_CHARACTERS)
         style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
         said = Content.assemble(*pieces_drawn(did.pieces))

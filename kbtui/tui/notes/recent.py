@@ -13,7 +13,7 @@ from textual.content import Content
 from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.actors import committer
-from kbtui.presentation.commit_summary import deed, is_upkeep
+from kbtui.presentation.commit_summary import is_upkeep, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import format_day
 from kbtui.text import shorten
@@ -75,7 +75,7 @@ class RecentChanges(RowList, can_focus=False):
                 ".rows--second" if commit.actor is Actor.YOU else ".rows--accent",
             ),
             " ",
-            *pieces_drawn(deed(commit, self._names).pieces),
+            *pieces_drawn(summarize(commit, self._names).pieces),
         )
         return [line.truncate(width - 1, ellipsis=True)]
 

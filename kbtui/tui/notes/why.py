@@ -17,7 +17,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.provenance import Why
 from kbtui.presentation.actors import committer
-from kbtui.presentation.commit_summary import deed
+from kbtui.presentation.commit_summary import summarize
 from kbtui.presentation.notes import Names, name_of, names_of
 from kbtui.presentation.times import day_heading
 from kbtui.sessions.imported import speaker
@@ -165,7 +165,7 @@ def description(commit: Commit, names: Names | None = None) -> Content:
         facts.append("from a conversation")
     if commit.origin.batch:
         facts.append("one of several at once")
-    drawn = pieces_drawn(deed(commit, names or Names()).pieces)
+    drawn = pieces_drawn(summarize(commit, names or Names()).pieces)
     lines = [
         Content.assemble(committer(commit), " ", *drawn).stylize("bold"),
         Content.styled(" · ".join(clean_line(fact) for fact in facts), "$text-muted"),

@@ -75,9 +75,9 @@ def sentence_drawn(commit: Commit, names: Names) -> Content:
     """The whole sentence of what a commit did, with who did it."""
     # The first paint has no commits to tell of, and needn't wait for this.
     from kbtui.presentation.actors import committer
-    from kbtui.presentation.commit_summary import deed
+    from kbtui.presentation.commit_summary import summarize
 
-    return Content.assemble(f"{committer(commit)} ", *pieces_drawn(deed(commit, names).pieces))
+    return Content.assemble(f"{committer(commit)} ", *pieces_drawn(summarize(commit, names).pieces))
 
 
 def sign(kind: Kind) -> Content:

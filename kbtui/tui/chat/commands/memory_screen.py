@@ -19,7 +19,7 @@ from kbtui.history.change import Actor, Commit
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.recall.remembered import MEMORY, RememberedLine, change_fact, remembered
 from kbtui.presentation.actors import actor_name, committer
-from kbtui.presentation.commit_summary import deed, is_upkeep
+from kbtui.presentation.commit_summary import is_upkeep, summarize
 from kbtui.presentation.notes import Names
 from kbtui.presentation.times import format_day, format_time
 from kbtui.sessions.store import Session
@@ -298,6 +298,6 @@ class MemoryScreen(ListScreen):
 
 def _kept(commit: Commit, names: Names) -> Content:
     """One deed of the week: when, who, what."""
-    drawn = pieces_drawn(deed(commit, names).pieces)
+    drawn = pieces_drawn(summarize(commit, names).pieces)
     when = Content.styled(f"{format_time(commit.time)}  ", "$text-muted")
     return Content.assemble(when, (committer(commit), "$text-accent"), " ", *drawn)

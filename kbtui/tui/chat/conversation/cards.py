@@ -12,7 +12,7 @@ from textual.style import Style
 
 from kbtui.agent.events import TurnChange
 from kbtui.presentation.notes import Names
-from kbtui.presentation.tools import tool_deed
+from kbtui.presentation.tools import tool_phrase
 from kbtui.sessions import KEEP
 from kbtui.text import clean, clean_line, counted, shorten
 from kbtui.tui.chat.conversation.items import Item, LinkItem, Target, wrapped
@@ -127,7 +127,7 @@ class ToolItem(Item):
 
     def _deed(self) -> Content:
         """What it does, as people say it; of a tool that isn't ours, its name."""
-        deed = tool_deed(self.tool)
+        deed = tool_phrase(self.tool)
         if self.about:
             return Content(f"{deed.removesuffix(' a note')} ") + signed(self.names[self.about])
         return Content(clean_line(f"{deed} {self.arguments}".rstrip()))

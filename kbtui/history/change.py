@@ -47,8 +47,8 @@ class Change:
         origin: The session, model, undone commit etc. that it comes from.
         adopted: The edits were made outside and are in the files already. Companions may add
             edits of other paths; those of adopted paths are ignored.
-        brings: The second parent of a merge.
-        beside: Tree entries that a merge changes outside the workspace's files, by path.
+        second_parent: The second parent of a merge.
+        foreign: Tree entries that a merge changes outside the workspace's files, by path.
         result: The commit, after the block; None if nothing changed or a sink took the change.
         repairs: Paths whose edits only repair links or rename a file, and add no new
             statement.

@@ -69,7 +69,7 @@ class CommitEvents:
 
     Attributes:
         listeners: The listeners to notify.
-        coming: The commit that this process is making or made last; its event is published
+        own_commit: The commit that this process is making or made last; its event is published
             separately.
     """
 

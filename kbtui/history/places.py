@@ -462,10 +462,10 @@ def _places(
     seen: Counter[object] = Counter()
     places = []
     for place, about in found:
-        said = (path, tuple(keys_of(place.ours)), tuple(keys_of(place.theirs)))
-        seen[said] += 1
+        content = (path, tuple(keys_of(place.ours)), tuple(keys_of(place.theirs)))
+        seen[content] += 1
         was = tuple(_base_lines(place.first, place.ours, about))
-        key, why = _key((said, seen[said])), _CHANGED if about else ""
+        key, why = _key((content, seen[content])), _CHANGED if about else ""
         places.append(replace(place, was=was, key=key, why=why))
     return tuple(places)
 
@@ -487,13 +487,13 @@ def _base_lines(first: int, ours: tuple[str, ...], conflicts: Iterable[Conflict]
     lines: dict[int, list[str]] = {first + number: [line] for number, line in enumerate(ours)}
     for conflict in conflicts:
         written = conflict.written
-        said = split_lines(written if not written or written.endswith("\n") else f"{written}\n")
+        content = split_lines(written if not written or written.endswith("\n") else f"{written}\n")
         if not conflict.line:
-            yield from said
+            yield from content
         elif conflict.line - 1 in lines:
             for number in range(len(split_lines(conflict.ours))):
                 lines.pop(conflict.line - 1 + number, None)
-            lines[conflict.line - 1] = said
+            lines[conflict.line - 1] = content
     for _, each in sorted(lines.items()):
         yield from each
 
@@ -606,5 +606,5 @@ def _line_end(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def _key(said: object) -> str:
-    return "h" + hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()[:6]
+def _key(content: object) -> str:
+    return "h" + hashlib.sha256(repr(content).encode("utf-8", "replace")).hexdigest()[:6]

@@ -79,12 +79,12 @@ class _WindowBuilder:
 
     Attributes:
         most_tokens: Its room in tokens.
-        most: Its room in messages.
+        max_messages: Its room in messages.
         turns: All turns so far.
         first: The index of the first turn that isn't dropped.
         short: The indexes of turns whose tool results are cut to one line.
         tokens: Its size in tokens.
-        number: Its size in messages.
+        message_count: Its size in messages.
     """
 
     most_tokens: int
@@ -116,10 +116,10 @@ class _WindowBuilder:
         """The room in tokens beside the summary of dropped turns."""
         return self.most_tokens - self.most_tokens // SUMMARY_SHARE
 
-    def _cut(self, place: int, least: float) -> None:
-        """Cut the tool results of a turn, if that frees more than `least` tokens."""
+    def _cut(self, place: int, threshold: float) -> None:
+        """Cut the tool results of a turn, if that frees more than `threshold` tokens."""
         freed = self.turns[place].tokens - self.turns[place].short_tokens
-        if place not in self.short and freed > least:
+        if place not in self.short and freed > threshold:
             self.short.add(place)
             self.tokens -= freed
 

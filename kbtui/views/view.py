@@ -284,8 +284,8 @@ class SessionView:
             if message.role == "user":
                 turns.append([])
             turns[-1].append(message)
-        told = (turn for turn in turns if any(_reveals_private(each, names) for each in turn))
-        return frozenset(each.id for turn in told for each in turn)
+        matching = (turn for turn in turns if any(_reveals_private(each, names) for each in turn))
+        return frozenset(each.id for turn in matching for each in turn)
 
     def hidden_logs(self, logs: Iterable[str], hidden: Iterable[str]) -> set[str]:
         """Return the logs, by path, that contain something private or name a `hidden` file.
@@ -295,13 +295,13 @@ class SessionView:
         if self._sees_all:
             return set()
         names = {form for path in hidden for form in (path, json.dumps(path)[1:-1])}
-        told = re.compile("|".join([_MARKED, *map(re.escape, sorted(names))]).encode())
+        matching = re.compile("|".join([_MARKED, *map(re.escape, sorted(names))]).encode())
         found = set()
         for path in logs:
             last = b""
             with suppress(KbtuiError):  # whoever reads the log will report it
                 for piece in read_pieces(self._services.workspace, path):
-                    if told.search(last + piece):
+                    if matching.search(last + piece):
                         found.add(path)
                     last = piece[-_OVERLAP:]
         return found

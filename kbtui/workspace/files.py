@@ -220,8 +220,10 @@ def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[by
             kind = _FolderError if stat.S_ISDIR(status.st_mode) else UnreadableError
             raise kind(f"{path} is not a file.")
         if limit is not None and status.st_size > limit:
-            size, most = status.st_size / 2**20, limit / 2**20
-            raise UnreadableError(f"{path} is too large: {size:,.1f} MB, at most {most:,.1f} MB.")
+            size, maximum = status.st_size / 2**20, limit / 2**20
+            raise UnreadableError(
+                f"{path} is too large: {size:,.1f} MB, at most {maximum:,.1f} MB."
+            )
         while piece := os.read(descriptor, min(status.st_size, READ_LIMIT) + 1):
             yield piece
     finally:

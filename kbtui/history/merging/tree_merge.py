@@ -172,7 +172,7 @@ class MergePlan:
         clashes: Files with conflicts for a person to decide.
         copies: Their versions of files that can't be merged, by the name of the conflict copy.
         notes: What a person should know, one sentence each.
-        beside: Changed tree entries outside the workspace's files, such as a README.md, by path.
+        foreign: Changed tree entries outside the workspace's files, such as a README.md, by path.
     """
 
     edits: dict[str, bytes | None] = field(default_factory=dict)

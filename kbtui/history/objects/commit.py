@@ -324,7 +324,9 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
     values = {"Actor": actor.value, **{key: getattr(origin, _FIELDS[key]) for key in _FIELDS}}
     if origin.messages:
         values["Messages"] = "{}-{}".format(*origin.messages)
-    return [f"{key}: {clean_line(str(said))}" for key, said in values.items() if said is not None]
+    return [
+        f"{key}: {clean_line(str(value))}" for key, value in values.items() if value is not None
+    ]
 
 
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:

@@ -155,9 +155,9 @@ def check_history(repository: Repository, tell: Callable[[str], None]) -> Soundn
             tell(f"Reading commit {number:,} of {len(commits):,}")
         problems += _check_commit(repository, identifier, raw, seen)
     tell("Asking git")
-    said = run_fsck(repository.folder)
-    problems += [f"git: {line}" for line in (said or [])[:_FSCK_LINES]]
-    return Soundness(len(commits), len(seen), tuple(problems), git=said is not None)
+    findings = run_fsck(repository.folder)
+    problems += [f"git: {line}" for line in (findings or [])[:_FSCK_LINES]]
+    return Soundness(len(commits), len(seen), tuple(problems), git=findings is not None)
 
 
 def _lost_proposals(repository: Repository) -> Iterator[str]:

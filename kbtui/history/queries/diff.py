@@ -297,11 +297,15 @@ def _similarity(old: bytes, new: bytes) -> float:
 
     A rename changes both.
     """
-    alike = _line_similarity(old, new)
-    if alike < _MIN_RENAME_SIMILARITY:
+    similarity = _line_similarity(old, new)
+    if similarity < _MIN_RENAME_SIMILARITY:
         old, new = _NAMING_PART.sub(b"", old, count=1), _NAMING_PART.sub(b"", new, count=1)
-        alike = max(alike, _line_similarity(old, new)) if old.strip() and new.strip() else alike
-    return alike
+        similarity = (
+            max(similarity, _line_similarity(old, new))
+            if old.strip() and new.strip()
+            else similarity
+        )
+    return similarity
 
 
 def _line_similarity(old: bytes, new: bytes) -> float:

@@ -223,17 +223,17 @@ _SHORT_MESSAGES = (
 )
 
 
-def _from_message(said: str, place: str) -> RemoteError:
-    said = clean_line(said).strip(". ")
-    said = next((short for words, short in _SHORT_MESSAGES if words in said.lower()), said)
-    low = said.lower()
-    if any(word in low for word in _DENIED):
-        return RemoteError(f"{place} doesn't let us in: {said[:200]}.", _ACCESS_HINT)
-    if any(word in low for word in _ABSENT) and "name or service" not in low:
+def _from_message(message: str, place: str) -> RemoteError:
+    message = clean_line(message).strip(". ")
+    message = next((short for words, short in _SHORT_MESSAGES if words in message.lower()), message)
+    lowered = message.lower()
+    if any(word in lowered for word in _DENIED):
+        return RemoteError(f"{place} doesn't let us in: {message[:200]}.", _ACCESS_HINT)
+    if any(word in lowered for word in _ABSENT) and "name or service" not in lowered:
         return RemoteError(
-            f"There is no repository at {place}: {said[:200]}.", "Check the address."
+            f"There is no repository at {place}: {message[:200]}.", "Check the address."
         )
-    return RemoteError(f"{place} can't be reached: {said[:200]}.", _RETRY_HINT)
+    return RemoteError(f"{place} can't be reached: {message[:200]}.", _RETRY_HINT)
 
 
 _POLL_SECONDS = 0.2
@@ -291,8 +291,8 @@ class DuplexStream(io.RawIOBase):
     """Both directions of a connection, as non-blocking file descriptors with a timeout.
 
     Args:
-        coming: The descriptor to read from.
-        going: The descriptor to write to; may be the same.
+        input_descriptor: The descriptor to read from.
+        output_descriptor: The descriptor to write to; may be the same.
         watcher: May cancel waiting.
         seconds: The timeout while the other end is silent.
 

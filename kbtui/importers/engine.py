@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
+from itertools import takewhile
 from typing import Any
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
@@ -345,10 +346,8 @@ class _Incoming:
             )
         hashes = tuple(_hashes(item.messages))
         here = [mark for mark, _ in there.line]
-        same = next(
-            (n for n, (a, b) in enumerate(zip(here, hashes, strict=False)) if a != b),
-            min(len(here), len(hashes)),
-        )
+        pairs = zip(here, hashes, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same == len(hashes):
             return _ConversationPlan("known", hashes, begin=same)
         if item.updated and there.updated and _iso(item.updated) < there.updated:

@@ -72,15 +72,26 @@ class Notes:
             self._known()[identity] = path
             self._put(path, text.encode(), None)
             return
-        there = self._lot[path][0] if path in self._lot else self._read(path)
+        there = self._now(path)
         found = _KEY.search(there[:_HEAD].decode("utf-8", "replace"))
-        if found is None or found["hash"] == mark:
+        why = f"It was changed here, in {self.workspace.file(path)}, and there; that stays."
+        is_known = found is None or found["hash"] == mark
+        self._replace(note, path, there, text.encode(), why, is_known=is_known)
+
+    def _replace(
+        self, note: ImportedNote, path: str, there: bytes, data: bytes, why: str, *, is_known: bool
+    ) -> None:
+        """Write over what an import brought; what somebody changed stays, and is said."""
+        if is_known:
             self.known += 1
         elif path in self._lot or self._is_as_imported(path, there):
-            self._put(path, text.encode(), self._lot[path][1] if path in self._lot else there)
+            self._put(path, data, self._lot[path][1] if path in self._lot else there)
         else:
-            why = f"It was changed here, in {self.workspace.file(path)}, and there; that stays."
             self.skipped.append(Skipped(clean_line(note.title), why))
+
+    def _now(self, path: str) -> bytes:
+        """What a file holds, or will once the lot is written."""
+        return self._lot[path][0] if path in self._lot else self._read(path)
 
     def _is_as_imported(self, path: str, there: bytes) -> bool:
         """True if an import wrote a file as it is."""
@@ -168,19 +179,15 @@ class Notes:
     def _add_beside(self, note: ImportedNote, data: bytes) -> None:
         """Bring a file to where the notes that show it lie, through the door."""
         path = self._place(note.at)
-        there = None
-        if path in self._lot or not files.is_gone(self.workspace, path):
-            there = self._lot[path][0] if path in self._lot else self._read(path)
-        if there == data:
-            self.known += 1
-        elif len(data) > files.READ_LIMIT:
+        if len(data) > files.READ_LIMIT:
             why = f"It is larger than {files.READ_LIMIT >> 20} MB, the most the history keeps."
             self.skipped.append(Skipped(clean_line(note.title), why))
-        elif there is None or self._is_as_imported(path, there):
-            self._put(path, data, there)
+        elif path not in self._lot and files.is_gone(self.workspace, path):
+            self._put(path, data, None)
         else:
+            there = self._now(path)
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
-            self.skipped.append(Skipped(clean_line(note.title), why))
+            self._replace(note, path, there, data, why, is_known=there == data)
 
     def _add_file(self, note: ImportedNote, data: bytes) -> None:
         folder = self._folder(note).replace("knowledge/references", "docs", 1)

@@ -399,6 +399,11 @@ def dated(
     return created or min(times, default=None), updated or max(times, default=None)
 
 
+def identity_of(said: Sequence[Said], created: object) -> str:
+    """A name that stays the same as an export grows, for a conversation without an id."""
+    return f"{created} {said[0].id or said[0].text[:200]}"
+
+
 def address_of(prefix: str, id_: str) -> str:
     """Where a conversation is on the web; empty where its id can't stand in an address."""
     return f"{prefix}{id_}" if _WEB_ID.fullmatch(id_) else ""

@@ -32,6 +32,7 @@ from kbtui.importers.reading import (
     fields_of,
     file_of,
     has_any,
+    identity_of,
     json_list,
     json_members,
     paragraphs,
@@ -181,7 +182,7 @@ def _conversation(name: str, element: Record, rest: _Rest) -> Iterator[Item]:
     if (project := element.text("gizmo_id")).startswith("g-p-"):
         rest.projects[project] += 1
     yield ImportedConversation(
-        id_ or f"{element.get('create_time')} {said[0].id or said[0].text[:200]}",
+        id_ or identity_of(said, element.get("create_time")),
         title,
         *dated(said, element.time("create_time"), element.time("update_time")),
         said,
@@ -221,7 +222,9 @@ def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
 
 
 def _role(message: Record) -> str:
-    return message.record("author").text("role")
+    role = message.record("author").text("role")
+    is_users = message.record("metadata").get("is_user_system_message") is True
+    return "user" if role == "system" and is_users else role
 
 
 def _is_call(message: Record) -> bool:
@@ -258,9 +261,9 @@ def _canvas(message: Record) -> str:
         return ""
     content = message.record("content")
     parts = content.get("parts")
-    first = parts[0] if isinstance(parts, list) and parts else ""
+    first = "".join(map(text_of, parts[:1])) if isinstance(parts, list) else ""
     try:
-        told = record_of(json.loads(content.text("text") or text_of(first), strict=False))
+        told = record_of(json.loads(content.text("text") or first, strict=False))
     except (ValueError, RecursionError):
         return ""
     title = told.line("name") or "Canvas"
@@ -279,7 +282,7 @@ def _said(message: Record) -> Said | None:
     attached = attached or tuple(assets)
     if not text and not attached:
         return None
-    role: Role = "assistant" if _role(message) in ("assistant", "tool") else "user"
+    role: Role = "user" if _role(message) == "user" else "assistant"
     return Said(role, text, message.time("create_time"), message.text("id"), attached)
 
 
@@ -287,13 +290,12 @@ def _shown(message: Record) -> tuple[str, list[str]] | None:
     """The text of a message and the kinds of files in it; None: a person isn't shown it."""
     if canvas := _canvas(message):
         return canvas, []
-    role, about, content = _role(message), message.record("metadata"), message.record("content")
+    role, content = _role(message), message.record("content")
     if role == "tool":  # what it says of a picture that it made is not shown
         assets = _content(content)[1]
         return ("", assets) if assets else None
-    is_persons = role_of(role) or (role == "system" and about.get("is_user_system_message") is True)
-    is_hidden = message.get("weight") == 0 or about.get("is_visually_hidden_from_conversation")
-    if not is_persons or is_hidden or _is_call(message):
+    hidden = message.record("metadata").get("is_visually_hidden_from_conversation")
+    if role_of(role) is None or message.get("weight") == 0 or hidden or _is_call(message):
         return None
     return _content(content) if content.text("content_type") in _SHOWN else None
 

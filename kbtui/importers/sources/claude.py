@@ -20,6 +20,7 @@ from kbtui.importers.reading import (
     address_of,
     dated,
     fields_of,
+    identity_of,
     json_list,
     json_members,
     paragraphs,
@@ -137,7 +138,7 @@ def _conversation(name: str, value: Record) -> Iterator[Item]:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
     yield ImportedConversation(
-        id_ or f"{value.get('created_at')} {said[0].id or said[0].text[:200]}",
+        id_ or identity_of(said, value.get("created_at")),
         title,
         *dated(said, value.time("created_at"), value.time("updated_at")),
         said,
@@ -186,8 +187,8 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
     last = ""
     for id_, message in known.items():
         parent = message.text("parent_message_uuid")
-        is_lost = parent not in {*known, "", _NO_PARENT}  # it is missing from the export
-        parents[id_] = last if is_lost else parent
+        is_there = parent in known or parent in ("", _NO_PARENT)
+        parents[id_] = parent if is_there else last
         last = id_
     times = {id_: each.time("created_at") for id_, each in known.items()}
     line, others = branch_of(parents, times)
@@ -239,9 +240,8 @@ def _block(block: Record, titles: dict[str, str]) -> str:
     made = block.record("input")
     if kind != "tool_use" or not ("path" in made or block.get("name") == "artifacts"):
         return ""
-    path = made.line("path")
-    id_ = made.line("id") or path
-    titles[id_] = title = made.line("title") or titles.get(id_) or path
+    id_ = made.line("id", "path")
+    titles[id_] = title = made.line("title") or titles.get(id_) or made.line("path")
     for did, *names in (
         (", changed", "new_str", "new_string"),
         (", without", "old_str", "old_string"),
@@ -270,14 +270,14 @@ def _project(value: Record) -> Iterator[Item]:
     if text := paragraphs(f"## {title}\n\n{told}" for title, told in about.items() if told):
         yield ImportedNote(f"project {id_}", name, text, updated, created, folder=name)
     for number, doc in enumerate(value.records("docs"), 1):
-        title = doc.line("filename") or f"Document {number}"
-        text = doc.text("content")
-        if not text.strip():
-            yield Skipped(f"{name}: {title}", "It is empty.")
-            continue
-        made = doc.time("created_at")
+        title, text = doc.line("filename") or f"Document {number}", doc.text("content")
         document = f"document {doc.text('uuid') or f'{id_} {number}'}"
-        yield ImportedNote(document, title, text, made or updated, made or created, folder=name)
+        made = doc.time("created_at")
+        times = (made, made) if made else (updated, created)
+        if text.strip():
+            yield ImportedNote(document, title, text, *times, folder=name)
+        else:
+            yield Skipped(f"{name}: {title}", "It is empty.")
 
 
 def _memories(value: Record) -> Iterator[Item]:

@@ -78,11 +78,14 @@ class _Log:
         elif kind in ("custom-title", "ai-title"):
             self.title = line.line("customTitle") or self.title or line.line("aiTitle")
         elif kind == "attachment":
-            queued = line.record("attachment")
-            if queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt":
-                self._say(uuid, line, "user", _users_words(queued.get("prompt")))
+            self._take_queued(uuid, line, line.record("attachment"))
         elif kind in _KINDS and not any(map(line.get, _HIDDEN)):
             self._take_message(uuid, line)
+
+    def _take_queued(self, uuid: str, line: Record, queued: Record) -> None:
+        """Take in what was typed while the model was busy."""
+        if queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt":
+            self._say(uuid, line, "user", _users_words(queued.get("prompt")))
 
     def _take_message(self, uuid: str, line: Record) -> None:
         self.id = self.id or line.line("sessionId")

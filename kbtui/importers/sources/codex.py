@@ -35,6 +35,7 @@ _WRAPPED = re.compile(
 )
 _NAMED = {"agent_reasoning": "thought", "reasoning": "thought"}
 """What doesn't come besides calls of tools; it may be told as an event and as an item, too."""
+_NAMED_IN = re.compile(r"\A(?:agent_reasoning|reasoning|.*_call)\Z")
 _MOST_OLD = 32 << 20
 _REQUEST = "## My request for Codex:"
 
@@ -64,9 +65,9 @@ class _Session:
     def take(self, line: Record) -> None:
         """Take in the next line."""
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
-        told = payload.line("type") or line.line("type")
-        named = "step of a tool" if told.endswith("_call") else _NAMED.get(told, "")
-        self._named[kind == "event_msg"].update(filter(None, [named]))
+        told = _NAMED_IN.search(payload.line("type") or line.line("type"))
+        if told:
+            self._named[kind == "event_msg"][_NAMED.get(told[0], "step of a tool")] += 1
         item = payload if kind == "response_item" else line
         if kind == "session_meta":
             self._begin(payload)

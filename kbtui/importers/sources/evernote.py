@@ -234,13 +234,13 @@ class _EnexReader:
             self._notes.add_file(note, name, mime, data, mark)
 
     def _take(self, text: str) -> None:
-        name = self._path[-1] if self._path else ""
-        if self.note is None or (name not in _FIELDS and name != "data"):
+        parent, name = ["", "", *self._path][-2:]
+        if self.note is None:
             return
-        parent = self._path[-2] if len(self._path) > 1 else ""
-        if name == "data":
-            if self._file and parent == "resource":
-                self._file.take(text)
+        if name == "data" and parent == "resource" and self._file:
+            self._file.take(text)
+        elif name not in _FIELDS:
+            return
         elif parent in ("note", "note-attributes"):
             self._size += len(text)
             if self._size > _MOST_TEXT:

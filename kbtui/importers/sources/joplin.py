@@ -159,7 +159,7 @@ class _Tree:
         if record["encryption_applied"] == "1":
             yield Skipped(record.title or id_, "It is encrypted. Export it again as JEX, unlocked.")
             return
-        tags = (line_of(self._tags.get(tag)) for tag in self._tagged.get(id_, ()))
+        tags = map(line_of, map(self._tags.get, self._tagged.get(id_, ())))
         url = record["source_url"]
         done = {"0": "[ ] ", "": ""}.get(record["todo_completed"], "[x] ")
         head = f"- {done}{record.title}\n\n" if record["is_todo"] == "1" else ""

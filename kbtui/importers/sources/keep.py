@@ -86,9 +86,8 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
         folder="archive" if record.get("isArchived") is True else "",
         tags=tuple(record.lines("labels", "name")),
     )
-    folder = PurePosixPath(name).parent
     for path in attached:
-        place = files.get(_stem(str(folder / path)))
+        place = files.get(_stem(str(PurePosixPath(name).parent / path)))
         yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
 
 

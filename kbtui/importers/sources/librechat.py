@@ -88,6 +88,11 @@ def _said(message: Record, named: Counter[str]) -> Said | None:
     named.update(["file"] * len(attached))
     if not text and not attached:
         return None
+    return Said(
+        _role(message), text, message.time("createdAt"), message.text("messageId"), attached
+    )
+
+
+def _role(message: Record) -> Role:
     is_mine = message.get("isCreatedByUser") is True or message.get("sender") == "User"
-    role: Role = "user" if is_mine else "assistant"
-    return Said(role, text, message.time("createdAt"), message.text("messageId"), attached)
+    return "user" if is_mine else "assistant"

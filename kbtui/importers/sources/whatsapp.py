@@ -118,7 +118,7 @@ def _line(
     if found is None:
         return ChatLine("", "", time, named=("notice of the program",))
     who, text = line_of(found[1]), found[2].strip()
-    is_mine = who == owner and bool(owner)
+    is_mine = who == owner != ""
     file = _FILE.search(text) if "(" in text or "<" in text else None
     if file is None and _LEFT_OUT.fullmatch(text):
         return ChatLine(who, "", time, "", ("a file",), ("file",), mine=is_mine)

@@ -501,7 +501,7 @@ def given_values(
     if workspace is not None:
         file = workspace / "kbtui.toml"
         sources.append((str(file), _workspace_values(file)))
-    return [*sources, ("the environment (KBTUI_ …)", _from_environment(environment))]
+    return [*sources, ("the environment", _from_environment(environment))]
 
 
 def _walk(model: type[BaseModel], prefix: str) -> Iterable[tuple[str, FieldInfo]]:

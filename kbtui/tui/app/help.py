@@ -29,8 +29,8 @@ _INDENT = "      "
 _TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116
 _NARROWEST_SAID = 28
 INTRODUCTION = (
-    "Chat on the left, your notes on the right. Say what is worth keeping and it becomes an "
-    "entry; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
+    "Chat on the left, your notes on the right. Say what is worth keeping and it becomes a "
+    "note; ask, and the answer cites the lines that it comes from. In the prompt the keys of "
     "a shell work (Ctrl+A, Ctrl+E, Ctrl+K, Ctrl+W, Ctrl+Y ...); everywhere else single letters do."
 )
 

@@ -175,7 +175,8 @@ class FieldList(RowList):
         field: Field = self.items[index]
         style = ".fields--given" if field.is_given else ".fields--value"
         more = " ▾" if field.has_choices else ""
-        value = Content(field.value).truncate(max(4, width // 2 - 4), ellipsis=True)
+        room = max(width // 2, width - cell_len(field.label) - 4) - 4
+        value = Content(field.value).truncate(max(4, room), ellipsis=True)
         chip = Content.styled(f" {value.plain}{more} ", style)
         label = Content.styled(f" {field.label}", ".rows--strong" if self.ROW_HEIGHT > 1 else "")
         label = label.truncate(max(1, width - chip.cell_length - 2), ellipsis=True)

@@ -84,7 +84,7 @@ class UndoConflictScreen(Dialog[Decided]):
         Binding("M", "take_all('ours')", "Keep all", show=False),
         Binding("T", "take_all('theirs')", "Take all", show=False),
         Binding("e", "edit", "Write another text", show=False),
-        Binding("o", "open", "Open the entry there", show=False),
+        Binding("o", "open", "Open the note there", show=False),
         Binding("enter", "apply", "Undo so", show=False),
     ]
 
@@ -147,7 +147,7 @@ class UndoConflictScreen(Dialog[Decided]):
         keys = {"m": "keep what stands there", "t": "what was before", "e": "another text"}
         if len(self._conflicts) > 1:
             keys |= {"j/k": "next", "M/T": "all"}
-        keys |= {"o": "open the entry", "Esc": "leave it"}
+        keys |= {"o": "open the note", "Esc": "leave it"}
         parts: list[str | tuple[str, str]] = []
         if left:
             parts.append((f"{left} to decide   ", "$text-warning"))

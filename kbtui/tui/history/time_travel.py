@@ -101,13 +101,13 @@ class PastPane(NotesPane, inherit_bindings=False):
     def offer_to_make(self, target: str) -> None:
         """A link led nowhere then."""
         del target
-        tell(self, "That entry wasn't there then.")
+        tell(self, "That note wasn't there then.")
 
     def action_refuse(self) -> None:
         """Say why nothing happens."""
         tell(
             self,
-            "This is how it was: nothing can be changed here. R restores the entry, T leads back"
+            "This is how it was: nothing can be changed here. R restores the note, T leads back"
             " to now.",
             "warning",
         )
@@ -259,7 +259,7 @@ class TimeTravelScreen(FullScreen[None]):
         if what in steps:
             steps[what]()
         elif path is None:
-            tell(self, "Choose an entry first.")
+            tell(self, "Choose a note first.")
         else:
             self._turns.run(self._restore if what == "restore" else self._compare, path)
 

@@ -428,7 +428,7 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
         time = f"{each.line.time} " if each.line.time else ""
         parts.append(f"- {time}{each.line.text}")
     body = "\n".join(parts)
-    reason = f"{counted(len(lines), 'line')} with that name · s makes an entry of them"
+    reason = f"{counted(len(lines), 'line')} with that name · s makes a note of them"
     return Document(path, "text", name, text=body, body=body, reason=reason if lines else "Gone.")
 
 
@@ -454,7 +454,7 @@ def _conversation(kb: KnowledgeBase, path: str) -> Document:
     ]
     body = "\n".join(parts)
     title = clean_line(log.shown_title)
-    reason = "s makes an entry of a message" if body else "Nothing was said."
+    reason = "s makes a note of a message" if body else "Nothing was said."
     return Document(path, "conversation", title, text=body, body=body, reason=reason)
 
 

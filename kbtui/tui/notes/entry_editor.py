@@ -339,7 +339,7 @@ class EntryEditor(Pane):
             return True
         if answer == "k":
             await self._draft_stored()
-            tell(self, "Kept. Editing the entry again brings your text back.")
+            tell(self, "Kept. Editing the note again brings your text back.")
             return True
         self.text_area.focus()
         return False

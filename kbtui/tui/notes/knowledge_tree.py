@@ -316,7 +316,7 @@ class KnowledgeTree(RowList):
     def empty_text(self) -> Content:
         """Why there is nothing."""
         if self._filtered is not None:
-            text = "Nothing matches. Enter searches the text of all entries."
+            text = "Nothing matches. Enter searches the text of all notes."
         elif self._filled:
             text = "Nothing here yet: n writes a note."
         else:

@@ -419,7 +419,7 @@ class NotesPane(Vertical):
     def _read(self, does: str) -> EntryView | None:
         """The reader; where there is none, say what the key would do in it."""
         if self.view is None:
-            tell(self, f"Open an entry first: then {does}.")
+            tell(self, f"Open a note first: then {does}.")
         return self.view
 
     @_with_entry

@@ -31,6 +31,7 @@ class QueryInput(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("backspace", "delete_left", "Delete", show=False),
+        Binding("enter", "submit", "Open"),
     ]
 
     class AtStart(Message):

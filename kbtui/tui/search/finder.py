@@ -52,6 +52,7 @@ class Preview(MarkdownView):
     @latest("look")
     async def clear(self) -> None:
         """Show nothing."""
+        self.border_title = "Preview"
         self.show(SourceText(""))
 
     @latest("look")

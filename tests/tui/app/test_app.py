@@ -255,6 +255,16 @@ async def test_the_palette_shows_the_keys_where_there_is_no_room_for_more(shell)
     assert "…" not in picture(shell.app)
 
 
+async def test_the_chosen_command_is_seen_with_few_colours(shell) -> None:
+    shell.app.add_class("-few-colors")
+    await shell.press("f8")
+    await shell.until(lambda: shell.app.screen.query("CommandList"))
+    commands = shell.app.screen.query_one("CommandList")
+    await shell.until(lambda: commands.option_count)
+    chosen = commands.get_visual_style("option-list--option-highlighted").background
+    assert abs(chosen.brightness - commands.styles.background.brightness) > 0.2
+
+
 async def test_what_waits_is_said_before_how_is_searched(shell) -> None:
     status = shell.app.main.query_one("#status")
     status.index, status.inbox = "by words, not meaning", 2

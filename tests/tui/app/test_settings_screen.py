@@ -129,3 +129,13 @@ def test_every_setting_is_called_by_a_name_of_its_own_in_its_group() -> None:
     labels = [(field.group, field.label) for field in fields]
     assert all(label and "_" not in label for _, label in labels)
     assert len(labels) == len(set(labels))
+
+
+async def test_a_value_has_the_room_that_its_name_leaves(shell) -> None:
+    await shell.pilot.resize_terminal(80, 24)
+    screen = await _open(shell, "models.chat.model")
+    field = screen.rows.field._replace(label="Chat", value="none: answers are quoted from notes")
+    screen.rows.show((field,))
+    row = screen.rows.render_row(0, 53)[0].plain
+    assert "none: answers are quoted from notes" in row
+    assert len(row) <= 53

@@ -247,3 +247,16 @@ async def test_in_few_rows_the_hits_have_them(tmp_path):
         await until(pilot, lambda: "Paragraph 50" in text_of(screen.hits))
         assert screen.hits.size.height >= 4
         assert not screen.query_one("#search-preview").display
+
+
+async def test_where_nothing_is_found_the_preview_names_no_note(tmp_path):
+    kb = searchable(tmp_path)
+    app = NotesApp(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await searching(pilot, "para")
+        await until(pilot, lambda: "Long" in str(screen.preview.border_title))
+        assert str(screen.query_one("Hints").render()).startswith("Enter open")
+        kb.search.hits = ()
+        await pilot.press(*"xyz")
+        await until(pilot, lambda: "Nothing found" in text_of(screen.hits))
+        assert str(screen.preview.border_title) == "Preview"

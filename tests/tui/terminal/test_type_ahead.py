@@ -267,9 +267,9 @@ def test_bursts_in_a_terminal_delete_nothing_and_arrive(terminal: Terminal, tmp_
     terminal.send(ESC)
     terminal.wait_gone("dddd")
     terminal.send("nabc ddd")
-    terminal.wait_for("New entry", "abc ddd")
+    terminal.wait_for("New note", "abc ddd")
     terminal.send(ESC)
-    terminal.wait_gone("New entry")
+    terminal.wait_gone("New note")
     terminal.send("jjeddd")
     terminal.wait_for("not saved", "ddd")
     assert sorted(file for file in notes.rglob("*.md")) == before

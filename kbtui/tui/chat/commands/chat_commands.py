@@ -163,7 +163,7 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
     dialog = UnaskedDialog(
         f"Have {unread.cost.model} read what it hasn't?",
         f"{told} without a model: {unread.cost.told(unread.tokens)}. What they say goes into memory"
-        " and entries; each line that you wrote stays as it is.",
+        " and notes; each line that you wrote stays as it is.",
         {"y": "yes", "n": "not now"},
     )
     if await host.app.push_screen_wait(dialog) != "y":

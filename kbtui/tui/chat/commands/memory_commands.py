@@ -89,7 +89,7 @@ async def _compact(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
         raise UsageError("Nothing is condensed while the workspace is read-only.")
     text = (
         f"What of its {counted(len(session.messages), 'message')} isn't archived yet goes into the "
-        "archive, and what it says into memory and entries. Its log stays as it is. "
+        "archive, and what it says into memory and notes. Its log stays as it is. "
         "/tasks shows how far it is and stops it."
     )
     host.tell(NoticeItem(title="Condensing this conversation", text=text))
@@ -236,7 +236,7 @@ async def _today(host: ChatHost, kb: KnowledgeBase, _argument: str) -> None:
 async def _tag(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     path = host.shown_entry()
     if path is None:
-        raise UsageError("No entry is open to be tagged.", "Open one first, with F5.")
+        raise UsageError("No note is open to be tagged.", "Open one first, with F5.")
     tags = await asyncio.to_thread(retag, kb.library, path, argument.split())
     host.say("Tags: " + (", ".join(f"#{tag}" for tag in tags) or "none"))
 

@@ -97,16 +97,17 @@ def _walked(home: Path, end: float) -> Iterator[NotesNearby]:
             continue
         seen.add(folder)
         entries = _entries(folder)
-        names = {entry.name for entry in entries}
-        program = next((title for name, title in PROGRAMS.items() if name in names), "")
-        if program or _looks_like_notes(folder, names):
-            yield NotesNearby(folder, program)
+        if (found := _notes_in(folder, {entry.name for entry in entries})) is not None:
+            yield found
         elif depth < _DEPTH:
-            queue += [(folder / each.name, depth + 1) for each in entries if _is_promising(each)]
+            queue += ((folder / each.name, depth + 1) for each in filter(_is_promising, entries))
 
 
-def _looks_like_notes(folder: Path, names: set[str]) -> bool:
-    return folder.name.casefold() in _NAMED_NOTES and any(name.endswith(".md") for name in names)
+def _notes_in(folder: Path, names: set[str]) -> NotesNearby | None:
+    """A folder as one of notes, by what a program leaves there or by what it is called."""
+    program = next((title for name, title in PROGRAMS.items() if name in names), "")
+    named = folder.name.casefold() in _NAMED_NOTES and any(name.endswith(".md") for name in names)
+    return NotesNearby(folder, program) if program or named else None
 
 
 def _is_promising(entry: os.DirEntry[str]) -> bool:

@@ -236,19 +236,13 @@ class _Texts:
         self._coloured = _is_markdown(diff.path)
         self._names = names
         self._links = Links(self._named)
-        old, new = diff.heads if self._coloured else (0, 0)
-        self._front = {
-            index
-            for index, line in enumerate(self._lines)
-            if (line.old or old + 1) <= old or (line.new or new + 1) <= new
-        }
-        changed = (index for index, line in enumerate(self._lines) if line.kind != " ")
-        self._others = any(not (i in self._front and self._is_date(i)) for i in changed)
+        self._front = _front_lines(self._lines, *diff.heads) if self._coloured else set()
+        self._changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
+        self._others = any(i not in self._front or not self._is_date(i) for i in self._changed)
         self._partners: dict[int, int] = {}
         self._marks: dict[int, tuple[bool, tuple[tuple[int, int], ...]]] = {}
-        front = self._properties()
         by_place = (pair for pair in _replaced(self._lines) if not self._front & {*pair})
-        for minus, plus in [*front, *by_place]:
+        for minus, plus in [*self._properties(), *by_place]:
             self._partners[minus], self._partners[plus] = plus, minus
 
     def _properties(self) -> Iterator[tuple[int, int]]:
@@ -332,7 +326,7 @@ class _Texts:
 
     def _is_changed(self, index: int) -> bool:
         """True for a line of frontmatter that was changed, or whose list below it was."""
-        if self._lines[index].kind != " ":
+        if index in self._changed:
             return True
         below = (self._lines[at] for at in range(index + 1, len(self._lines)) if at in self._front)
         values = takewhile(lambda line: not _KEY.match(line.text), below)
@@ -369,8 +363,7 @@ class _Texts:
     @property
     def place(self) -> str:
         """Where it is, for people."""
-        changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
-        only = not self.raw and changed <= self._front and not self.hunk.title
+        only = not self.raw and self._changed <= self._front and not self.hunk.title
         return "properties" if only else self.hunk.place
 
     def _value(self, index: int, start: int) -> str:
@@ -396,6 +389,15 @@ class _Texts:
         if not self._lines[index].newline:
             content += Content.styled("  (no line end)", ".md--muted")
         return content
+
+
+def _front_lines(lines: Sequence[DiffLine], old: int, new: int) -> set[int]:
+    """The lines that stand in a head, which takes so many lines before and after."""
+    return {
+        index
+        for index, line in enumerate(lines)
+        if (line.old or old + 1) <= old or (line.new or new + 1) <= new
+    }
 
 
 def _plain(line: DiffLine) -> str:

@@ -204,13 +204,13 @@ class ShownPlace(NamedTuple):
         commit, diff, hunk = self.commit, self.diff, self.hunk
         if diff is None or hunk is None:
             return None
-        for line in hunk.lines:
-            if line.kind == "+" and line.new is not None and line.text.strip():
-                return diff.path, line.new, commit.id
-        for line in hunk.lines:
-            if line.kind == "-" and line.old is not None and commit.parent is not None:
-                return diff.old_path or diff.path, line.old, commit.parent
-        return None
+        added = (line.new for line in hunk.lines if line.kind == "+" and line.text.strip())
+        removed = (line.old for line in hunk.lines if line.kind == "-")
+        if (number := next(added, None)) is not None:
+            return diff.path, number, commit.id
+        if commit.parent is None or (number := next(removed, None)) is None:
+            return None
+        return diff.old_path or diff.path, number, commit.parent
 
 
 def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:
@@ -218,18 +218,12 @@ def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:
 
     With more context than usual several may be shown as one: then there is no answer.
     """
-    commit, path = place.commit, place.at.path
-    shown = place.hunk
-    real = next((diff for diff in _changes(history, commit, path) if diff.path == path), None)
-    if shown is None or real is None:
-        return None
-    wanted = {(line.kind, line.old, line.new) for line in shown.lines if line.kind != " "}
-    found = [
-        number
-        for number, hunk in enumerate(real.hunks, 1)
-        if any((line.kind, line.old, line.new) in wanted for line in hunk.lines)
-    ]
-    if len(found) != 1:
-        return None
-    changed = sum(line.kind != " " for line in real.hunks[found[0] - 1].lines)
-    return found[0] if changed == len(wanted) else None
+    path = place.at.path
+    diffs = (diff for diff in _changes(history, place.commit, path) if diff.path == path)
+    hunks = [_changed_lines(hunk) for diff in diffs for hunk in diff.hunks]
+    shown = _changed_lines(place.hunk) if place.hunk is not None else None
+    return hunks.index(shown) + 1 if shown in hunks else None
+
+
+def _changed_lines(hunk: Hunk) -> set[tuple[str, int | None, int | None]]:
+    return {(line.kind, line.old, line.new) for line in hunk.lines if line.kind != " "}

@@ -237,18 +237,21 @@ def matching_commits(
     An actor's name as a word of its own means the actor; all other words are searched for. What
     kbtui keeps by itself is no row of its own, except of `path`.
     """
+    actor, words = _asked_for(text)
+    known, since, until = names or Names(), None, None
+    if day is not None:
+        since, until = (datetime.combine(day, at).astimezone() for at in (time.min, time.max))
+    for commit in history.log(path, actor=actor, since=since, until=until):
+        if (path is not None or not is_upkeep(commit)) and _matches(commit, words, known):
+            yield commit
+
+
+def _asked_for(text: str) -> tuple[Actor | None, list[str]]:
+    """The actor that a filter names, and its other words."""
     actors = {str(actor): actor for actor in Actor}
     words = text.casefold().split()
-    actor = next((actors[word.lstrip("@")] for word in words if word.lstrip("@") in actors), None)
-    wanted = [word for word in words if actor is None or word.lstrip("@") != str(actor)]
-    known = names or Names()
-    since = datetime.combine(day, time.min).astimezone() if day is not None else None
-    until = datetime.combine(day, time.max).astimezone() if day is not None else None
-    return (
-        commit
-        for commit in history.log(path, actor=actor, since=since, until=until)
-        if (path is not None or not is_upkeep(commit)) and _matches(commit, wanted, known)
-    )
+    name = next((name for word in words if (name := word.lstrip("@")) in actors), "")
+    return actors.get(name), [word for word in words if not name or word.lstrip("@") != name]
 
 
 def _matches(commit: Commit, words: Sequence[str], names: Names) -> bool:

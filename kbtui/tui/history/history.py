@@ -307,7 +307,7 @@ class HistoryScreen(ListAndDiff):
             return self.place.at.path
         entries = [path for path in paths if not path.endswith("INDEX.md")] or paths
         if len(entries) <= 1:
-            return entries[0] if entries else None
+            return next(iter(entries), None)
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
         return await pick(self, "Restore which file?", choices)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markdown_it.tree import SyntaxTreeNode
@@ -16,7 +16,13 @@ from kbtui.text import clean, clean_line
 from kbtui.tui.markdown.syntax import WIKILINK, LinkRef, parse_line, ref_of
 from kbtui.tui.widgets.kinds import KIND_STYLE, mark
 
-_AS_CODE = frozenset({"code_inline", "math_inline", "math_inline_double"})
+_AS_IT_IS: Mapping[str, tuple[str, ...]] = {
+    "text": (),
+    **dict.fromkeys(("code_inline", "math_inline", "math_inline_double"), (".md--code",)),
+    "tag": (".md--tag",),
+    "html_inline": (".md--muted",),
+}
+"""The looks of what is said as it is written."""
 _STYLES = {"strong": ".md--strong", "em": ".md--em", "s": ".md--strike", "mark": ".md--mark"}
 _LINKED = re.compile(f'{WIKILINK.pattern}|(https?://[^\\s<>"]+)')
 
@@ -49,22 +55,23 @@ def line_as_read(text: str, links: Links) -> Content:
     if text.lstrip().startswith(("```", "~~~", "|", "    ")):
         return Content.styled(text, ".md--muted")
     begins = _BEGINS.match(text)
-    lead = Content()
-    if begins is not None:
-        text = text[begins.end() :]
-        indent = begins["indent"]
-        if begins["task"]:
-            lead = indent + box(begins["task"])
-        elif begins["quote"]:
-            lead = Content.styled(f"{indent}▌ ", ".md--quote-bar")
-        elif not begins["heading"]:
-            lead = Content.styled(f"{indent}{begins['number'] or '•'} ", ".md--bullet")
+    text = text[begins.end() :] if begins is not None else text
     body = Content(text, strip_control_codes=False)
     if _IS_MARKED.search(text):
         body = InlineBuilder(links).walk(parse_line(text)).content()
     if begins is not None and begins["heading"]:
-        body = body.stylize_before(f".md--h{min(4, len(begins['heading']))}")
-    return lead + body
+        return body.stylize_before(f".md--h{min(4, len(begins['heading']))}")
+    return _sign_of(begins) + body if begins is not None else body
+
+
+def _sign_of(begins: re.Match[str]) -> Content:
+    """What stands for the beginning of an item, a task or a quotation."""
+    indent = begins["indent"]
+    if begins["task"]:
+        return indent + box(begins["task"])
+    if begins["quote"]:
+        return Content.styled(f"{indent}▌ ", ".md--quote-bar")
+    return Content.styled(f"{indent}{begins['number'] or '•'} ", ".md--bullet")
 
 
 @dataclass(slots=True)
@@ -144,22 +151,25 @@ class InlineBuilder:
         if "[[" not in text and self._add_whole(text, linked=linked):
             return self
         for match in _LINKED.finditer(text):
-            _, target, heading, alias, web = match.groups()
-            heading = (heading or "")[1:].strip()
-            ref = LinkRef("web", web) if web else LinkRef("wiki", target.strip(), heading)
             self.add(text[at : match.start()])
-            written = alias or self._links.shown(ref, target or heading)
-            self.add(web or written, *self._links.style(ref))
+            self._linked(match)
             at = match.end()
         is_tag = not at and text.startswith("#")
         return self.add(text[at:], *((".md--tag",) if is_tag else ()))
 
+    def _linked(self, match: re.Match[str]) -> None:
+        """Append a link in the value of a property."""
+        _, target, heading, alias, web = match.groups()
+        if web:
+            self.add(web, *self._links.style(LinkRef("web", web)))
+            return
+        ref = LinkRef("wiki", target.strip(), (heading or "")[1:].strip())
+        self.add(alias or self._links.shown(ref, target or ref.heading), *self._links.style(ref))
+
     def _one(self, node: SyntaxTreeNode) -> None:
         kind = node.type
-        if kind == "text":
-            self.add(node.content)
-        elif kind in _AS_CODE:
-            self.add(node.content, ".md--code")
+        if kind in _AS_IT_IS:
+            self.add(node.content, *_AS_IT_IS[kind])
         elif kind == "softbreak":
             self.line_ends.append(self._length)
             self._part()
@@ -169,12 +179,8 @@ class InlineBuilder:
             self._length += 1
         elif kind in ("wikilink", "link", "image"):
             self._link(node)
-        elif kind == "tag":
-            self.add(node.content, ".md--tag")
         elif kind == "footnote_ref":
             self.add(f"[{node.meta.get('label') or int(node.meta.get('id', 0)) + 1}]", ".md--muted")
-        elif kind == "html_inline":
-            self.add(node.content, ".md--muted")
         elif kind != "footnote_anchor":
             self._nested(node, _STYLES.get(kind))
 

@@ -206,11 +206,8 @@ class _Layout:
             first, last = node.map or (hidden, hidden)
             if first < hidden and node.type != "footnote_block":
                 continue
-            if self._folds_wanted is not None and ends.get(first, last) > last:
-                lines = range(self._offset + first, self._offset + ends[first])
-                is_open = self._folds_wanted.get(lines.start, True) or self._wanted in lines[1:]
-                self.folds[lines.start] = Fold(lines, is_open)
-                hidden = hidden if is_open else ends[first]
+            if ends.get(first, last) > last and not self._fold(first, ends[first])[1]:
+                hidden = ends[first]
             yield node
 
     def _block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
@@ -345,18 +342,22 @@ class _Layout:
         style = f".md--callout-{_KINDS.get(callout.kind.lower(), 'note')}"
         bar = Content.styled("▌ ", style)
         inner = frame.indented(bar, bar)
-        sign, is_open = self._fold(node, callout.fold == "+") if callout.fold else ("", True)
+        sign, is_open = "", True
+        if callout.fold:
+            sign, is_open = self._fold(*(node.map or (0, 1)), is_open=callout.fold == "+")
         title = InlineBuilder(self.links).walk(callout.title).content()
         title = title if title.plain.strip() else Content(clean_line(callout.kind).capitalize())
         self._put((sign + title).stylize_before(style), inner)
         if is_open:
             self.blocks(node.children, inner.continued())
 
-    def _fold(self, node: SyntaxTreeNode, is_open: bool) -> tuple[str, bool]:
-        """Let a block be folded that by itself `is_open`: its sign, and whether it is open."""
+    def _fold(self, first: int, end: int, *, is_open: bool = True) -> tuple[str, bool]:
+        """Let a block be folded that by itself `is_open`: its sign, and whether it is open.
+
+        It takes the lines from that of its title to the one before `end`, counted from 0.
+        """
         if self._folds_wanted is None:
             return "", True
-        first, end = node.map or (0, 1)
         lines = range(self._offset + first, self._offset + end)
         is_open = self._folds_wanted.get(lines.start, is_open) or self._wanted in lines[1:]
         self.folds[lines.start] = Fold(lines, is_open)
@@ -364,7 +365,7 @@ class _Layout:
 
     def details(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         """HTML's ``<details>``: its summary, and below it, where it is open, the blocks in it."""
-        sign, is_open = self._fold(node, bool(node.meta["open"]))
+        sign, is_open = self._fold(*(node.map or (0, 1)), is_open=bool(node.meta["open"]))
         title = InlineBuilder(self.links).walk(node.children[0].children).content()
         self._put((sign + title).stylize_before(".md--strong"), frame)
         if is_open:
@@ -442,23 +443,34 @@ def _parts_of(
     paragraph: SyntaxTreeNode, embeds: Mapping[LinkRef, Embed]
 ) -> Iterator[tuple[int, Sequence[SyntaxTreeNode]]]:
     """A paragraph in parts, each with its line in it: what is embedded on a line stands alone."""
-    inline = [node for child in paragraph.children for node in child.children]
-    breaks = [at for at, node in enumerate(inline) if node.type in _BREAKS]
     text: list[SyntaxTreeNode] = []
     begun = 0
-    for number, (first, end) in enumerate(
-        zip([0, *(at + 1 for at in breaks)], [*breaks, len(inline)], strict=True)
-    ):
-        line = inline[first:end]
-        if (ref := embed_of(line)) is not None and ref in embeds:
+    for number, (gap, line) in enumerate(_lines_of(paragraph)):
+        if embed_of(line) in embeds:
             if text:
                 yield begun, text
             yield number, line
             text, begun = [], number + 1
         else:
-            text += [*inline[first - 1 : first], *line] if text else line
+            text += [*gap, *line] if text else line
     if text:
         yield begun, text
+
+
+_Nodes = list[SyntaxTreeNode]
+
+
+def _lines_of(paragraph: SyntaxTreeNode) -> Iterator[tuple[_Nodes, _Nodes]]:
+    """What stands on each line of the source, behind the break that is before it."""
+    gap: _Nodes = []
+    line: _Nodes = []
+    for node in (node for child in paragraph.children for node in child.children):
+        if node.type in _BREAKS:
+            yield gap, line
+            gap, line = [node], []
+        else:
+            line.append(node)
+    yield gap, line
 
 
 def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:
@@ -564,16 +576,17 @@ def table_lines(
 
     Where a column would have no room for its words, each row stands below the other, as a record.
     """
-    count = len(rows[0])
-    least = [max(_longest_word(row[column]) for row in rows) for column in range(count)]
-    if sum(least) + len(_GAP) * (count - 1) > width and len(rows) > 1:
+    room = width - len(_GAP) * (len(rows[0]) - 1)
+    columns = [*zip(*rows, strict=True)]
+    least = [max(map(_longest_word, column)) for column in columns]
+    if sum(least) > room and len(rows) > 1:
         yield from _records(rows, width)
         return
-    natural = [max(row[column].cell_length for row in rows) for column in range(count)]
-    widths = column_widths(natural, width - len(_GAP) * (count - 1), least)
-    for number, row in enumerate(rows):
-        styled = [cell.stylize_before(".md--strong") for cell in row] if not number else row
-        for line in _row_lines(styled, aligns, widths):
+    natural = [max(cell.cell_length for cell in column) for column in columns]
+    widths = column_widths(natural, room, least)
+    heads = [cell.stylize_before(".md--strong") for cell in rows[0]]
+    for number, row in enumerate([heads, *rows[1:]]):
+        for line in _row_lines(row, aligns, widths):
             yield number, line
         if not number:
             rule = _GAP.join("─" * column for column in widths)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from textual import events
 from textual.content import Content
@@ -35,6 +36,14 @@ def _part_of(source: SourceText, line: int | None) -> SourceText:
         source = source._replace(first_line=source.first_line + above, properties=())
     cut = text.rfind("\n\n", 0, _HEAD)
     return source._replace(text=text[: cut if cut > 0 else _HEAD], below=())
+
+
+class _Here(NamedTuple):
+    """Where somebody reads, in lines of the file: the uppermost, their own, those highlighted."""
+
+    top: int
+    pointed: int | None
+    lit: Sequence[int]
 
 
 class MarkdownView(MarkdownLines):
@@ -103,29 +112,18 @@ class MarkdownView(MarkdownLines):
 
     @latest("layout")
     async def _laid_out(self, source: SourceText, width: int) -> None:
-        from kbtui.tui.markdown.layout import render
-
-        if self.app.has_class("-few-colors"):
-            plain = {ref: embed._replace(picture=None) for ref, embed in source.embeds.items()}
-            source = source._replace(embeds=plain)
         wanted, top = self._wanted, self._top
         line = wanted[0] if wanted is not None else None
         if len(source.text) > 2 * _HEAD and (line is not None or top == 0):
-            part = _part_of(source, line)
-            rendered = await asyncio.to_thread(render, part, width, self._folded, line)
-            self._unfold(rendered, line)
-            self._show_rendered(rendered, 0)
+            self._show_rendered(await self._rendered(_part_of(source, line), width, line), 0)
             if wanted is not None:
                 self.reveal_source(*wanted)
             wanted = top = None
             if self._more:
                 self._wanted = self._top = None
                 return
-        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
-        self._unfold(rendered, line)
-        kept = self.top_source if top is None else None
-        pointed = self.pointed_source if top is None and self.has_cursor else None
-        lit = [self.lines[at].source for at in self.flashed] if top is None else []
+        rendered = await self._rendered(source, width, line)
+        here = self._here() if top is None else None
         self._show_rendered(rendered, top)
         self._laid_out_for = width
         if self.text_width != width:
@@ -135,15 +133,19 @@ class MarkdownView(MarkdownLines):
         self._wanted = self._top = None
         if wanted is not None:
             self.reveal_source(*wanted)
-        elif kept is not None:
-            self._keep(kept)
-            self._point_at(pointed)
-            if lit:
-                self._flashed = self.lines_of_source(min(lit), max(lit))
+        elif here is not None:
+            self._return_to(here)
 
-    def _unfold(self, rendered: Rendered, line: int | None) -> None:
-        """Keep open what a line that was looked for is in."""
+    async def _rendered(self, source: SourceText, width: int, line: int | None) -> Rendered:
+        """Lay out a text, and keep open what a line that is looked for is in."""
+        from kbtui.tui.markdown.layout import render
+
+        if self.app.has_class("-few-colors"):
+            plain = {ref: embed._replace(picture=None) for ref, embed in source.embeds.items()}
+            source = source._replace(embeds=plain)
+        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
         self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
+        return rendered
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
         self._links, self._folds = rendered.links, rendered.folds
@@ -152,10 +154,17 @@ class MarkdownView(MarkdownLines):
         if self._origins is not None:
             self._fill_gutter(self._origins)
 
-    def _keep(self, source_line: int) -> None:
-        lines = self.lines_of_source(source_line)
-        if lines and self.top_source != source_line:
+    def _here(self) -> _Here:
+        pointed = self.pointed_source if self.has_cursor else None
+        return _Here(self.top_source, pointed, [self.lines[at].source for at in self.flashed])
+
+    def _return_to(self, here: _Here) -> None:
+        lines = self.lines_of_source(here.top)
+        if lines and self.top_source != here.top:
             self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
+        self._point_at(here.pointed)
+        if here.lit:
+            self._flashed = self.lines_of_source(min(here.lit), max(here.lit))
 
     # The line that keys act on
 

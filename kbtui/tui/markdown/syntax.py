@@ -170,20 +170,13 @@ def _parser(*, whole: bool) -> MarkdownIt:
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
     match = WIKILINK.match(state.src, state.pos)
-    if match is None or match.end() > state.posMax:
-        return False
-    embed, target, heading, alias = match.groups()
-    if not target and not heading:
+    if match is None or match.end() > state.posMax or not (match[2] or match[3]):
         return False
     if not silent:
+        target, heading = match[2].strip(), (match[3] or "")[1:].strip()
         token = state.push("wikilink", "", 0)
-        shown = target.strip() + (f" > {heading[1:].strip()}" if heading and target else "")
-        token.content = (alias or shown or (heading or "")[1:]).strip()
-        token.meta = {
-            "target": target.strip(),
-            "heading": (heading or "")[1:].strip(),
-            "embed": bool(embed),
-        }
+        token.content = (match[4] or " > ".join(filter(None, (target, heading)))).strip()
+        token.meta = {"target": target, "heading": heading, "embed": bool(match[1])}
     state.pos = match.end()
     return True
 
@@ -262,12 +255,12 @@ def _element(state: StateInline, silent: bool) -> bool:
         return False
     name = match[1].lower() if match[0][1] != "/" else ""
     said = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
-    anchored = _ANCHORED.match(state.src, match.end()) if name == "a" and "href" in said else None
-    if anchored is not None and anchored.end() > state.posMax:
-        anchored = None
+    state.pos, linked = match.end(), None
+    anchored = _ANCHORED.match(state.src, state.pos) if name == "a" and "href" in said else None
+    if anchored is not None and anchored.end() <= state.posMax:
+        state.pos, linked = anchored.end(), anchored[1]
     if not silent:
-        _push(state, name, said, anchored[1] if anchored is not None else None)
-    state.pos = (anchored or match).end()
+        _push(state, name, said, linked)
     return True
 
 

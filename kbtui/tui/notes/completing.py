@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -106,26 +106,20 @@ class Vocabulary:
             return self._notes(wanted.query, "[[" if wanted.kind == "at" else "")
         if wanted.kind == "heading":
             return self._headings(wanted, text)
-        if wanted.kind == "tag" or wanted.of in {"tags", "tag"}:
-            tags = self._kb.library.tags()
-            return [
-                Completion(tag, f"#{tag}", f"{tags[tag]:,}") for tag in fitting(wanted.query, tags)
-            ]
-        if wanted.kind == "property":
-            names = {name: sum(each.values()) for name, each in self._properties().items()}
-            return [
-                Completion(f"{name}: ", name, f"{names[name]:,}")
-                for name in fitting(wanted.query, names)
-            ]
         if wanted.of == "type":
-            return [
-                Completion(name, name) for name in fitting(wanted.query, self._kb.library.types())
-            ]
-        values = self._properties().get(wanted.of, Counter())
-        return [
-            Completion(value, value, f"{values[value]:,}")
-            for value in fitting(wanted.query, values)
-        ]
+            types = fitting(wanted.query, self._kb.library.types())
+            return [Completion(name, name) for name in types]
+        before, counts, behind = self._words(wanted)
+        found = fitting(wanted.query, counts)
+        return [Completion(f"{w}{behind}", f"{before}{w}", f"{counts[w]:,}") for w in found]
+
+    def _words(self, wanted: CompletionRequest) -> tuple[str, Mapping[str, int], str]:
+        """Words with how often each is there: what is shown before one and written behind it."""
+        if wanted.kind == "tag" or wanted.of in {"tags", "tag"}:
+            return "#", self._kb.library.tags(), ""
+        if wanted.kind == "property":
+            return "", {name: of.total() for name, of in self._properties().items()}, ": "
+        return "", self._properties().get(wanted.of, Counter()), ""
 
     def _notes(self, query: str, before: str) -> list[Completion]:
         if self._names is None:

@@ -9,7 +9,7 @@ import calendar
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Literal
 from urllib.parse import unquote
@@ -224,19 +224,23 @@ class DocumentLinks:
 
         `among` are the links of a line; without any, those of the whole note.
         """
-        found: list[tuple[str, str, LinkRef]] = []
-        out = [LinkRef("wiki", at.link.target, at.link.heading or "") for at in self.outgoing]
-        for ref in among or dict.fromkeys(out):
-            named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
-            title = (named and named.title) or unquote(ref.target) or ref.heading
-            there = named is not None or ref.kind in {"web", "file"}
-            place = "" if ref.heading.startswith("^") else ref.heading
-            found.append((f"→ {title}", place if there else "not there yet", ref))
-        for back in () if among else (*self.backlinks, *self.mentions):
-            said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
-            ref = LinkRef("file", back.path, str(back.line))
-            found.append((f"← {self.names[back.path].title}", said, ref))
-        return found
+        if among:
+            return [*map(self._end, among)]
+        out = (LinkRef("wiki", at.link.target, at.link.heading or "") for at in self.outgoing)
+        back = (*self.backlinks, *self.mentions)
+        return [*map(self._end, dict.fromkeys(out)), *map(self._beginning, back)]
+
+    def _end(self, ref: LinkRef) -> tuple[str, str, LinkRef]:
+        named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
+        title = (named and named.title) or unquote(ref.target) or ref.heading
+        there = named is not None or ref.kind in {"web", "file"}
+        place = "" if ref.heading.startswith("^") else ref.heading
+        return f"→ {title}", place if there else "not there yet", ref
+
+    def _beginning(self, back: Backlink) -> tuple[str, str, LinkRef]:
+        said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
+        ref = LinkRef("file", back.path, str(back.line))
+        return f"← {self.names[back.path].title}", said, ref
 
 
 def _said_of(line: str, names: Names) -> str:
@@ -351,23 +355,21 @@ def _month(shown: date, days: Mapping[date, str]) -> Section:
         shown: The day that is read.
         days: The paths of the notes by day.
     """
+
+    def cell(day: int) -> Cell:
+        if not day:
+            return Cell("   ")
+        return Cell(f"{day:>3}", days.get(shown.replace(day=day), ""), here=day == shown.day)
+
     rows = [tuple(Cell(f"{name:>3}") for name in calendar.day_abbr)]
-    rows += [
-        tuple(
-            Cell(f"{day:>3}", days.get(shown.replace(day=day), ""), here=day == shown.day)
-            if day
-            else Cell("   ")
-            for day in week
-        )
-        for week in calendar.Calendar().monthdayscalendar(shown.year, shown.month)
-    ]
-    month = shown.year, shown.month
-    before = max((day for day in days if (day.year, day.month) < month), default=None)
-    after = min((day for day in days if (day.year, day.month) > month), default=None)
+    weeks = calendar.Calendar().monthdayscalendar(shown.year, shown.month)
+    rows += [tuple(map(cell, week)) for week in weeks]
+    first = shown.replace(day=1)
+    before = max((day for day in days if day < first), default=None)
+    after = min((day for day in days if day >= first + timedelta(max(weeks[-1]))), default=None)
+    found = (("◂", before), ("▸", after))
     ends = [
-        Cell(f"{arrow} {format_day(day)}", days[day])
-        for arrow, day in (("◂", before), ("▸", after))
-        if day is not None
+        Cell(f"{arrow} {format_day(day)}", days[day]) for arrow, day in found if day is not None
     ]
     rows += [(Cell(" "), *ends)] if ends else []
     return Section(f"{shown:%B %Y}", cells=tuple(rows))
@@ -535,21 +537,25 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
     written = entry.frontmatter
     keys = (*_CHANGED, "created")
     changed = next((key for key in keys if frontmatter.word(written, key)), "")
-    elsewhere = _SHOWN_ELSEWHERE | {changed} | ({"created"} if changed else set())
     found = [Property("", (kind,))] if (kind := frontmatter.word(written, "type")) else []
     if entry.private:
         found.append(Property("private", ("local models only",)))
-    for key, value in written.items():
-        values = tuple(map(format_written_day, _values(value)))
-        if values and key not in elsewhere:
-            name = _SAID_AS.get(key, key)
-            found.append(Property(name, values[:_MOST_VALUES], linked=key == "related"))
+    found += _said_by_itself(written, {changed, "created"} if changed else set())
     found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
     if changed:
         found.append(
             Property("", (format_written_day(frontmatter.word(written, changed)),), quiet=True)
         )
     return tuple(found[:_MOST_PROPERTIES])
+
+
+def _said_by_itself(written: Mapping[str, object], left_out: set[str]) -> Iterator[Property]:
+    """The properties that aren't shown elsewhere."""
+    for key, value in written.items():
+        values = tuple(map(format_written_day, _values(value)))
+        if values and key not in _SHOWN_ELSEWHERE | left_out:
+            name = _SAID_AS.get(key, key)
+            yield Property(name, values[:_MOST_VALUES], linked=key == "related")
 
 
 def _values(value: object) -> Iterator[str]:

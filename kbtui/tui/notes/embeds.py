@@ -48,17 +48,22 @@ def _embed(kb: KnowledgeBase, path: str, ref: LinkRef, documents: Documents) -> 
     name = clean_line(path.rpartition("/")[2])
     if is_picture(path):
         return picture_embed(path, documents)
-    if not path.lower().endswith((".md", ".markdown")):
-        try:
-            size = readable_size(kb.workspace.place(path).stat().st_size)
-        except OSError:
-            return Embed(f"{name} · it can't be read")
-        return Embed(f"{name} · {size}")
-    shown = load_document(kb, path)
+    if path.lower().endswith((".md", ".markdown")):
+        return _note_embed(load_document(kb, path), ref.heading)
+    try:
+        size = readable_size(kb.workspace.place(path).stat().st_size)
+    except OSError:
+        return Embed(f"{name} · it can't be read")
+    return Embed(f"{name} · {size}")
+
+
+def _note_embed(shown: Document, heading: str) -> Embed:
+    """The text of a note, or the part of it below a heading."""
     if shown.raw or not shown.body.strip():
         return Embed(f"{shown.title} · {shown.reason or 'nothing is in it'}")
-    text = part_named(shown.body, ref.heading) if ref.heading else shown.body
-    title = f"{shown.title} > {ref.heading}" if ref.heading else shown.title
+    text, title = shown.body, shown.title
+    if heading:
+        text, title = part_named(text, heading), f"{title} > {heading}"
     if not text.strip():
         return Embed(f"{title} · there is no such part")
     if len(text) > _MOST_CHARACTERS:

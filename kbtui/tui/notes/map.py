@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import ClassVar
 
 from rich.text import Text
@@ -57,22 +58,24 @@ def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
     """The neighbours of a note, and what is up to so many steps away; called in a thread."""
     names = Names(kb.library.infos())
 
+    @cache
     def named(of: str) -> Named:
         name = names[of]
         return replace(name, title=steady(name.title), kind=name.kind or OTHER)
 
     near = kb.library.neighbours(path)
-    incoming, outgoing = (tuple(map(named, side)) for side in (near.incoming, near.outgoing))
-    known = {note.path: note for note in (*incoming, *outgoing)}
-    further: dict[str, tuple[Named, ...]] = {}
-    last = [*known]
+    targets: dict[str, Sequence[str]] = {}
+    last = dict.fromkeys((*near.incoming, *near.outgoing))
     for _ in range(steps - 1):
-        for of in last:
-            targets = kb.library.targets(of)
-            further[of] = tuple(known.get(target) or named(target) for target in targets)
-        beyond = (note for of in last for note in further[of])
-        last = [*{note.path for note in beyond} - further.keys() - {path}]
-    return Around(named(path), incoming, outgoing, further)
+        targets |= {of: kb.library.targets(of) for of in last}
+        beyond = (each for of in last for each in targets[of])
+        last = dict.fromkeys(each for each in beyond if each not in {path, *targets})
+    return Around(
+        named(path),
+        tuple(map(named, near.incoming)),
+        tuple(map(named, near.outgoing)),
+        {of: tuple(map(named, there)) for of, there in targets.items()},
+    )
 
 
 class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):

@@ -235,10 +235,10 @@ def _three_columns(
     behind = _widest(beyond, _MOST_BEHIND) + len(_BEHIND) if around.further else 0
     margin = max(0, (width - wide - near - behind - chip - 2 * _JOIN) // 2)
     edge = margin + wide
-    after = edge + chip + (_JOIN if left else 0) + (_JOIN if right else 0)
+    at = edge + _JOIN * bool(left)
+    after = at + chip + _JOIN * bool(right)
     half = (max(len(left), len(right)) - 1) * apart // 2
     middle = _HEADS + min(half, _MIDDLE_ROW)
-    at = edge + (_JOIN if left else 0)
     chip_spot = Spot(around.middle, cut(around.middle.title, chip - 4), at, middle, 0)
     edges = [
         Mark(each * chip_spot.width, at, y)
@@ -246,12 +246,10 @@ def _three_columns(
     ]
     drawing = Drawing([chip_spot], edges)
     top = max(_HEADS, middle - half)
-    for items, side, head in ((left, -1, _TO_IT), (right, 1, _FROM_IT)):
-        column = after if side > 0 else edge
-        _draw_side(drawing, items, side, column, middle, apart, room)
-        if items:
-            x = column if side > 0 else max(0, column - len(head))
-            drawing.marks.append(Mark(head, x, top - _HEADS))
+    _draw_side(drawing, left, -1, edge, middle, apart, room)
+    _draw_side(drawing, right, 1, after, middle, apart, room)
+    heads = ((left, _TO_IT, max(0, edge - len(_TO_IT))), (right, _FROM_IT, after))
+    drawing.marks += [Mark(head, x, top - _HEADS) for items, head, x in heads if items]
     return drawing
 
 

@@ -106,17 +106,19 @@ class TreePanel(Pane):
         """Mark what a commit changed (but not what the person sees anyway), and read again."""
         machine = "" if actor.writes_human_text else actor_name(actor)
         for path in paths:
-            if path.endswith("INDEX.md") or not path.startswith("knowledge/"):
-                continue
-            old = self._marks.get(path)
-            if old is None and path in self.entries:
-                self._seen[path] = self.entries[path].blob
-            known = path in self.entries and (old is None or not old.new)
-            if path != shown or machine:
-                self._marks[path] = ChangeMark(new=not known, machine=machine)
+            if path.startswith("knowledge/") and not path.endswith("INDEX.md"):
+                self._mark_changed(path, machine, is_seen=path == shown and not machine)
         self.read()
         for changes in self.query("#notes-recent").results(recent.RecentChanges):
             changes.read()
+
+    def _mark_changed(self, path: str, machine: str, *, is_seen: bool) -> None:
+        old, entry = self._marks.get(path), self.entries.get(path)
+        if old is None and entry is not None:
+            self._seen[path] = entry.blob
+        if not is_seen:
+            is_new = entry is None or (old is not None and old.new)
+            self._marks[path] = ChangeMark(new=is_new, machine=machine)
 
     def looked_at(self, path: str) -> None:
         """Take the mark off an entry."""

@@ -61,15 +61,13 @@ def values_of(kb: KnowledgeBase) -> Mapping[str, Sequence[str]]:
 
 def offered(typed: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     """What the last word may become: names of conditions where none is there yet, then values."""
-    if not typed:
-        return [f"{name}:" for name in NAMES]
     word = typed.rpartition(" ")[2]
     sign = "-" if word.startswith("-") else ""
     name, colon, begun = word.removeprefix("-").partition(":")
     if not colon:
-        if len(name) < _LEAST_LETTERS:
-            return []
-        return [f"{sign}{each}:" for each in NAMES if each.startswith(name.lower())]
+        begins = not typed or len(name) >= _LEAST_LETTERS
+        names = [f"{sign}{each}:" for each in NAMES if each.startswith(name.lower())]
+        return names if begins else []
     wanted = fold(begun.strip('"'))
     fitting = (each for each in values.get(name.lower(), ()) if fold(each).startswith(wanted))
     found = [f"{sign}{name}:{_quoted(each)}" for each in islice(fitting, _MOST_OFFERED)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from kbtui.errors import ConflictError, KbtuiError, UsageError
@@ -169,10 +170,9 @@ async def _offer_unread(host: ChatHost, kb: KnowledgeBase) -> None:
     if await host.app.push_screen_wait(dialog) != "y":
         host.say("`kbtui consolidate --all` has it done another time.")
         return
-    work = kb.memory.worker
-    came = [work.condense(each, everything=True, by_model=True) for each in unread.sessions]
     host.say(f"{unread.cost.model} reads them; /tasks shows how far it is.")
-    outcomes = [await asyncio.wrap_future(each) for each in came]
+    condense = partial(kb.memory.worker.condense, everything=True, by_model=True)
+    outcomes = await asyncio.gather(*map(asyncio.wrap_future, map(condense, unread.sessions)))
     if failed := next((each.error for each in outcomes if each.error is not None), None):
         host.tell(failure(failed))
         return

@@ -168,7 +168,7 @@ def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
 
 
 async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
-    from kbtui.importers.faces import remembered, reported
+    from kbtui.importers.faces import reported
 
     reports, memory = await host.importing.run(
         lambda tell, stopped: _work(kb, path, _watching(tell, stopped), with_memory=with_memory)
@@ -176,15 +176,22 @@ async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: 
     for report in reports:
         text = "\n".join(_left_out(report.skipped))
         host.tell(NoticeItem(title=reported(report), text=text), *_links(report))
-    told = [remembered(memory)] if memory is not None and memory.sessions + memory.left else []
-    if memory is not None and memory.left and memory.notice:
-        told.append(f"{counted(memory.left, 'conversation')} wait. {memory.notice}")
+    told = [*_told_of(memory)] if memory is not None else []
     if any(report.sessions or report.entries for report in reports):
         told.append(f"/sessions shows the conversations; /import {_UNDO} takes the last one back.")
     written = memory.entries[:_SHOWN] if memory is not None else ()
     links = [LinkItem(label="note", to=Target(path)) for path in written]
     if told:
         host.tell(NoticeItem(title=told[0], text="\n".join(told[1:])), *links)
+
+
+def _told_of(memory: Remembered) -> Iterator[str]:
+    from kbtui.importers.faces import remembered
+
+    if memory.sessions + memory.left:
+        yield remembered(memory)
+    if memory.left and memory.notice:
+        yield f"{counted(memory.left, 'conversation')} wait. {memory.notice}"
 
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import cycle, islice
 from typing import NamedTuple
 
 from textual import events
@@ -127,23 +127,29 @@ def stacked_bar(shares: Sequence[Share], width: int, window: int = 0, price: str
     """The parts beside each other, as long as they weigh, and below what each of them is."""
     shown = [share for share in shares if share.tokens]
     total = sum(share.tokens for share in shown)
-    bar, legend, at = Content(), Content(), 0
-    for number, share in enumerate(shown):
-        glyph, color = _LOOKS[number % len(_LOOKS)]
-        end = round(width * sum(each.tokens for each in shown[: number + 1]) / total)
-        bar += Content.styled(glyph * (end - at), color)
-        at = end
-        name = Content.assemble((f"{glyph} ", color), f"{share.name} ", f"{share.tokens:,}")
-        line = legend.plain.rpartition("\n")[2]
-        if line and len(line) + name.cell_length + 3 > width:
-            legend += Content("\n")
-        elif line:
-            legend += Content("   ")
-        legend += name
+    bar, names, before = Content(), [], 0
+    for share, (glyph, color) in zip(shown, cycle(_LOOKS), strict=False):
+        after = before + share.tokens
+        cells = round(width * after / total) - round(width * before / total)
+        bar += Content.styled(glyph * cells, color)
+        names.append(Content.assemble((f"{glyph} ", color), f"{share.name} {share.tokens:,}"))
+        before = after
+    legend = Content("\n").join(_in_lines(names, width))
     of = f" of {window:,}, {total / window:.0%}" if window else ""
     costs = f" · {price}" if price else ""
     said_total = Content.styled(f"{total:,} tokens{of}{costs}", "$text-muted")
     return Content("\n").join([bar, legend, said_total])
+
+
+def _in_lines(names: Sequence[Content], width: int) -> Iterator[Content]:
+    """Names beside each other, as many in a line as fit in."""
+    line = Content()
+    for name in names:
+        if line and line.cell_length + name.cell_length + 3 > width:
+            yield line
+            line = Content()
+        line = Content("   ").join([line, name]) if line else name
+    yield line
 
 
 def _source(fact: RememberedLine) -> str:

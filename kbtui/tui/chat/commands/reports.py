@@ -5,9 +5,12 @@ They read files and ask services, so they are made in a thread.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from textual.content import Content
 
 from kbtui.knowledge_base import KnowledgeBase
+from kbtui.memory.background.service import Audit
 from kbtui.text import clean, clean_line
 
 _MARKS = {True: ("✓", "$success"), False: ("✗", "$error"), None: ("·", "$text-muted")}
@@ -32,6 +35,19 @@ def _not_grounded(who: str, line: str) -> Content:
     return Content(clean_line(f"{who}: not grounded: {line}"))
 
 
+def _of_sessions(found: Audit) -> Iterator[Content]:
+    """What there is to tell of single sessions."""
+    for account in found.accounts:
+        lost = ", ".join(f"{first} to {last}" for first, last in account.unaccounted)
+        if lost:
+            text = f"{clean_line(account.session)}: messages {lost} are unaccounted for"
+            yield Content.styled(text, "$error")
+        for each in account.problems:
+            yield Content(clean_line(f"{account.session}: {each}"))
+        for each in account.not_grounded:
+            yield _not_grounded(account.session, each)
+
+
 def audit_report(kb: KnowledgeBase) -> Content:
     """The sums of `kbtui audit`, and each session with something to tell."""
     found = kb.memory.audit()
@@ -43,13 +59,7 @@ def audit_report(kb: KnowledgeBase) -> Content:
         )
         for name, count, what in found.sums
     ]
-    for account in found.accounts:
-        lost = ", ".join(f"{first} to {last}" for first, last in account.unaccounted)
-        if lost:
-            text = f"{clean_line(account.session)}: messages {lost} are unaccounted for"
-            lines.append(Content.styled(text, "$error"))
-        lines += [Content(clean_line(f"{account.session}: {each}")) for each in account.problems]
-        lines += [_not_grounded(account.session, each) for each in account.not_grounded]
+    lines += _of_sessions(found)
     lines += [_not_grounded("Dream", each) for each in found.by_dream]
     lines += [Content.styled(clean_line(problem), "$error") for problem in found.problems]
     return Content("\n").join(lines)

@@ -30,6 +30,7 @@ from kbtui.agent.events import (
 from kbtui.errors import KbtuiError
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import Memory
+from kbtui.models.port import ToolCall
 from kbtui.presentation.notes import Names, names_of
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.text import shorten
@@ -376,28 +377,32 @@ def replay(
     """
     items: list[Item] = []
     tools: dict[str, ToolItem] = {}
-    known = names or Names()
+    known, before = names or Names(), before or {}
     for message in messages:
         turn = message.turn or ""
         if message.role == "user":
             items.append(UserItem(text=message.content, turn=turn, message=message.id))
         elif message.role == "assistant":
             items += _answer(message, turn, known)
-            items += [before[message.id]] if before and message.id in before else []
-            for call in message.tool_calls:
-                arguments = parsed_arguments(call.arguments)
-                tools[call.id] = ToolItem(
-                    tool=call.name,
-                    arguments=argument_line(arguments),
-                    about=note_about(call.name, arguments),
-                    details=argument_details(arguments),
-                    names=known,
-                    turn=turn,
-                )
-                items.append(tools[call.id])
+            items += [before[message.id]] if message.id in before else []
+            calls = {call.id: _called(call, turn, known) for call in message.tool_calls}
+            tools |= calls
+            items += calls.values()
         elif message.role == "tool":
             _finish(tools.get(message.tool_call_id or ""), message)
     return items
+
+
+def _called(call: ToolCall, turn: str, names: Names) -> ToolItem:
+    arguments = parsed_arguments(call.arguments)
+    return ToolItem(
+        tool=call.name,
+        arguments=argument_line(arguments),
+        about=note_about(call.name, arguments),
+        details=argument_details(arguments),
+        names=names,
+        turn=turn,
+    )
 
 
 def _answer(message: SessionMessage, turn: str, names: Names) -> list[Item]:

@@ -211,13 +211,11 @@ class FlowView(LineView):
         """Lay out the items from one on, and draw what came of it."""
         if not self.size.width:
             return  # the first resize comes back here
-        at, self._dirty = (at if self._dirty is None else min(at, self._dirty)), None
-        changed = [item for item in self.items[at:] if item.stale]
-        heavy = [item for item in changed if item.weight > _HEAVY_CHARACTERS]
-        for item in heavy:
-            item.hold(self._flow.width or self.text_width)
-        self._lay_out_aside(heavy)
-        first = self._flow.lay_out(at, self._flow.width or self.text_width)
+        if self._dirty is not None:
+            at, self._dirty = min(at, self._dirty), None
+        width = self._flow.width or self.text_width
+        self._hold_heavy(self.items[at:], width)
+        first = self._flow.lay_out(at, width)
         self.lines = self._flow.lines
         for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
             self._strips.discard(index)
@@ -225,6 +223,13 @@ class FlowView(LineView):
         if self._following:
             self.scroll_end(animate=False, force=True, immediate=True)
         self.refresh()
+
+    def _hold_heavy(self, items: Iterable[Item], width: int) -> None:
+        """Leave to a thread what is much; the former lines are shown meanwhile."""
+        heavy = [item for item in items if item.stale and item.weight > _HEAVY_CHARACTERS]
+        for item in heavy:
+            item.hold(width)
+        self._lay_out_aside(heavy)
 
     def _take_height(self, lines: int) -> None:
         """Be as high as the lines; where more come, only the scrollbar has to know.

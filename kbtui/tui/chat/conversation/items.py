@@ -365,12 +365,18 @@ def settled(text: str, start: int) -> int:
         stripped = line.strip()
         if not fence and blank and stripped and not line[0].isspace() and not _in_list(stripped):
             end = at
-        mark = stripped[:3]
-        if mark in ("```", "~~~") and (not fence or (mark == fence and not stripped.strip(mark))):
-            fence = "" if fence else mark
+        fence = _fence_after(fence, stripped)
         blank = not stripped
         at += len(line)
     return end
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The fence that one is in behind a line, where one is in `fence` before it; empty for none."""
+    mark = line[:3]
+    if fence:
+        return "" if mark == fence and not line.strip(mark) else fence
+    return mark if mark in ("```", "~~~") else ""
 
 
 def _in_list(line: str) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.errors import ConflictError, UsageError
-from kbtui.history.change import Actor, Origin
+from kbtui.errors import ConflictError, UsageError, WorkspaceBusyError
+from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.history import History
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import Journal
 from kbtui.offline.lines import lines_of
+from kbtui.workspace.scan import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +37,28 @@ def journal(kb: KnowledgeBase) -> Journal:
 
 def read(kb: KnowledgeBase, path: str) -> str:
     return kb.workspace.place(path).read_bytes().decode()
+
+
+def test_no_line_is_refused_however_many_others_write_to_the_same_day(
+    kb: KnowledgeBase, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = History(kb.workspace, Scanner(kb.workspace))
+    path = journal.keep("the first", WHEN, ORIGIN).path
+    looked = Change.read
+
+    def written_to_meanwhile(change: Change, asked: str) -> bytes | None:
+        found = looked(change, asked)
+        with suppress(WorkspaceBusyError), others.alone(0.01):
+            file = kb.workspace.place(path)
+            file.write_text(f"{file.read_text()}- 09:14 another\n")
+            others.adopt(settle=0)
+        return found
+
+    monkeypatch.setattr(Change, "read", written_to_meanwhile)
+    journal.keep("the last", WHEN, ORIGIN)
+    said = [line.text for line in lines_of(read(kb, path))]
+    assert (said[0], said[1], said[-1]) == ("the first", "another", "the last")
+    assert [file.name for file in kb.workspace.memory.glob("*.md")] == [path.split("/")[1]]
 
 
 @pytest.mark.parametrize(

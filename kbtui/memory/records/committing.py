@@ -35,8 +35,9 @@ def committed(
 ) -> tuple[T, Commit | None]:
     """Make a change, a few times if its files are changed between the look and the write.
 
-    `work` looks at the files and puts the edits into the change; it may run again. Gives what it
-    returned, and the commit; None when nothing really changed.
+    `work` looks at the files and puts the edits into the change; it may run again, and then no
+    other process writes meanwhile, however many would. Gives what it returned, and the commit; None
+    when nothing really changed.
 
     Raises:
         ConflictError: the files kept changing; nothing is written.
@@ -47,7 +48,8 @@ def committed(
         change: Change | None = None
         copies: set[str] | None = None
         try:
-            with history.change(actor, reason, origin) as change:
+            alone = history.alone() if attempt else contextlib.nullcontext()
+            with alone, history.change(actor, reason, origin) as change:
                 result = work(change)
                 copies = _copies(layout, change.edits)
         except WorkspaceBusyError:

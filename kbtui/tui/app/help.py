@@ -23,7 +23,7 @@ from kbtui.tui.widgets.dialogs import Dialog
 _KEYS_WIDTH = 26
 _LABEL_WIDTH = 21
 _NARROWEST_HELP = 30
-_AROUND = 4  # frame, filter and a blank line
+_AROUND = 5  # frame, filter and blank lines
 _WIDTH = _KEYS_WIDTH + _LABEL_WIDTH + 50
 _INDENT = "      "
 _TITLE_WIDTH, _WAYS_WIDTH, _ROW_WIDTH = 28, 22, 116

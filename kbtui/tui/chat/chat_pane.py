@@ -7,6 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -56,6 +57,8 @@ else:
     )
 
 _DRAFT_AFTER_SECONDS = 1.0
+_AGAIN_SECONDS = 5.0
+"""Seconds in which a second Esc belongs to the first."""
 """Seconds without a key after which the draft is kept."""
 _WAYS = frozenset("12345")
 
@@ -85,6 +88,7 @@ class ChatPane(ChatHost):
         self._drafts: Drafts | None = None
         self._draft_timer: asyncio.TimerHandle | None = None
         self.start: StartPanel | None = None
+        self._escaped_at = 0.0
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
@@ -299,9 +303,30 @@ class ChatPane(ChatHost):
     # Stopping
 
     def step_back(self) -> None:
-        """Esc: close the popup, else stop the answer, else go to the prompt."""
-        if not self.prompt.give_up_popup() and not self.stop():
-            go_to(self.prompt)
+        """Esc: close the popup, else stop the answer, else go to the prompt.
+
+        There it offers to stop a sync or an import, which the next one does.
+        """
+        if self.prompt.give_up_popup() or self.stop():
+            return
+        if self.prompt.has_focus:
+            self._stop_errand()
+        go_to(self.prompt)
+
+    def _stop_errand(self) -> None:
+        """Stop what runs beside the conversation, the second time that it is asked for."""
+        running = [each for each in (self.syncing, self.importing) if each.running]
+        again = monotonic() - self._escaped_at < _AGAIN_SECONDS
+        self._escaped_at = 0.0 if again else monotonic()
+        for errand in running:
+            if again:
+                errand.stop()
+            name = errand.name
+            self.say(
+                f"{name} stops at its next step."
+                if again
+                else f"Esc again stops the {name.lower()}."
+            )
 
     def stop(self) -> bool:
         """Stop the answer; what was queued goes back into the prompt. False if none is coming."""

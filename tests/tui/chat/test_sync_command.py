@@ -95,6 +95,23 @@ async def test_a_sync_is_one_of_the_tasks_and_can_be_stopped_there(
         await shell.until(lambda: "The sync was stopped." in shell.text)
 
 
+async def test_escape_says_how_to_stop_a_sync_and_the_second_one_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = _LongSync()
+    async with running(tmp_path / "notes") as shell:
+        monkeypatch.setattr(shell.app.kb.syncing, "run", sync)
+        await shell.say("/sync", wait=False)
+        await shell.until(lambda: shell.chat.syncing.running)
+        await shell.press("escape")
+        await shell.notified("Esc again stops the sync.")
+        assert not sync.stopped()
+        await shell.press("escape")
+        await shell.until(sync.stopped)
+        sync.door.open()
+        await shell.until(lambda: "The sync was stopped." in shell.text)
+
+
 async def test_leaving_stops_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sync = _LongSync()
     async with running(tmp_path / "notes") as shell:

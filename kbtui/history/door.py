@@ -163,8 +163,8 @@ class Door:
     def open(self, timeout: float = 5.0) -> tuple[bool, Outcome]:
         """Create or repair the repository and recover from a crash.
 
-        Writes nothing, and takes no lock, if there is nothing to do, so reading works in a
-        read-only workspace.
+        If there is nothing to do, it writes nothing and takes no lock, so that a process that only
+        reads needs none.
 
         Returns:
             Whether the repository was created, and the outcome of recovery.

@@ -225,7 +225,6 @@ class FilePlan:
         return [ProposedEdit(self.path, self.with_(before), self.with_(after))]
 
     def _with_current_name(self) -> ProposedEdit:
-        """Return the proposed edit under the file's current name."""
         if self.edit.old_path is None:
             return replace(self.edit, path=self.path)
         return replace(self.edit, old_path=self.old_path or self.edit.old_path)
@@ -471,7 +470,6 @@ def _places(
 
 
 def _concerns(conflict: Conflict, place: ProposedPlace) -> bool:
-    """Return whether a conflict concerns a place."""
     if conflict.line:
         first = conflict.line - 1
         last = first + max(1, len(split_lines(conflict.ours)))

@@ -30,7 +30,6 @@ class CommitSummary(NamedTuple):
     pieces: tuple[Piece, ...]
 
     def __str__(self) -> str:
-        """Return the sentence as plain text."""
         return "".join(str(piece) for piece in self.pieces)
 
 

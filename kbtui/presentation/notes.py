@@ -75,7 +75,6 @@ class Named:
     kind: Kind | None = None
 
     def __str__(self) -> str:
-        """Return sign and title."""
         return f"{self.kind.shape} {self.title}" if self.kind is not None else self.title
 
 

@@ -253,7 +253,6 @@ def settled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Merge overlapping spans, in order."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first < merged[-1][1]:

@@ -134,7 +134,6 @@ class _WindowBuilder:
 
     @property
     def window(self) -> SessionWindow:
-        """The current window."""
         shown = (
             turn.short if place in self.short else turn.whole
             for place, turn in enumerate(self.turns[self.first :], self.first)

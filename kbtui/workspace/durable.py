@@ -349,7 +349,7 @@ class FileBatch:
             elif mode != USUAL_MODE:
                 os.fchmod(file, mode)
             write_all(file, data)
-            # On Linux the rename below changes ctime, which isn't part of the identity.
+            # Linux gives the rename that follows a later time than those read here.
             return Written.of(os.fstat(file))
         finally:
             os.close(file)

@@ -33,7 +33,7 @@ _REFRESH_AFTER = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class KnownWorkspace:
-    """A workspace that was opened before; `used` is in UTC, `former` its earlier paths."""
+    """A workspace opened before, last `used` at a UTC time; `former` are its earlier paths."""
 
     path: Path
     used: datetime

@@ -177,7 +177,6 @@ def _is_ours(folder: Path, *, keep: bool = False) -> bool:
 
 @functools.cache
 def _temporary_cache(name: str) -> Path:
-    """Return a temporary folder for this process."""
     import atexit
     import tempfile
     from shutil import rmtree

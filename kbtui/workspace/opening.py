@@ -170,7 +170,7 @@ def is_nanobot_workspace(root: Path) -> bool:
     found = {name for name in _NANOBOT_FILES if (root / name).is_file()}
     if found.isdisjoint(_OWN_FILES):
         return False
-    for file in (*root.glob("memory/*"), *root.glob("sessions/*")):
+    for file in (*root.glob("memory/*"), *root.glob("sessions/*")):  # skips unreadable ones
         if _DATED.fullmatch(name := f"{file.parent.name}/{file.name}"):
             found.add(name)
     return len(found) > 1 and any("/" in name for name in found)

@@ -292,7 +292,6 @@ class Scanner:
         return True
 
     def _is_new_attachment(self, path: str) -> bool:
-        """Return whether a file is an attachment that isn't recorded yet."""
         is_beside = path.startswith(ENTRIES) and not _is_recorded_in_place(path)
         return is_beside and path not in self.recorded()
 
@@ -643,7 +642,7 @@ def hash_file(file: Path, size: int) -> str:
 
 
 def _read_rows(connection: sqlite3.Connection) -> dict[str, _CachedState]:
-    """Read the cached states; a row with a wrong checksum is dropped."""
+    """Read the cached states, dropping rows with a wrong checksum."""
     known = {}
     for row in connection.execute("SELECT * FROM files"):
         path, size, mtime, ctime, inode, checked, blob, _ = row

@@ -235,15 +235,14 @@ class TreeMerge:
         self._merge_foreign()
         return self._plan
 
-    def _names(self) -> set[str]:
-        """Return the paths of all files after the merge."""
+    def _merged_paths(self) -> set[str]:
         names = self._repository.files(self._tips[1]).keys() - self._plan.edits.keys()
         return names | {path for path, data in self._plan.edits.items() if data is not None}
 
     def _resolve_path_conflicts(self) -> None:
         """Rename files where the other side has created a folder of the same name."""
         plan = self._plan
-        for old, new in resolve_path_conflicts(self._names()).items():
+        for old, new in resolve_path_conflicts(self._merged_paths()).items():
             here = self._repository.content_at(self._tips[1], old)
             plan.edits[new] = plan.edits.get(old, here)
             plan.edits[old] = None
@@ -258,7 +257,7 @@ class TreeMerge:
         kbtui itself never changes these.
         """
         base, ours, theirs = map(self._repository.foreign, self._tips)
-        names = self._names()
+        names = self._merged_paths()
         folders = {folder for path in names for folder in folders_of(path)}
         for path in sorted(base.keys() | theirs.keys()):
             entry = theirs.get(path)
@@ -355,7 +354,6 @@ class TreeMerge:
     def _merge_contents(
         self, path: str, was: str | None, here: str | None, there: str | None
     ) -> None:
-        """Merge the contents of a file that both sides have."""
         ours, theirs = self._read(here) or b"", self._read(there) or b""
         if there in (here, was):
             return

@@ -146,7 +146,7 @@ def common_items(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, .
 def holds_all_of(
     unit: tuple[str, ...], other: tuple[str, ...], known: tuple[str, ...] = ()
 ) -> bool:
-    """Return whether a key has the same value as another, or is a list of all its new items."""
+    """Return whether a key equals another, or lists all its items except `known` ones."""
     if [line.rstrip() for line in unit] == [line.rstrip() for line in other]:
         return True
     items, wanted = _items(unit), _items(other)

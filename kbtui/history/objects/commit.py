@@ -269,7 +269,8 @@ class RawCommit:
 def describe(paths: tuple[PathChange, ...]) -> str:
     """Summarise changes in one line: ``people/alice: +2 lines; decisions/auth created``."""
     shown = [path for path in paths if not is_derived(path.path)] or list(paths)
-    shown.sort(key=lambda path: path.kind not in ("deleted", "renamed"))  # often cause the others
+    # Others often follow from deletions and renames.
+    shown.sort(key=lambda path: path.kind not in ("deleted", "renamed"))
     line = ""
     for count, path in enumerate(shown):
         part = _describe_one(path)

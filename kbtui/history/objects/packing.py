@@ -37,8 +37,8 @@ def make_delta(base: bytes, target: bytes) -> bytes:
     start = _common_prefix(base, target)
     end = _common_prefix(base[start:][::-1], target[start:][::-1])
     old, new = (start, len(base) - end), target[start : len(target) - end]
-    head = [_encode_size(len(base)), _encode_size(len(target)), *_copies(0, start)]
-    return b"".join([*head, *_middle(base, old, new), *_copies(old[1], end)])
+    head = [_encode_size(len(base)), _encode_size(len(target)), *_copy_instructions(0, start)]
+    return b"".join([*head, *_middle(base, old, new), *_copy_instructions(old[1], end)])
 
 
 def _middle(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
@@ -54,16 +54,16 @@ def _middle(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
             continue
         place = places.get(piece) if len(piece) >= _MIN_COPY else None
         if place is None:
-            yield from _copies(begin, stop - begin)
+            yield from _copy_instructions(begin, stop - begin)
             begin = stop = 0
             inserted += piece
         else:
-            yield from _inserts(inserted)
+            yield from _insert_instructions(inserted)
             inserted.clear()
-            yield from _copies(begin, stop - begin)
+            yield from _copy_instructions(begin, stop - begin)
             begin, stop = place, place + len(piece)
-    yield from _inserts(inserted)
-    yield from _copies(begin, stop - begin)
+    yield from _insert_instructions(inserted)
+    yield from _copy_instructions(begin, stop - begin)
 
 
 def _common_prefix(a: bytes, b: bytes) -> int:
@@ -88,15 +88,13 @@ def _encode_size(number: int) -> bytes:
     return bytes(result)
 
 
-def _inserts(new: bytes | bytearray) -> Iterator[bytes]:
-    """Yield insert instructions for new bytes."""
+def _insert_instructions(new: bytes | bytearray) -> Iterator[bytes]:
     for place in range(0, len(new), _MAX_INSERT):
         piece = new[place : place + _MAX_INSERT]
         yield bytes([len(piece)]) + piece
 
 
-def _copies(offset: int, size: int) -> Iterator[bytes]:
-    """Yield copy instructions for a range of the base."""
+def _copy_instructions(offset: int, size: int) -> Iterator[bytes]:
     while size:
         part = min(size, _MAX_COPY)
         instruction, operands = 0x80, bytearray()

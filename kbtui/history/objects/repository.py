@@ -239,7 +239,6 @@ class Repository:
         return found
 
     def __contains__(self, identifier: object) -> bool:
-        """Return whether an object exists, by its id."""
         if self.is_loose(str(identifier)):
             return True
         with self._pack_lock:
@@ -552,7 +551,7 @@ class Repository:
     def _store(self) -> DiskObjectStore:
         if self._opened is None:
             self._opened = self._open_store()
-            weakref.finalize(self, self._opened.close)
+            weakref.finalize(self, self._opened.close)  # until then, packs stay open
         return self._opened
 
     def close_missing_packs(self) -> None:

@@ -537,5 +537,4 @@ class CommitLog:
 
 
 def _former_name(commit: Commit, path: str) -> str | None:
-    """Return the name of a path before a commit that renamed it, or None."""
     return next((change.old_path for change in commit.paths if change.path == path), None)

@@ -219,7 +219,7 @@ class HistoryReader:
     def _compare(
         self, old: Mapping[str, str], new: Mapping[str, str], paths: list[str]
     ) -> tuple[FileDiff, ...]:
-        differing = [path for path in _differing(old, new) if not paths or _is_in(path, paths)]
+        differing = [path for path in _differing(old, new) if not paths or _is_below(path, paths)]
         before, after = (
             {
                 path: self._content(path, blobs[path]) if path in blobs else None
@@ -277,7 +277,6 @@ class _ForeignRepository(Repository):
 
     @staticmethod
     def keeps(path: str) -> bool:  # noqa: ARG004
-        """Return True for every path."""
         return True
 
     def __init__(self, folder: Path) -> None:
@@ -360,6 +359,5 @@ def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 
-def _is_in(path: str, places: Sequence[str]) -> bool:
-    """Return whether a path is one of `places`, or lies below one."""
+def _is_below(path: str, places: Sequence[str]) -> bool:
     return path in places or path.startswith(tuple(f"{each}/" for each in places))

@@ -86,8 +86,6 @@ def check_pack(stream: BinaryIO, watch: Watch = _ignore_progress) -> None:
 
 
 class _PackReader:
-    """Skips over the objects of a pack."""
-
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self._buffer = b""

@@ -334,7 +334,7 @@ class Transport:
             readable, writable = process.stdout.fileno(), process.stdin.fileno()
             line = DuplexStream(readable, writable, self._watcher, SECONDS)
             line.on_end(process.kill)
-            line.kept = connection.read  # closing it would close the descriptor
+            line.kept = connection.read  # its file would close the descriptor when freed
             connection.read, connection.write = line.read_fully, line.send
             lines.append(line)
             return connection

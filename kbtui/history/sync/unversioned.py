@@ -111,9 +111,8 @@ class UnversionedSync:
 
         Raises:
             RemoteError: The connection or the other end doesn't work.
-            RefusedHistoryError: Their data isn't valid git data, or somebody has changed a file
-                there that
-                was purged here.
+            RefusedHistoryError: Their data isn't valid git data, or a file was changed there
+                since a purge here.
             MovedError: A file or the other side was changed meanwhile: retry.
         """
         seen = self._seen(place)
@@ -409,11 +408,9 @@ class _Plan:
         return {path, self._both.get(path, path)}
 
     def is_skipped(self, path: str) -> bool:
-        """Return whether a file stays as it is on both sides."""
         return path in self._skipped
 
     def skip(self, path: str, why: str) -> None:
-        """Leave a file as it is on both sides."""
         for each in (path, self._both.pop(path, path)):
             self._skipped[each] = why
             self.outgoing_blobs.pop(each, None)

@@ -45,16 +45,14 @@ class Change:
         actor: The author of the change.
         reason: The reason in the actor's words; the body of the commit.
         origin: The session, model, undone commit etc. that it comes from.
-        adopted: The edits were made outside and are in the files already. Companions may add
-            edits of other paths; those of adopted paths are ignored.
+        adopted: The edits were made outside and are in the files already. Companions may add edits
+            of other paths; those of adopted paths are ignored.
         second_parent: The second parent of a merge.
         foreign: Tree entries that a merge changes outside the workspace's files, by path.
         result: The commit, after the block; None if nothing changed or a sink took the change.
-        repairs: Paths whose edits only repair links or rename a file, and add no new
-            statement.
+        repairs: Paths whose edits only repair links or rename a file, and add no new statement.
         watch: A callback, told the number of files written, of how many; an exception in it cancels
-            the change, and
-            then nothing is changed.
+            the change, and then nothing is changed.
     """
 
     def __init__(
@@ -113,9 +111,9 @@ class Change:
         Args:
             path: A recorded workspace path.
             text: The complete new content.
-            expecting: The blob id of what the caller had read; None if no file may exist.
-                If the file differs when the change is applied, it is kept, `text` goes into
-                a conflict copy beside it, and the block ends with `ConflictError`.
+            expecting: The blob id of what the caller had read; None if no file may exist. If the
+                file differs when the change is applied, it is kept, `text` goes into a conflict
+                copy beside it, and the block ends with `ConflictError`.
 
         Raises:
             UnsafePathError: The path leads outside the workspace.

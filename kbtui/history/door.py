@@ -634,8 +634,8 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
     Args:
         change: The change, whose edits and reason are redacted in place.
         current: The current content of each edited path.
-        done: The result of an earlier call, which redacted the reason; files that are
-            unchanged since on both sides are skipped.
+        done: The result of an earlier call, which redacted the reason; files that are unchanged
+            since on both sides are skipped.
 
     Returns:
         The content of each path before and after the change.

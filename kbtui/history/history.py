@@ -155,8 +155,7 @@ class History(HistoryReader):
         Args:
             change: The collected change; refused if a file isn't what it was then.
             watch: Receives the number of files written, of how many; may raise `StoppedError`,
-                after
-                which nothing is changed.
+                after which nothing is changed.
         """
         change.watch = watch
         return self._door.apply(change)
@@ -210,14 +209,14 @@ class History(HistoryReader):
 
         Args:
             timeout: Seconds to wait for the lock; if it is busy, nothing is done.
-            settle: Seconds without changes after which a file counts as finished; a
-                younger one is waited for once.
+            settle: Seconds without changes after which a file counts as finished; a younger one is
+                waited for once.
             confirmed: Whether the user has confirmed a deletion of many entries.
             whole: Record new pictures and other attachments however large they are in total.
 
         Raises:
-            MassDeletionError: More than 30 % of the entries were deleted; this is not recorded,
-                but everything else is.
+            MassDeletionError: More than 30 % of the entries were deleted; this is not recorded, but
+                everything else is.
             StorageError: The file system refused.
         """
         self._door.events.publish(self._door.events.foreign())

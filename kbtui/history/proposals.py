@@ -89,10 +89,10 @@ class Proposals:
 
         Args:
             change: The proposed change, as a sink of `History.change` receives it.
-            id: The id. If such a proposal exists, the change is added to it: its paths
-                get the new text, others are added. None chooses a free id.
-            bases: The base contents of some paths, if they differ from the current files
-                (None: there was no file). Accepting merges from these.
+            id: The id. If such a proposal exists, the change is added to it: its paths get the new
+                text, others are added. None chooses a free id.
+            bases: The base contents of some paths, if they differ from the current files (None:
+                there was no file). Accepting merges from these.
             when: The time of the proposal; None for now.
 
         Raises:

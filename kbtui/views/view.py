@@ -187,8 +187,7 @@ class View:
 
         Args:
             shown: The data of a tool's result, with paths anywhere in it, and messages of sessions
-                as
-                ``{"session": ..., "messages": [first, last]}``.
+                as ``{"session": ..., "messages": [first, last]}``.
         """
         if not self._sees_all:
             return ()

@@ -187,9 +187,9 @@ class Scanner:
 
         Args:
             areas: The folders and files to scan.
-            attachments: If not 0, scan for the history: in a workspace in place include
-                attachments that aren't too large, and new ones only if they have
-                at most this many bytes together, since all of them have to be read.
+            attachments: If not 0, scan for the history: in a workspace in place include attachments
+                that aren't too large, and new ones only if they have at most this many bytes
+                together, since all of them have to be read.
             contents: Receives the contents of small files that had to be read for hashing, by path,
                 for a caller that needs them next.
         """

@@ -41,8 +41,8 @@ class Conflict:
         written: The text that the change to be undone had written.
         ours: The current text.
         theirs: The text that undoing would restore.
-        kind: What was changed again: a line, a frontmatter key, the position of a line, the
-            whole file, or its name. The last three can't be resolved by a replacement text.
+        kind: What was changed again: a line, a frontmatter key, the position of a line, the whole
+            file, or its name. The last three can't be resolved by a replacement text.
     """
 
     path: str

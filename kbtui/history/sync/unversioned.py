@@ -45,8 +45,8 @@ class UnversionedRules:
     Attributes:
         areas: The folders, as workspace paths: docs, sessions.
         hold: Locks a file while it is replaced; raises `KbtuiError` if it can't.
-        keeps_apart: Given a path and both versions, returns why they can't be kept side by side,
-            or an empty string if they can.
+        keeps_apart: Given a path and both versions, returns why they can't be kept side by side, or
+            an empty string if they can.
         split: Given a path and both versions, returns the content for the path and for the copy,
             which isn't written if it is empty.
     """
@@ -111,8 +111,8 @@ class UnversionedSync:
 
         Raises:
             RemoteError: The connection or the other end doesn't work.
-            RefusedHistoryError: Their data isn't valid git data, or a file was changed there
-                since a purge here.
+            RefusedHistoryError: Their data isn't valid git data, or a file was changed there since
+                a purge here.
             MovedError: A file or the other side was changed meanwhile: retry.
         """
         seen = self._seen(place)

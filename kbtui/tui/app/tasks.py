@@ -96,7 +96,7 @@ class TasksScreen(ListDialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,delete", "stop", "Stop"),
     ]
-    TITLE_TEXT = "Tasks"
+    TITLE_TEXT = "In the background"
     HINT = "x stop · Esc close"
 
     def __init__(self, kb: KnowledgeBase, chat: ChatPane) -> None:

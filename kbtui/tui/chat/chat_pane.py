@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
@@ -92,7 +93,8 @@ class ChatPane(ChatHost):
         self._early: list[tuple[CommandFunction, Command, str]] = []
 
     def compose(self) -> ComposeResult:
-        yield self.transcript
+        with Vertical(id="chat-said"):
+            yield self.transcript
         yield self.popup
         yield self.prompt
 
@@ -130,7 +132,7 @@ class ChatPane(ChatHost):
         if is_first and not self.conversation.busy and self.conversation.session is None:
             self.start = start.StartPanel(kb, self._take_way)
             self.transcript.greet(())
-            await self.mount(self.start, before=self.transcript)
+            await self.query_one("#chat-said").mount(self.start, before=self.transcript)
         status = await commands.read_model(self, kb)
         if not is_first:
             self.transcript.greet(await asyncio.to_thread(start.greeting, kb, status.reason))

@@ -20,6 +20,7 @@ from textual.widget import Widget
 from kbtui.history.change import is_derived
 from kbtui.history.history import HistoryReader
 from kbtui.presentation.actors import committer
+from kbtui.presentation.commit_summary import is_upkeep
 from kbtui.presentation.times import day_heading
 from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.widgets.hints import whole_parts
@@ -49,7 +50,7 @@ def read_year(history: HistoryReader, path: str | None, today: date) -> Written:
     year = Written(Counter(), Counter())
     for commit in history.log(path, since=since):
         written = sum(not is_derived(change.path) for change in commit.paths)
-        if written:
+        if written and not is_upkeep(commit):
             year.days[commit.time.astimezone().date()] += written
             year.hands[committer(commit)] += written
     return year

@@ -86,8 +86,9 @@ class InboxScreen(ListAndDiff):
     InboxScreen {
         #inbox-empty {
             display: none; height: 1fr; align: center top;
-            & > Static { width: auto; max-width: 80; margin: 2 1; color: $text-muted; }
+            & > Static { width: 1fr; max-width: 80; margin: 2 1; color: $text-muted; }
         }
+        &.-low #inbox-empty > Static { margin: 0 1; }
         #inbox-what { height: auto; max-height: 5; padding: 0 1; }
         PlaceView { height: 1fr; }
         .split-detail { height: 2fr; }

@@ -181,7 +181,7 @@ class NewEntryDialog(ListDialog[NewEntry]):
     """Asks for the title and the type of a new entry."""
 
     TITLE_TEXT = "New note"
-    HINT = "↑↓ type · Enter makes it · Esc leaves"
+    HINT = "Enter makes it · Esc leaves"
 
     def __init__(self, types: Mapping[str, str], type_: str = "topic", title: str = "") -> None:
         """Offer `types` (name to folder) with `type_` chosen."""

@@ -213,3 +213,11 @@ def _import_one(kb: Any, folder: Path) -> None:
     with OpenedExport(_export(folder)) as opened:
         for source in sources_of(opened):
             run(kb.services, opened, source, lambda *_: None)
+
+
+async def test_the_prompt_is_seen_below_what_completes_a_command(tmp_path):
+    async with begun(tmp_path / "kb", size=(80, 24)) as shell:
+        await shell.press("/")
+        await shell.until(lambda: shell.chat.popup.display)
+        assert shell.prompt.region.bottom < 24
+        assert shell.chat.popup.region.bottom <= shell.prompt.region.y

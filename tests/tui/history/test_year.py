@@ -7,6 +7,7 @@ import pytest
 from textual.app import App
 
 from kbtui.history.change import Actor
+from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.history.year import Written, YearView, level, read_year
 from tests.tui.history.test_history_screen import history
 from tests.tui.notes_support import NotesApp, make_kb, text_of, until
@@ -125,3 +126,13 @@ async def test_h_shows_the_year_and_the_list_what_was_done_on_the_day(kb, size):
         await until(pilot, lambda: not screen.query(YearView))
         assert screen.rows.day is None
         assert app.screen is screen
+
+
+def test_what_kbtui_keeps_in_order_by_itself_is_no_day_of_writing(tmp_path):
+    kb = KnowledgeBase.open(tmp_path / "kb", create=True)
+    today = datetime.now().astimezone().date()
+    try:
+        assert [*kb.history.log()], "its own documents are recorded"
+        assert read_year(kb.history, None, today) == ({}, {})
+    finally:
+        kb.close()

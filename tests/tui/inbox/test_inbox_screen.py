@@ -326,3 +326,12 @@ async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_d
         await shell.until(
             lambda: "Nothing was accepted" in str(screen.query_one(".split-detail").border_subtitle)
         )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+async def test_what_an_empty_inbox_says_is_as_wide_as_there_is_room(tmp_path, size) -> None:
+    async with running(tmp_path / "kb", size=size) as shell:
+        screen = await opened(shell)
+        told = screen.query_one("#inbox-empty > Static")
+        await shell.until(lambda: "Nothing waits" in str(told.render()))
+        assert told.region.right < size[0]

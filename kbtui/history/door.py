@@ -313,9 +313,7 @@ class Door:
             pairs = {path: (blob_of(current[path]), blob) for path, blob in blobs.items()}
             read = self._repository.read_blob
             written = OnDemand(blobs, lambda path: read(blobs[path] or ""))
-            self._write_and_move(
-                Intent(commit, onto, pairs), written, [], watch or _ignore_progress
-            )
+            self._write_and_move(Intent(commit, onto, pairs), written, [], watch or _no_watch)
             events.append(Changed(commit, tuple(every), actor))
 
     # Steps ---------------------------------------------------------------------------------
@@ -656,7 +654,7 @@ def redact_change(change: Change, current: Edits, done: Redacted | None = None) 
     return {path: (current[path], data) for path, data in change.edits.items()}
 
 
-def _ignore_progress(_done: int, _total: int) -> None:
+def _no_watch(_done: int, _total: int) -> None:
     return
 
 

@@ -22,9 +22,7 @@ from kbtui.workspace.jsonl import rewrite
 from kbtui.workspace.layout import Workspace
 
 _SUFFIX = ".jsonl"
-_SESSION_NAME = re.compile(
-    r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[2-9]|\d{2,4}))?"
-)
+_NAME = re.compile(r"(?P<of>[\w.-]+_[\d-]+-(?P<mark>[0-9a-f]{10}))(?:-(?P<part>[2-9]|\d{2,4}))?")
 _BLOCK = b'{"kind":"import",'
 _MASKS = (b'{"kind":"forget"', b'{"kind":"remember"')
 _NOT_MESSAGES = frozenset({"import", "title", "forget", "remember"})
@@ -59,7 +57,7 @@ class TakenBack:
 
 def is_imported(session: str) -> bool:
     """Return whether a session was begun by an import, so that its answers aren't kbtui's."""
-    return _SESSION_NAME.fullmatch(session) is not None
+    return _NAME.fullmatch(session) is not None
 
 
 def speaker(role: str, session: str) -> str:
@@ -104,7 +102,7 @@ class Imported:
         if self._by_mark is None:
             self._by_mark = {}
             for name in sorted(self._names(), key=_sort_key):
-                if found := _SESSION_NAME.fullmatch(name):
+                if found := _NAME.fullmatch(name):
                     self._by_mark.setdefault(found["mark"], []).append(name)
         return self._by_mark.get(mark, [])
 
@@ -153,7 +151,7 @@ class Imported:
                 )
             batch.sync()
         for name in names:
-            if self._by_mark is not None and (found := _SESSION_NAME.fullmatch(name)):
+            if self._by_mark is not None and (found := _NAME.fullmatch(name)):
                 self._by_mark.setdefault(found["mark"], []).append(name)
 
     def extend(self, session: str, records: list[dict[str, Any]]) -> None:
@@ -173,7 +171,7 @@ class Imported:
         """Yield the sessions that an import created or extended."""
         wanted = f'"batch":{json.dumps(batch)}'.encode()
         for name in sorted(self._names(), key=_sort_key):
-            if _SESSION_NAME.fullmatch(name) and wanted in self._file(name).read_bytes():
+            if _NAME.fullmatch(name) and wanted in self._file(name).read_bytes():
                 yield name
 
     def take_back(self, batch: str) -> list[TakenBack]:
@@ -210,7 +208,7 @@ class Imported:
 
 
 def _sort_key(name: str) -> tuple[str, int]:
-    found = _SESSION_NAME.fullmatch(name)
+    found = _NAME.fullmatch(name)
     return (found["of"], int(found["part"] or 1)) if found else (name, 0)
 
 

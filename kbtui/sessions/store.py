@@ -176,21 +176,21 @@ class Session:
             StorageError: The file system refused; the log is unchanged.
             ConflictError: The session was closed.
         """
-        redactions = _RedactionCache({"": ""})
+        cache = _RedactionCache({"": ""})
         with self._lock:
             message = SessionMessage(
                 id=self._log.last_id + 1,
                 time=self._clock(),
                 role=role,
-                content=redactions[content],
+                content=cache[content],
                 tool_calls=tuple(
-                    replace(call, arguments=redactions[call.arguments]) for call in tool_calls
+                    replace(call, arguments=cache[call.arguments]) for call in tool_calls
                 ),
                 tool_call_id=tool_call_id,
                 name=name,
                 turn=turn,
                 interrupted=interrupted,
-                meta=_redacted(dict(meta or {}), redactions),
+                meta=_redacted(dict(meta or {}), cache),
             )
             self._write(message_record(message))
             return message
@@ -459,20 +459,16 @@ class _RedactionCache(dict[str, str]):
         return self[text]
 
 
-def _redacted(value: Any, redactions: _RedactionCache) -> Any:
+def _redacted(value: Any, cache: _RedactionCache) -> Any:
     """Redact the texts in JSON values, except identifiers."""
     if isinstance(value, str):
-        return redactions[value]
+        return cache[value]
     if isinstance(value, dict):
         return {
-            key: each if key in _IDENTIFIER_KEYS else _redacted(each, redactions)
+            key: each if key in _IDENTIFIER_KEYS else _redacted(each, cache)
             for key, each in value.items()
         }
-    return (
-        [_redacted(each, redactions) for each in value]
-        if isinstance(value, list | tuple)
-        else value
-    )
+    return [_redacted(each, cache) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _checked_id(session_id: str) -> str:

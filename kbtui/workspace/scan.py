@@ -56,7 +56,7 @@ _CHUNK = 1 << 20
 _PACKAGE_FOLDERS = frozenset({"node_modules", "__pycache__", "bower_components"})
 _LATEST_NS = 2**62
 # Bytes of a file, and number of files, returned in `contents`: 16 MB at most.
-_MAX_RETURNED_BYTES, _MAX_RETURNED = 1 << 16, 256
+_MAX_BYTES, _MAX_COUNT = 1 << 16, 256
 LARGEST_ATTACHMENT = 10 << 20
 _TEXT_SUFFIXES = frozenset((".csv", ".tsv", ".bib", ".txt", ".org", ".markdown", ".ics", ".eml"))
 ATTACHMENTS = _TEXT_SUFFIXES | frozenset(
@@ -305,11 +305,7 @@ class Scanner:
             else:
                 data = files.read_bytes(self._workspace, path)
                 blob = files.blob_id(data)
-                if (
-                    contents is not None
-                    and len(data) <= _MAX_RETURNED_BYTES
-                    and len(contents) < _MAX_RETURNED
-                ):
+                if contents is not None and len(data) <= _MAX_BYTES and len(contents) < _MAX_COUNT:
                     contents[path] = data
         except (NotFoundError, FileNotFoundError):
             return None

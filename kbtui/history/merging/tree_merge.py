@@ -231,7 +231,7 @@ class TreeMerge:
             self._follow_rename(old)
         for path in sorted(self._theirs.changes.keys() - self._handled):
             self._merge_path(path)
-        self._resolve_path_conflicts()
+        self._fix_path_conflicts()
         self._merge_foreign()
         return self._plan
 
@@ -239,7 +239,7 @@ class TreeMerge:
         names = self._repository.files(self._tips[1]).keys() - self._plan.edits.keys()
         return names | {path for path, data in self._plan.edits.items() if data is not None}
 
-    def _resolve_path_conflicts(self) -> None:
+    def _fix_path_conflicts(self) -> None:
         """Rename files where the other side has created a folder of the same name."""
         plan = self._plan
         for old, new in resolve_path_conflicts(self._merged_paths()).items():
@@ -249,7 +249,7 @@ class TreeMerge:
             plan.clashes = [
                 replace(clash, path=new) if clash.path == old else clash for clash in plan.clashes
             ]
-            self._add_note(f"{short_name(old)} is {short_name(new)} now: it is a folder as well")
+            self._note(f"{short_name(old)} is {short_name(new)} now: it is a folder as well")
 
     def _merge_foreign(self) -> None:
         """Take over their changes outside the workspace's files.
@@ -287,7 +287,7 @@ class TreeMerge:
                 return  # they created another file of that name: the edits have no target
             self._handled |= {old, here}
             if edited is None:
-                self._add_note(f"{short_name(here)} stays: it was renamed here and deleted there.")
+                self._note(f"{short_name(here)} stays: it was renamed here and deleted there.")
             elif edited != was:
                 self._merge_contents(here, was, self._ours.blob(here, None), edited)
         elif there is not None and here is None:
@@ -302,9 +302,7 @@ class TreeMerge:
         self._handled |= {old, here, there}
         self._merge_contents(here, was, self._ours.blob(here, None), self._theirs.blob(there, None))
         if here != there:
-            self._add_note(
-                f"{short_name(here)} keeps its name; {short_name(there)} was their name."
-            )
+            self._note(f"{short_name(here)} keeps its name; {short_name(there)} was their name.")
 
     def _take_rename(self, old: str, new: str, was: str | None) -> None:
         here = self._ours.blob(old, was)
@@ -312,7 +310,7 @@ class TreeMerge:
             return
         self._handled |= {old, new}
         if here is None:
-            self._add_note(f"{short_name(new)} is back: it was deleted here and renamed there.")
+            self._note(f"{short_name(new)} is back: it was deleted here and renamed there.")
             self._plan.edits[new] = self._read(self._theirs.blob(new, None))
             return
         self._plan.edits[old] = None
@@ -331,9 +329,9 @@ class TreeMerge:
         elif resolver is not None:
             self._resolve(resolver, path, was, here, there)
         elif there is None:
-            self._add_note(f"{short_name(path)} stays: it was changed here and deleted there.")
+            self._note(f"{short_name(path)} stays: it was changed here and deleted there.")
         elif here is None:
-            self._add_note(f"{short_name(path)} is back: it was deleted here and changed there.")
+            self._note(f"{short_name(path)} is back: it was deleted here and changed there.")
             self._plan.edits[path] = self._read(there)
         else:
             self._merge_contents(path, was, here, there)
@@ -376,7 +374,7 @@ class TreeMerge:
     def _keep_both(self, path: str, theirs: bytes, blob: str) -> None:
         copy = conflict_copy_of(path, blob[:12])
         self._plan.copies[copy] = theirs
-        self._add_note(f"{short_name(path)} was changed on both sides: their version is {copy}.")
+        self._note(f"{short_name(path)} was changed on both sides: their version is {copy}.")
 
-    def _add_note(self, note: str) -> None:
+    def _note(self, note: str) -> None:
         self._plan.notes.append(note if note.endswith(".") else f"{note}.")

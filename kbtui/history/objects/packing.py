@@ -37,8 +37,8 @@ def make_delta(base: bytes, target: bytes) -> bytes:
     start = _common_prefix(base, target)
     end = _common_prefix(base[start:][::-1], target[start:][::-1])
     old, new = (start, len(base) - end), target[start : len(target) - end]
-    head = [_encode_size(len(base)), _encode_size(len(target)), *_copy_instructions(0, start)]
-    return b"".join([*head, *_middle(base, old, new), *_copy_instructions(old[1], end)])
+    head = [_encode_size(len(base)), _encode_size(len(target)), *_copy(0, start)]
+    return b"".join([*head, *_middle(base, old, new), *_copy(old[1], end)])
 
 
 def _middle(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
@@ -54,16 +54,16 @@ def _middle(base: bytes, old: tuple[int, int], new: bytes) -> Iterator[bytes]:
             continue
         place = places.get(piece) if len(piece) >= _MIN_COPY else None
         if place is None:
-            yield from _copy_instructions(begin, stop - begin)
+            yield from _copy(begin, stop - begin)
             begin = stop = 0
             inserted += piece
         else:
-            yield from _insert_instructions(inserted)
+            yield from _insert(inserted)
             inserted.clear()
-            yield from _copy_instructions(begin, stop - begin)
+            yield from _copy(begin, stop - begin)
             begin, stop = place, place + len(piece)
-    yield from _insert_instructions(inserted)
-    yield from _copy_instructions(begin, stop - begin)
+    yield from _insert(inserted)
+    yield from _copy(begin, stop - begin)
 
 
 def _common_prefix(a: bytes, b: bytes) -> int:
@@ -88,13 +88,13 @@ def _encode_size(number: int) -> bytes:
     return bytes(result)
 
 
-def _insert_instructions(new: bytes | bytearray) -> Iterator[bytes]:
+def _insert(new: bytes | bytearray) -> Iterator[bytes]:
     for place in range(0, len(new), _MAX_INSERT):
         piece = new[place : place + _MAX_INSERT]
         yield bytes([len(piece)]) + piece
 
 
-def _copy_instructions(offset: int, size: int) -> Iterator[bytes]:
+def _copy(offset: int, size: int) -> Iterator[bytes]:
     while size:
         part = min(size, _MAX_COPY)
         instruction, operands = 0x80, bytearray()
@@ -169,7 +169,7 @@ class Packing:
         if not old and (not loose or len(loose) < self._enough // 2):
             return 0  # the other loose objects aren't reachable from any commit
         chains += [[name] for name in sorted(packed - reached)]
-        records = _records(self._repository, chains, self._raise_if_cancelled)
+        records = _records(self._repository, chains, self._check_cancelled)
         with self._folder.aside() as aside:
             count = len(reached | packed)
             new = self._repository.write_pack(count, records, _LEVEL, aside)
@@ -188,13 +188,13 @@ class Packing:
         """Return chains of those objects that are loose or in replaced packs and reachable."""
 
         def wanted(name: str) -> bool:
-            self._raise_if_cancelled()
+            self._check_cancelled()
             return name in packed or self._repository.is_loose(name)
 
         commits = [each for each in everything(self._repository) if wanted(each[0])]
         return _chains(self._repository, commits, wanted)
 
-    def _raise_if_cancelled(self) -> None:
+    def _check_cancelled(self) -> None:
         if self._stopped():
             raise _CancelledError
 

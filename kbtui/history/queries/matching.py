@@ -144,11 +144,11 @@ def _by_difflib(a: Sequence[str], b: Sequence[str], a1: int, b1: int) -> list[Bl
     return [(a1 + m.a, b1 + m.b, m.size) for m in matcher.get_matching_blocks()]
 
 
-_MIN_SIMILARITY = 0.5
+_SIMILAR = 0.5
 _LONG = 100  # characters; comparing longer lines by characters takes milliseconds a pair
 _WORD = re.compile(r"[A-Za-z0-9_]+|\S")
 # Lines are compared by position from this number of unchanged lines per changed one.
-_UNCHANGED_PER_CHANGE = 4
+_MIN_UNCHANGED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def match_lines(old: Sequence[str], new: Sequence[str]) -> list[int]:
         return [-1] * len(new)
     if len(old) == len(new):
         differing = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-        if len(differing) * _UNCHANGED_PER_CHANGE <= len(new):
+        if len(differing) * _MIN_UNCHANGED <= len(new):
             return _with_moves(old, new, list(range(len(new))), differing, differing)
     origins = [-1] * len(new)
     gone: list[int] = []
@@ -365,23 +365,16 @@ def _align(
     rows, columns = len(left), len(right)
     if rows * columns > 10_000:  # a rewritten text, in which following lines is pointless
         return {}
-    similarity = [[_similarity(old[i], new[j]) for j in right] for i in left]
+    scores = [[_similarity(old[i], new[j]) for j in right] for i in left]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
-            both = (
-                similarity[i][j] + best[i + 1][j + 1]
-                if similarity[i][j] >= _MIN_SIMILARITY
-                else 0.0
-            )
+            both = scores[i][j] + best[i + 1][j + 1] if scores[i][j] >= _SIMILAR else 0.0
             best[i][j] = max(both, best[i + 1][j], best[i][j + 1])
     pairs: dict[int, int] = {}
     i = j = 0
     while i < rows and j < columns:
-        if (
-            similarity[i][j] >= _MIN_SIMILARITY
-            and best[i][j] == similarity[i][j] + best[i + 1][j + 1]
-        ):
+        if scores[i][j] >= _SIMILAR and best[i][j] == scores[i][j] + best[i + 1][j + 1]:
             pairs[left[i]] = right[j]
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
@@ -395,13 +388,11 @@ def _similarity(a: str, b: str) -> float:
     """Return the similarity of two lines, 0 to 1: by characters, or by words if they are long."""
     if max(len(a), len(b)) > _LONG:
         one, other = _words(a), _words(b)
-        if 2 * (one.counts & other.counts).total() < _MIN_SIMILARITY * (
-            len(one.words) + len(other.words)
-        ):
+        if 2 * (one.counts & other.counts).total() < _SIMILAR * (len(one.words) + len(other.words)):
             return 0.0
         return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio()
     matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if matcher.real_quick_ratio() < _MIN_SIMILARITY or matcher.quick_ratio() < _MIN_SIMILARITY:
+    if matcher.real_quick_ratio() < _SIMILAR or matcher.quick_ratio() < _SIMILAR:
         return 0.0
     return matcher.ratio()
 

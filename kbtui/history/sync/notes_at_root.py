@@ -30,7 +30,7 @@ from kbtui.history.queries.diff import path_changes
 from kbtui.workspace import files
 from kbtui.workspace.layout import ENTRIES
 
-_TWINS_FILE = "at-root"
+_TWINS = "at-root"
 _TWIN = re.compile(rb"\nKbtui-Commit: ([0-9a-f]{40})\n*\Z")
 _KBTUI_TRAILER = re.compile(r"^Actor: ", re.MULTILINE)
 _KEPT_HEADERS = (b"author ", b"committer ", b"encoding ")  # not a signature, which would be invalid
@@ -77,7 +77,7 @@ class NotesAtRoot:
         """Record that a commit of theirs and one of ours are twins."""
         known = {**self._known(), theirs: ours}
         text = "".join(f"{each} {twin}\n" for each, twin in known.items())
-        files.write_machine_file(self._repository.folder, _TWINS_FILE, text.encode())
+        files.write_machine_file(self._repository.folder, _TWINS, text.encode())
 
     def commit_for(self, head: str, onto: str, when: datetime) -> str:
         """Return a commit with our notes on top of theirs, or `onto` if they have them already."""
@@ -102,9 +102,7 @@ class NotesAtRoot:
     def _known(self) -> dict[str, str]:
         """Return their commits and our twins, as far as both exist: a purge removes them."""
         try:
-            lines = (
-                (self._repository.folder / _TWINS_FILE).read_text("ascii", "replace").splitlines()
-            )
+            lines = (self._repository.folder / _TWINS).read_text("ascii", "replace").splitlines()
         except OSError:
             return {}
         pairs = [pair for line in lines if len(pair := line.split()) == 2]

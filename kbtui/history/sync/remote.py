@@ -291,8 +291,8 @@ class DuplexStream(io.RawIOBase):
     """Both directions of a connection, as non-blocking file descriptors with a timeout.
 
     Args:
-        input_descriptor: The descriptor to read from.
-        output_descriptor: The descriptor to write to; may be the same.
+        input_fd: The descriptor to read from.
+        output_fd: The descriptor to write to; may be the same.
         watcher: May cancel waiting.
         seconds: The timeout while the other end is silent.
 
@@ -300,17 +300,15 @@ class DuplexStream(io.RawIOBase):
         kept: An object to keep alive as long as the stream.
     """
 
-    def __init__(
-        self, input_descriptor: int, output_descriptor: int, watcher: SyncWatcher, seconds: float
-    ) -> None:
+    def __init__(self, input_fd: int, output_fd: int, watcher: SyncWatcher, seconds: float) -> None:
         super().__init__()
-        self._input = input_descriptor
-        self._output = output_descriptor
+        self._input = input_fd
+        self._output = output_fd
         self._watcher = watcher
         self._seconds = seconds
         self._ends: list[Callable[[], None]] = []
         self.kept: object = None
-        for descriptor in (input_descriptor, output_descriptor):
+        for descriptor in (input_fd, output_fd):
             os.set_blocking(descriptor, False)
         self.read_fully = io.BufferedReader(self).read
 
@@ -329,7 +327,7 @@ class DuplexStream(io.RawIOBase):
             TimeoutError: The other end is silent.
             StoppedError: The sync was cancelled.
         """
-        self._wait(self._input, output_descriptor=False)
+        self._wait(self._input, output_fd=False)
         data = os.read(self._input, len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -342,14 +340,14 @@ class DuplexStream(io.RawIOBase):
         """Write all data; raises the same errors as `readinto`."""
         rest = memoryview(data)
         while rest:
-            self._wait(self._output, output_descriptor=True)
+            self._wait(self._output, output_fd=True)
             rest = rest[os.write(self._output, rest) :]
         return len(data)
 
-    def _wait(self, descriptor: int, *, output_descriptor: bool) -> None:
+    def _wait(self, descriptor: int, *, output_fd: bool) -> None:
         deadline = time.monotonic() + self._seconds
         poll = select.poll()
-        poll.register(descriptor, select.POLLOUT if output_descriptor else select.POLLIN)
+        poll.register(descriptor, select.POLLOUT if output_fd else select.POLLIN)
         try:
             while True:
                 self._watcher.check()

@@ -149,23 +149,23 @@ class UnversionedSync:
             self._scanner.sweep()
             plan.make(there.read_blob, is_purged=is_purged, force=force)
             came = self._receive(plan, there, companions)
-            if not plan.outgoing_blobs and not is_purged:
+            if not plan.outgoing and not is_purged:
                 new, made = tip, list[GitObject]()
             else:
                 parent = None if is_purged else tip
-                subject = SUBJECT if is_purged else counted(len(plan.outgoing_blobs), "file")
+                subject = SUBJECT if is_purged else counted(len(plan.outgoing), "file")
                 new, made = self._send(plan, transport, there, tree, tip, parent, subject)
                 if is_purged and tip:
                     self._purged.add([tip])
             if new is not None:
                 self._remember(place, new, {each.id: each for each in made}, there, plan)
-        return Exchanged(came, len(plan.outgoing_blobs), tuple(plan.notes()))
+        return Exchanged(came, len(plan.outgoing), tuple(plan.notes()))
 
     def _receive(self, plan: _Plan, there: Repository, companions: UnversionedRules) -> int:
         """Write the received files and return their number."""
         where = {blob: path for path, blob in plan.ours.items()}
         came = 0
-        for path, blob in [*plan.incoming_blobs.items()]:
+        for path, blob in [*plan.incoming.items()]:
             if plan.is_skipped(path):
                 continue
             data = None
@@ -215,11 +215,11 @@ class UnversionedSync:
         subject: str,
     ) -> tuple[str, list[GitObject]]:
         """Push a commit with what they lack; return its id, and it with its new trees."""
-        root, trees = update_tree(tree, plan.outgoing_blobs, there.read_tree)
+        root, trees = update_tree(tree, plan.outgoing, there.read_tree)
         author = author_of(Actor.YOU)
         commit = git_object(b"commit", encode_commit(root, parent, author, self._now(), subject))
-        lacking = {*plan.outgoing_blobs.values()} - {*plan.theirs.values(), None}
-        blobs = {blob: path for path, blob in plan.outgoing_blobs.items() if blob in lacking}
+        lacking = {*plan.outgoing.values()} - {*plan.theirs.values(), None}
+        blobs = {blob: path for path, blob in plan.outgoing.items() if blob in lacking}
 
         def pack() -> tuple[int, Iterator[PackRecord]]:
             def records() -> Iterator[PackRecord]:
@@ -309,8 +309,8 @@ class _Plan:
         states = scanner.scan(*companions.areas)
         self.ours = {path: state.blob for path, state in states.items()}
         self.theirs = {path: blob for path, blob in theirs.items() if path in companions}
-        self.incoming_blobs: dict[str, str | None] = {}
-        self.outgoing_blobs: dict[str, str | None] = {}
+        self.incoming: dict[str, str | None] = {}
+        self.outgoing: dict[str, str | None] = {}
         self.made: dict[str, bytes] = {}  # new contents by blob id, which neither side may have yet
         self._skipped: dict[str, str] = {}
         self._both: dict[str, str] = {}  # files changed on both sides, by the path of the copy
@@ -361,9 +361,9 @@ class _Plan:
             if here == there:
                 continue
             if there in (was, None) and here != was:
-                self.outgoing_blobs[path] = here
+                self.outgoing[path] = here
             elif here in (was, None):
-                self.incoming_blobs[path] = there
+                self.incoming[path] = there
             elif is_purged and not force:
                 raise RefusedHistoryError(
                     f"{self._layout.file(path)} was changed elsewhere since you purged a secret.",
@@ -371,7 +371,7 @@ class _Plan:
                     " --replace`.",
                 )
             elif is_purged:
-                self.outgoing_blobs[path] = here
+                self.outgoing[path] = here
             else:
                 self._resolve(path, here or "", there or "", read)
 
@@ -379,13 +379,13 @@ class _Plan:
         """Resolve a file changed on both sides: keep the longer log, or else both versions."""
         mine, other = self.read(path, here), read(there)
         if other.startswith(mine):
-            self.incoming_blobs[path] = there
+            self.incoming[path] = there
             return
         if why := "" if mine.startswith(other) else self._companions.keeps_apart(path, mine, other):
             self.skip(path, why)
             return
         if mine.startswith(other):
-            self.outgoing_blobs[path] = here
+            self.outgoing[path] = here
             return
         versions = self._companions.split(path, mine, other)
         kept, rest = map(files.blob_id, versions)
@@ -399,9 +399,9 @@ class _Plan:
             del to_write[0]
         for each, blob in to_write:
             if self.ours.get(each) in (None, here) and blob != self.ours.get(each):
-                self.incoming_blobs[each] = blob
+                self.incoming[each] = blob
             if self.theirs.get(each) in (None, there) and blob != self.theirs.get(each):
-                self.outgoing_blobs[each] = blob
+                self.outgoing[each] = blob
 
     def locked_paths(self, path: str) -> set[str]:
         """Return the files to lock while one is written: of a copy also its original."""
@@ -413,7 +413,7 @@ class _Plan:
     def skip(self, path: str, why: str) -> None:
         for each in (path, self._both.pop(path, path)):
             self._skipped[each] = why
-            self.outgoing_blobs.pop(each, None)
+            self.outgoing.pop(each, None)
 
     def read(self, path: str, blob: str) -> bytes:
         """Read a file's content, if it still has the scanned one.
@@ -428,7 +428,7 @@ class _Plan:
 
     def agreed(self) -> dict[str, str]:
         """Return the new common state; of files that were left, the previous one."""
-        theirs = {**self.theirs, **self.outgoing_blobs}
+        theirs = {**self.theirs, **self.outgoing}
         same = {path: blob for path, blob in self.ours.items() if theirs.get(path) == blob}
         kept = {
             path: blob

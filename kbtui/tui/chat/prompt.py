@@ -20,6 +20,7 @@ from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, worth_searching
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import InputHistory
 from kbtui.tui.widgets.popup import Completion, Popup
+from kbtui.tui.widgets.text_field import TextField
 
 if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
@@ -61,7 +62,7 @@ def _text_keys() -> list[Binding]:
     return kept
 
 
-class Prompt(TextArea, inherit_bindings=False):
+class Prompt(TextField, inherit_bindings=False):
     """Where messages and commands are written.
 
     In here the keys of a shell win. What the pane has to do with is told to it by messages.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
-from textual.widgets import TextArea
 
 from kbtui.tui.widgets.line_view import Looks
+from kbtui.tui.widgets.text_field import TextField
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -42,7 +42,7 @@ _INLINE = (
 )
 
 
-class NoteArea(Looks, TextArea):
+class NoteArea(Looks, TextField):
     """A `TextArea` for Markdown; Tab indents. A key that `takes_key` takes goes no further."""
 
     LOOKS: ClassVar[Mapping[str, str]] = {
@@ -59,7 +59,8 @@ class NoteArea(Looks, TextArea):
     }
     DEFAULT_CSS = """
     NoteArea {
-        border: none; padding: 0 0 0 1; background: transparent; scrollbar-size-vertical: 1;
+        border: none; padding: 0 0 0 1; background: transparent;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
         &:focus { border: none; }
     }
     """
@@ -95,6 +96,9 @@ class NoteArea(Looks, TextArea):
         if not self.is_attached:
             return [Strip.blank(crop.width) for _ in range(crop.height)]
         return super().render_lines(crop)
+
+    def _watch_show_vertical_scrollbar(self) -> None:
+        """A column is kept free for it: where it comes or goes, nothing is wrapped again."""
 
     # Typing
 

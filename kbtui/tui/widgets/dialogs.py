@@ -24,6 +24,7 @@ from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.line_view import LineView
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList, ValueT
+from kbtui.tui.widgets.text_field import TextField
 
 Answer = TypeVar("Answer")
 _CORNERS = 6
@@ -320,7 +321,7 @@ class TextEditScreen(Dialog[str]):
         self._text = text
 
     def compose_question(self) -> ComposeResult:
-        yield TextArea(self._text, soft_wrap=True)
+        yield TextField(self._text, soft_wrap=True)
 
     def on_mount(self) -> None:
         """Write on at the end."""

@@ -99,6 +99,12 @@ def _contains(values: Mapping[str, Any], name: str) -> bool:
     return True
 
 
+def _attribute_named(section: Any, name: str) -> str:
+    """Return the attribute of a section that holds a setting; empty if there is none."""
+    fields = getattr(type(section), "model_fields", {})
+    return next((key for key, field in fields.items() if (field.alias or key) == name), "")
+
+
 def value_of(settings: Settings, name: str) -> Any:
     """Return the value of ``section.name``, with API keys hidden.
 
@@ -109,14 +115,10 @@ def value_of(settings: Settings, name: str) -> Any:
     for part in split_name(name):
         if isinstance(value, dict):
             value = value.get(part)
-        else:
-            fields = type(value).model_fields if hasattr(type(value), "model_fields") else {}
-            attribute = next(
-                (key for key, field in fields.items() if (field.alias or key) == part), ""
-            )
-            if not attribute:
-                raise unknown_setting(name)
+        elif attribute := _attribute_named(value, part):
             value = getattr(value, attribute)
+        else:
+            raise unknown_setting(name)
     if isinstance(value, SecretStr):
         return HIDDEN
     if hasattr(value, "model_dump"):

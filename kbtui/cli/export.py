@@ -125,7 +125,7 @@ def export(
     and what --json says of an export:
       {"target", "format", "count", "private_kept_back"}
     """  # noqa: D301  # a sign of click's
-    form = form or _FORMATS.get(Path(target or "").suffix.lower()) or _usual(ref, target)
+    form = form or _form_of(ref, target)
     wanted = _Wanted(Path(target or "-").expanduser(), form, overwrite=overwrite)
     wanted.check(ref, since)
     begin = _moment(since) if since else None
@@ -137,12 +137,8 @@ def export(
     if kept := done.kept_back:
         note(f"kbtui: {counted(kept, 'private one')} stayed here; --private takes them along.")
     if not wanted.to_output:
-        shape = {
-            "target": str(wanted.file),
-            "format": form,
-            "count": done.count,
-            "private_kept_back": kept,
-        }
+        count = {"count": done.count, "private_kept_back": kept}
+        shape = {"target": str(wanted.file), "format": form, **count}
         say_json(shape) if as_json else say(f"{done.told} written to {wanted.file}")
     if done.is_partial:
         click.get_current_context().exit(1)
@@ -196,7 +192,10 @@ def _is_text(path: str) -> bool:
     return is_markdown or path.startswith(CONVERSATIONS)
 
 
-def _usual(ref: str | None, target: str | None) -> str:
+def _form_of(ref: str | None, target: str | None) -> str:
+    """The form that a target's name tells, else the usual one."""
+    if form := _FORMATS.get(Path(target or "").suffix.lower()):
+        return form
     if ref:
         return "md"
     if target is None:

@@ -101,18 +101,15 @@ def _rows(group: click.Group, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _usage_of(param: click.Parameter) -> str:
+    word = param.metavar or (param.name or "").upper()
     if isinstance(param, click.Argument):
-        word = param.metavar or (param.name or "").upper()
-        if param.required or word.startswith("["):
-            return word
-        return f"[{word}]"
+        return word if param.required or word.startswith("[") else f"[{word}]"
     if not isinstance(param, click.Option):
         return ""
     flag = param.opts[0]
     if param.is_flag:
         return f"[{'|'.join((flag, *param.secondary_opts))}]"
-    value = f"{flag} {param.metavar or (param.name or '').upper()}"
-    return value if param.required else f"[{value}]"
+    return f"{flag} {word}" if param.required else f"[{flag} {word}]"
 
 
 def _first_line(command: click.Command) -> str:

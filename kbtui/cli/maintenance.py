@@ -17,7 +17,10 @@ from kbtui.errors import KbtuiError, NotFoundError, UsageError
 from kbtui.text import clean_line, counted, moment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbtui.knowledge_base import KnowledgeBase
+    from kbtui.maintenance.check import WorkspaceProblem
     from kbtui.maintenance.doctor import DoctorFinding
     from kbtui.maintenance.purge import Purged, Purging
     from kbtui.maintenance.sync import Synced
@@ -70,11 +73,16 @@ def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
         if outer is not None:
             note(f"It lies in the workspace {outer}, which leaves its notes out from now on.")
-        elsewhere = [] if kb.workspace.in_place else _notes_elsewhere(kb.workspace.root)
-    if elsewhere:
-        names = ", ".join(json.dumps(name, ensure_ascii=False) for name in elsewhere)
+        if not kb.workspace.in_place:
+            _tell_of_elsewhere(root, _notes_elsewhere(kb.workspace.root))
+
+
+def _tell_of_elsewhere(root: Path, folders: list[str]) -> None:
+    """Say how the notes beside a workspace's folders can be searched."""
+    if folders:
+        names = ", ".join(json.dumps(name, ensure_ascii=False) for name in folders)
         note(
-            f"There are notes in {', '.join(elsewhere)} as well. To search them too, put into"
+            f"There are notes in {', '.join(folders)} as well. To search them too, put into"
             f" {root / 'kbtui.toml'}:\n  [search]\n  roots = [{names}]"
         )
 
@@ -258,20 +266,24 @@ def check(place: WorkspaceOption, as_json: bool) -> int:
     """
     with place.opened() as kb, ProgressLine() as progress:
         problems = kb.checking.run(progress)
-    wrong = sum(problem.damage for problem in problems)
     if as_json:
         say_json([asdict(problem) for problem in problems])
-        return 1 if wrong else 0
+    else:
+        _print_problems(problems)
+    return int(any(problem.damage for problem in problems))
+
+
+def _print_problems(problems: Sequence[WorkspaceProblem]) -> None:
     for problem in problems:
         colour = "red" if problem.damage else "yellow"
         say_line(say_styled(problem.area.ljust(8), fg=colour), " ", say_styled(problem.text))
         if problem.hint:
             say_line(" " * 9, say_styled(problem.hint, dim=True))
+    wrong = sum(problem.damage for problem in problems)
     things = "thing is" if wrong == 1 else "things are"
     note(f"{wrong:,} {things} wrong." if wrong else "All is well.")
     if dead := len(problems) - wrong:
         note(f"{counted(dead, 'link leads', 'links lead')} to notes that aren't there (yet).")
-    return 1 if wrong else 0
 
 
 @click.command()
@@ -348,8 +360,8 @@ def purge(
     if dry_run or not (yes or as_json or not sys.stdin.isatty()):
         found = purging.find(secret)
         _say_found(found, as_json=as_json and dry_run)
-        if dry_run or not (found.found or found.objects):
-            return 0 if found.found or found.objects else 1
+        if dry_run or found.is_nowhere:
+            return int(found.is_nowhere)
         click.confirm("Remove it for good?", abort=True, err=True)
     done = purging.run(secret, _tell_step, confirmed=count, delete_binaries=delete_binaries)
     return _say_purged(done, as_json=as_json)
@@ -378,10 +390,9 @@ def _asked_secret() -> str:
 
 
 def _say_purged(done: Purged, *, as_json: bool) -> int:
-    nowhere = not done.found and not done.objects
     if as_json:
         say_json(_purge_shape(done))
-    elif nowhere:
+    elif done.is_nowhere:
         note("It stands nowhere.")
     else:
         say(
@@ -389,7 +400,7 @@ def _say_purged(done: Purged, *, as_json: bool) -> int:
             f" ({counted(done.commits, 'commit')} rewritten) and"
             f" {counted(len(done.found), 'file')}."
         )
-    if not nowhere:
+    if not done.is_nowhere:
         note("Change the key or password itself: it may have been seen.")
     if done.epoch is not None:
         note(
@@ -399,7 +410,7 @@ def _say_purged(done: Purged, *, as_json: bool) -> int:
         )
     for line in done.left:
         note(f"kbtui: Not removed: {line}")
-    return 1 if nowhere or any("not looked at" not in line for line in done.left) else 0
+    return 1 if done.is_nowhere or any("not looked at" not in line for line in done.left) else 0
 
 
 def _tell_step(text: str) -> None:
@@ -417,7 +428,7 @@ def _say_found(found: Purged, *, as_json: bool) -> None:
         say(f"       and {len(found.found) - _SHOWN:,} more files")
     if found.objects:
         say(f"{found.objects:>5}  objects of the history")
-    if not found.found and not found.objects:
+    if found.is_nowhere:
         note("It stands nowhere.")
 
 

@@ -65,6 +65,11 @@ class Purged:
     epoch: int | None = None
     left: tuple[str, ...] = ()
 
+    @property
+    def is_nowhere(self) -> bool:
+        """True if the secret stood nowhere."""
+        return not self.found and not self.objects
+
 
 class Purging:
     """Purges one workspace and what is kept about it elsewhere."""

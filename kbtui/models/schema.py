@@ -120,15 +120,19 @@ def _check_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) 
     if missing := [name for name in required if name not in given]:
         raise ArgumentError(f"{_describe_path(_join_path(place, missing[0]))} is missing.")
     extra = schema.get("additionalProperties", True)
-    unknown = [name for name in given if name not in properties]
-    if unknown and properties and extra is False:
-        known = ", ".join(list(properties)[:12])
-        raise ArgumentError(f"There is no argument {unknown[0]!r}; there are: {known}.")
+    if extra is False and properties:
+        _check_names(given, properties)
     free = extra if isinstance(extra, dict) else {}
     return {
         _replace_surrogates(name): _check(item, properties.get(name, free), _join_path(place, name))
         for name, item in given.items()
     }
+
+
+def _check_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    if unknown := next((name for name in given if name not in known), None):
+        names = ", ".join(list(known)[:12])
+        raise ArgumentError(f"There is no argument {unknown!r}; there are: {names}.")
 
 
 def _check_list(value: list[Any], schema: Mapping[str, Any], place: str) -> list[Any]:
@@ -145,18 +149,20 @@ def _replace_surrogates(text: str) -> str:
 
 def _coerce(value: Any, kind: str) -> Any:
     if isinstance(value, str):
-        text = value.strip()
-        if kind == "boolean":
-            return _BOOLEANS.get(text.lower(), value)
-        if kind in ("integer", "number"):
-            return _number(text, value)
-        if kind in ("array", "object") and text[:1] in "[{" and text:
-            return _parse_json(text, value)
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if kind == "array" and isinstance(value, str) and value:
-        return [value]
-    return value
+        return _coerce_text(value, kind)
+    is_whole = kind == "integer" and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
+
+
+def _coerce_text(value: str, kind: str) -> Any:
+    text = value.strip()
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), value)
+    if kind in ("integer", "number"):
+        return _number(text, value)
+    if kind in ("array", "object") and text[:1] in ("[", "{"):
+        return _parse_json(text, value)
+    return [value] if kind == "array" and value else value
 
 
 def _number(text: str, default: Any) -> Any:

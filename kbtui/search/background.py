@@ -154,18 +154,11 @@ class Background:
         idle_since = time.monotonic()
         tidied = False
         while not self._stop.is_set():
+            is_news = False
             if self._sync_wanted.is_set() or time.monotonic() - swept >= self._sweep_seconds:
-                self._sync_wanted.clear()
-                report = self._safely(self._index.sync)
-                is_first, swept = not swept, time.monotonic()
-                self._watcher.follow()
-                is_news = report and (report.added or report.changed or report.removed)
-                if is_first or is_news:
-                    self._tell_outside()
-                if is_news:
-                    self._embed.set()
-                    idle_since, tidied = swept, False
-            if self._safely(self._index.refresh_now):
+                is_news = self._sweep(is_first=not swept)
+                swept = time.monotonic()
+            if self._safely(self._index.refresh_now) or is_news:
                 self._embed.set()
                 idle_since, tidied = time.monotonic(), False
             self._documents.set()
@@ -175,6 +168,16 @@ class Background:
                 tidied = True
             self._wake.wait(self._patience(swept, tidied=tidied))
             self._wake.clear()
+
+    def _sweep(self, *, is_first: bool) -> bool:
+        """Look at all files; tells if there was something new."""
+        self._sync_wanted.clear()
+        report = self._safely(self._index.sync)
+        self._watcher.follow()
+        is_news = bool(report and (report.added or report.changed or report.removed))
+        if is_first or is_news:
+            self._tell_outside()
+        return is_news
 
     def _patience(self, swept: float, *, tidied: bool) -> float:
         """How long nothing needs to be done, unless somebody wakes us."""

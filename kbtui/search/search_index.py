@@ -559,21 +559,23 @@ class SearchIndex:
         with self._lock:
             background = self._background
         if background is None:
-            if not self._synced.is_set():
-                self._sync(None)
-            elif self._pending:
-                self.refresh_now()
-            if self._waiting and self.read_documents(_DOCUMENTS_SECONDS):
-                self.refresh_now()
-            left = len(self._waiting)
-            return (
-                f"{counted(left, 'document')} still to be read: search again, or `kbtui reindex`."
-                if left
-                else ""
-            )
+            return self._index_here()
         if not self._synced.is_set() and not self._generations().serving.complete:
             self._synced.wait(_FIRST_ANSWER_SECONDS)
         return f"{self._activity}." if self._activity and not self._synced.is_set() else ""
+
+    def _index_here(self) -> str:
+        """Index what is new, as nothing else does; gives a notice of what takes too long."""
+        if not self._synced.is_set():
+            self._sync(None)
+        elif self._pending:
+            self.refresh_now()
+        if self._waiting and self.read_documents(_DOCUMENTS_SECONDS):
+            self.refresh_now()
+        if not self._waiting:
+            return ""
+        left = counted(len(self._waiting), "document")
+        return f"{left} still to be read: search again, or `kbtui reindex`."
 
     # Opening and healing
 

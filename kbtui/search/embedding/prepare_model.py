@@ -46,6 +46,7 @@ from kbtui.text import shorten
 LEAST_COSINE = 0.9999
 MOST_TOKENS = 512
 _ONNX_OPSET = 17
+_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}  # not in the files of such models
 _SAMPLES = (
     "kbtui",
     "We decided to keep session tokens in the database, because they must be revocable.",
@@ -160,8 +161,8 @@ def _write(source: ModelSource, folder: Path) -> None:
 def _identity(
     source: ModelSource, model: Any, weights: str, inputs: tuple[str, ...], graph_bytes: int
 ) -> ModelIdentity:
-    prompts = {key: value or "" for key, value in (model.prompts or {}).items()}
-    e5 = "e5-" in f"{source.name} {source.folder}".lower()  # its prompts aren't in its files
+    prompts = dict(_E5_PROMPTS) if "e5-" in f"{source.name} {source.folder}".lower() else {}
+    prompts |= {key: value for key, value in (model.prompts or {}).items() if value}
     return ModelIdentity(
         name=source.name,
         fingerprint=source.fingerprint,
@@ -172,10 +173,8 @@ def _identity(
         inputs=inputs,
         graph_bytes=graph_bytes,
         probe=tuple(float(value) for value in _encode(model, [PROBE])[0]),
-        query_prompt=prompts.get("query") or ("query: " if e5 else ""),
-        document_prompt=prompts.get("document")
-        or prompts.get("passage")
-        or ("passage: " if e5 else ""),
+        query_prompt=prompts.get("query", ""),
+        document_prompt=prompts.get("document") or prompts.get("passage", ""),
         versions={
             name: metadata.version(name) for name in ("sentence-transformers", "torch", "onnx")
         },

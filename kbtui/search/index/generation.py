@@ -17,10 +17,9 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
-from itertools import accumulate
 from pathlib import Path
 
 from kbtui.derived import is_transient
@@ -132,16 +131,7 @@ class Generation:
         wasteful = {
             file for file in segments if len(file.deleted) > max(_MUCH_DELETED, len(live[file]))
         }
-        smallest: list[SegmentFile] = []
-        if len(segments) > _MANY_SEGMENTS:
-            by_size = sorted(segments, key=lambda file: len(live[file]))
-            totals = list(accumulate(len(live[file]) for file in by_size))
-            # The large ones stay: only what together is no larger than the next is moved.
-            smallest = by_size[: _MANY_SEGMENTS // 2]
-            for place in range(_MANY_SEGMENTS // 2, len(by_size)):
-                if len(live[by_size[place]]) > totals[place - 1]:
-                    break
-                smallest = by_size[: place + 1]
+        smallest = _smallest(segments, {file: len(live[file]) for file in segments})
         moved = sorted({chunk for file in {*wasteful, *smallest} for chunk in live[file]})
         if not wasteful and not smallest:
             return False
@@ -194,6 +184,24 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 class CacheBusyError(Exception):
     """Another process is writing the index."""
+
+
+def _smallest(
+    segments: Sequence[SegmentFile], sizes: Mapping[SegmentFile, int]
+) -> list[SegmentFile]:
+    """The small segments to be written as one, where there are many.
+
+    The large ones stay: only what together is no larger than the next is moved.
+    """
+    if len(segments) <= _MANY_SEGMENTS:
+        return []
+    by_size = sorted(segments, key=sizes.__getitem__)
+    taken = _MANY_SEGMENTS // 2
+    together = sum(sizes[file] for file in by_size[:taken])
+    while taken < len(by_size) and sizes[by_size[taken]] <= together:
+        together += sizes[by_size[taken]]
+        taken += 1
+    return by_size[:taken]
 
 
 class Generations:

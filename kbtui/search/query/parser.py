@@ -44,6 +44,7 @@ _PART = re.compile(
     r"(?P<sign>[-+])?(?:(?P<field>[A-Za-z]{2,12}):)?"
     r"(?:[\"“”](?P<phrase>[^\"“”]*)[\"“”]|(?P<word>\S+))"
 )
+_HASHTAG = re.compile(r"#.*?[^\W\d_]", re.DOTALL)
 _QUOTES = '"“”'
 _OPERATORS = frozenset({"AND", "OR"})
 _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
@@ -167,16 +168,16 @@ def _says_nothing(match: re.Match[str]) -> bool:
 
 def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
     value = match["phrase"] if match["phrase"] is not None else match["word"]
-    field = _FIELDS.get((match["field"] or "").lower())
-    if match["field"] is None and value.startswith("#") and re.search(r"[^\W\d_]", value):
-        field, value = "tag", value[1:]
+    name = (match["field"] or "").lower()
+    if not name and _HASHTAG.match(value):
+        name, value = "tag", value[1:]
+    field = _FIELDS.get(name)
     if field is None:
         return None
     value = value.strip(f" {_QUOTES}").lstrip("#" if field == "tag" else "")
-    since = _SINCE.get((match["field"] or "").lower())
-    if since is not None:
-        day = days(value) if value.lower() in _RECENT else None
-        value = since + (day[0] if day is not None else value)
+    if name in _SINCE:
+        recent = days(value) if value.lower() in _RECENT else None
+        value = _SINCE[name] + (recent[0] if recent else value)
     if field in {"created", "updated"} and days(value) is None:
         return None
     return Condition(field, value, negated) if value else None

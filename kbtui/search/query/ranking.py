@@ -180,18 +180,21 @@ def _names(text: str) -> set[str]:
     return found - _DATES
 
 
+def _asked_for(text: str) -> Sequence[tuple[str, Sequence[str]]]:
+    """The words of a query that tell what is asked for, with their terms; else all of them."""
+    every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
+    asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
+    telling = [each for each in asking if not analyser.is_stop_word(each[0])]
+    return every if not telling and asking == every else telling
+
+
 def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:
     """Each telling word: its weight by rarity, itself, and the terms that count for it.
 
     A word that no passage holds weighs most: who asks for it asks for what isn't there.
     """
-    every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
-    asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
-    telling = [each for each in asking if not analyser.is_stop_word(each[0])]
-    if not telling and asking == every:
-        telling = every
     passages = corpus.count + _FURTHER_PASSAGES
-    for word, terms in islice(telling, MOST_TERMS):
+    for word, terms in islice(_asked_for(text), MOST_TERMS):
         shares = {term: _PART if i else 1.0 for i, term in enumerate(terms)}
         if len(word) >= _SHORTEST_BEGINNING and not any(map(corpus.knows, terms)):
             longer = corpus.expand(terms[0], _WRITTEN)

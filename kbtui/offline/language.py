@@ -101,6 +101,11 @@ class Phrases:
                 return count
         return 0
 
+    def places(self, text: str, found: list[Token]) -> list[tuple[int, int]]:
+        """Where phrases begin, by words, and of how many words the longest there is."""
+        begin = [at for at, token in enumerate(found) if token.word in self._begins]
+        return [(at, count) for at in begin if (count := self.match(text, found, at))]
+
 
 @dataclass(frozen=True, slots=True)
 class Language:
@@ -212,7 +217,8 @@ def language_of(text: str) -> Language:
 @lru_cache(maxsize=512)
 def _language_of(text: str) -> Language:
     found = {token.word for token in tokens(text)}
-    return max(languages(), key=lambda each: len(found & each.known))
+    counts = [len(found & each.known) for each in languages()]
+    return languages()[counts.index(max(counts))]
 
 
 def begins(text: str, phrases: Phrases) -> str | None:
@@ -228,8 +234,7 @@ def begins(text: str, phrases: Phrases) -> str | None:
 
 def holds(text: str, phrases: Phrases) -> bool:
     """True if a phrase stands anywhere in a text."""
-    found = tokens(text)
-    return any(phrases.match(text, found, at) for at in range(len(found)))
+    return bool(phrases.places(text, tokens(text)))
 
 
 def left_over(text: str, lists: Iterable[Phrases]) -> Iterator[Token]:

@@ -232,7 +232,10 @@ def _pieces(folder: int, name: str, path: str, limit: int | None) -> Iterator[by
 
 def decode(data: bytes) -> Decoded:
     """Decode bytes as UTF-8, or according to a byte order mark; bad bytes become U+FFFD."""
-    encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
+    encoding = "utf-8"
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            encoding = name
     try:
         return Decoded(data.decode(encoding), encoding, exact=True)
     except UnicodeDecodeError:

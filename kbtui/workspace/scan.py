@@ -328,7 +328,11 @@ class Scanner:
             _is_recorded_or_attached if attachments and self._largest else _is_recorded_in_place
         )
         ignored = self._ignore_rules()
+        single = [area for area in areas if area in BOOTSTRAP_FILES]
+        there = files.listed(self._workspace, single) if single else ()
         for area in areas:
+            if area in single and area not in there:
+                continue
             status = files.file_status(self._workspace, area)
             file = self._workspace.file(area)
             if ignored is not None and _is_ignored(file, ignored, is_file=status is not None):
@@ -369,8 +373,9 @@ class Scanner:
 
     def _listed(
         self, folder: str, ignored: GitIgnoreSpec | None, wanted: Callable[[str], bool] | None
-    ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """Yield the entries of a folder by path that have valid names and aren't ignored."""
+    ) -> list[tuple[str, os.DirEntry[str]]]:
+        """Return the entries of a folder by path that have valid names and aren't ignored."""
+        kept = []
         known, layout = self._states or {}, self._workspace
         here = layout.place(folder)
         tell, stray = partial(self._skip_in, folder), partial(self._strays.add, here)
@@ -384,7 +389,8 @@ class Scanner:
                 file = layout.file(path)
                 if ignored.match_file(f"{file}/" if _is_kind(entry.is_dir) else file):
                     continue
-            yield path, entry
+            kept.append((path, entry))
+        return kept
 
     def _keeps(self, path: str) -> bool:
         """Return whether the history has the file already, or a file below the folder."""
@@ -545,8 +551,8 @@ def _entries(
     wanted: Callable[[str], bool] | None = None,
     tell: Callable[[str, str], None] = lambda _, __: None,
     stray: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the relevant entries of a folder by NFC name; a name in two forms counts once.
+) -> list[tuple[str, os.DirEntry[str]]]:
+    """Return the relevant entries of a folder by NFC name; a name in two forms counts once.
 
     In place, entries that aren't `wanted` are skipped. `tell` receives the name of an entry that
     can't be used (empty for the folder itself) and the reason; `stray` is called for a temporary
@@ -556,10 +562,11 @@ def _entries(
         with os.scandir(folder) as entries:
             found = sorted(entries, key=attrgetter("name"))
     except FileNotFoundError:
-        return
+        return []
     except OSError as error:
         tell("", f"it can't be opened ({(error.strerror or '').lower()})")
-        return
+        return []
+    kept: list[tuple[str, os.DirEntry[str]]] = []
     seen: set[str] = set()
     for entry in found:
         if entry.name.startswith((".", "#")) or entry.name.endswith(_TEMPORARY_SUFFIXES):
@@ -575,7 +582,8 @@ def _entries(
                 tell(entry.name, "another file has the same name in another form")
                 continue
             seen.add(name)
-        yield name, entry
+        kept.append((name, entry))
+    return kept
 
 
 def _is_wanted(entry: os.DirEntry[str], wanted: Callable[[str], bool]) -> bool:

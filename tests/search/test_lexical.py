@@ -322,8 +322,8 @@ def test_made_up_arrays_lead_no_further_than_their_segment() -> None:
         with suppress(ValueError, IndexError, OverflowError):
             found = Segment(made_up)
             for word in WORDS:
-                ids, counts = found.postings("body", word)
-                assert len(ids) == len(counts) <= len(whole)
+                for _, (ids, counts) in found.postings(word, ["body"]):
+                    assert len(ids) == len(counts) <= len(whole)
 
 
 def test_a_segment_without_a_word_has_postings(tmp_path: Path) -> None:

@@ -317,8 +317,8 @@ def heading(category: str) -> str:
     """Name a folder for people: ``topics`` is *Topics*."""
     if not category:
         return "Other"
-    names = (part.replace("-", " ") for part in category.split("/"))
-    return " / ".join(name[:1].upper() + name[1:] for name in names)
+    names = category.replace("-", " ").split("/")
+    return " / ".join([name[:1].upper() + name[1:] for name in names])
 
 
 def entry_line(info: EntryInfo, name: str | None = None) -> str:
@@ -389,22 +389,6 @@ def is_generated_only(text: str) -> bool:
     )
 
 
-def prompt_text(
-    groups: Mapping[str, Sequence[EntryInfo]],
-    left_out: Mapping[str, int],
-    line_of: Callable[[EntryInfo], str],
-) -> str:
-    """Write the part of the catalogue that a prompt gets, and what was left out of it."""
-    sections = [
-        "\n".join((f"## {heading(category)}", *map(line_of, entries)))
-        for category, entries in groups.items()
-    ]
-    if left_out:
-        counts = ", ".join(f"{count:,} in {name or 'other'}" for name, count in left_out.items())
-        sections.append(f"Not listed here: {counts}. A search finds them.")
-    return "\n\n".join(sections)
-
-
 def without_block(data: bytes) -> bytes:
     """The text around the generated block of an INDEX.md."""
     return _BLOCK.sub("", data.decode("utf-8", "surrogateescape")).encode(
@@ -452,9 +436,10 @@ class PromptIndex:
             return ""
         ranked = self.ranked(infos, query, degree)
         ranked = ranked[: budget // _TOKENS_PER_LINE + 1]
-        taken = _fitting(ranked, entry_line, budget, count)
+        lines = {info.path: entry_line(info) for info in ranked}
+        taken = _fitting(lines, budget, count)
         while True:
-            text = self._text(infos, {info.path for info in taken}, entry_line)
+            text = self._text(infos, {path: lines[path] for path in taken})
             if unseen:
                 text = f"{text}\n\n{hidden_entries(unseen)}".lstrip()
             excess = count(text) - budget
@@ -488,7 +473,8 @@ class PromptIndex:
         spread = Counter(term for hit, _names in found.values() for term in hit)
         rarity = {term: math.log(1 + len(infos) / number) for term, number in spread.items()}
         return {
-            path: sum(rarity[term] for term in hit) + _NAME_WEIGHT * sum(rarity[t] for t in names)
+            path: sum([rarity[term] for term in hit])
+            + _NAME_WEIGHT * sum([rarity[term] for term in names])
             for path, (hit, names) in found.items()
         }
 
@@ -502,24 +488,26 @@ class PromptIndex:
         return known[1], known[2]
 
     @staticmethod
-    def _text(
-        infos: Sequence[EntryInfo], taken: set[str], line_of: Callable[[EntryInfo], str]
-    ) -> str:
-        shown = by_category(info for info in infos if info.path in taken)
-        left = Counter(info.category for info in infos if info.path not in taken)
-        return prompt_text(shown, dict(left.most_common()), line_of)
+    def _text(infos: Sequence[EntryInfo], lines: Mapping[str, str]) -> str:
+        """These lines by category, and how many entries of each are left out."""
+        shown = by_category([info for info in infos if info.path in lines])
+        sections = [
+            "\n".join((f"## {heading(category)}", *[lines[info.path] for info in entries]))
+            for category, entries in shown.items()
+        ]
+        left = Counter([info.category for info in infos if info.path not in lines])
+        if left:
+            counted = (f"{count:,} in {name or 'other'}" for name, count in left.most_common())
+            sections.append(f"Not listed here: {', '.join(counted)}. A search finds them.")
+        return "\n\n".join(sections)
 
 
-def _fitting(
-    ranked: Sequence[EntryInfo],
-    line_of: Callable[[EntryInfo], str],
-    budget: int,
-    count: Callable[[str], int],
-) -> list[EntryInfo]:
-    taken: list[EntryInfo] = []
-    for info in ranked:
-        budget -= count(line_of(info)) + 1
+def _fitting(lines: Mapping[str, str], budget: int, count: Callable[[str], int]) -> list[str]:
+    """The paths of the first lines that fit."""
+    taken: list[str] = []
+    for path, line in lines.items():
+        budget -= count(line) + 1
         if budget < 0:
             break
-        taken.append(info)
+        taken.append(path)
     return taken

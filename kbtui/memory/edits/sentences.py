@@ -58,8 +58,8 @@ class Sentence:
     def of(cls, text: str, within: str = "", *, may_ask: bool = False) -> Sentence:
         """Read one; denied is the telling word right behind what denies. Only some `may_ask`."""
         denials, found = language_of(text).list("deny"), tokens(text)
-        counts = [(at, denials.match(text, found, at)) for at in range(len(found))]
-        places = [(found[at].start, found[at + count - 1].end) for at, count in counts if count]
+        counts = denials.places(text, found)
+        places = [(found[at].start, found[at + count - 1].end) for at, count in counts]
         denied: set[tuple[str, str]] = set()
         for start, end in places:
             before = text[max(0, start - _LONGEST) : start].rstrip()

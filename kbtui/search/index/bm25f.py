@@ -146,7 +146,8 @@ class Corpus:
         return held
 
     def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
-        parts = [part for field in fields if (part := self._impact(field, term)) is not None]
+        held = self._postings_of(term, fields)
+        parts = [self._impact(field, *held[field]) for field in fields if field in held]
         if not parts:
             return NO_POSTINGS
         if len(parts) == 1:
@@ -157,10 +158,7 @@ class Corpus:
         summed = np.bincount(where, weights=np.concatenate([impact for _, impact in parts]))
         return ids.astype(np.int32), summed.astype(np.float32)
 
-    def _impact(self, field: str, term: str) -> tuple[Ids, NDArray[np.float64]] | None:
-        ids, weights = self.postings(field, term)
-        if not len(ids):
-            return None
+    def _impact(self, field: str, ids: Ids, weights: Floats) -> tuple[Ids, NDArray[np.float64]]:
         idf = math.log(self.count / (len(ids) + 1)) + 1
         b = B[field]
         norm = (1 - b) + b * self._lengths(field)[ids] / self._average(field)
@@ -177,19 +175,24 @@ class Corpus:
 
     def postings(self, field: str, term: str) -> Postings:
         """The live documents that hold a term in a field, and how often."""
-        found = []
+        return self._postings_of(term, (field,)).get(field, NO_POSTINGS)
+
+    def _postings_of(self, term: str, fields: Sequence[str]) -> dict[str, Postings]:
+        """The same for each of some fields in which a live document holds the term."""
+        parts: dict[str, list[Postings]] = {}
         for base, segment in zip(self.bases, self.segments, strict=True):
-            ids, weights = segment.postings(field, term)
+            for field, (ids, weights) in segment.postings(term, fields):
+                parts.setdefault(field, []).append((ids + np.int32(base), weights))
+        found: dict[str, Postings] = {}
+        for field, held in parts.items():
+            ids = np.concatenate([part[0] for part in held])
+            weights = np.concatenate([part[1] for part in held])
+            if not self._dense:
+                alive = self.live[ids]
+                ids, weights = ids[alive], weights[alive]
             if len(ids):
-                found.append((ids + np.int32(base), weights))
-        if not found:
-            return NO_POSTINGS
-        ids = np.concatenate([part[0] for part in found])
-        weights = np.concatenate([part[1] for part in found])
-        if self._dense:
-            return ids, weights
-        alive = self.live[ids]
-        return ids[alive], weights[alive]
+                found[field] = ids, weights
+        return found
 
     def holding(self, field: str, terms: Iterable[str]) -> Mask:
         """Which documents hold any of the terms in a field."""
@@ -207,12 +210,9 @@ class Corpus:
         key = (prefix, tuple(fields), most)
         known = self._expanded.get(key)
         if known is None:
-            found = {
-                term
-                for segment in self.segments
-                for field in fields
-                for term in segment.beginning_with(field, prefix)
-            }
+            found = set().union(
+                *[segment.beginning_with(prefix, fields) for segment in self.segments]
+            )
             known = sorted(found, key=lambda term: (len(term), term))[:most]
             if prefix and len(self._expanded) < _MOST_EXPANDED:
                 self._expanded[key] = known

@@ -15,7 +15,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -206,49 +205,46 @@ class Segment:
         """Lengths in terms."""
         return self._lengths[field].astype(np.int64)
 
-    def postings(self, field: str, term: str) -> Postings:
-        """The documents that hold a term, ascending, and how often each does."""
-        wanted, head = _sought(term)
-        place, is_there = self._place(wanted, head, *self._of_field[field])
-        if not is_there:
-            return NO_POSTINGS
-        part = slice(self._ends[place - 1] if place else 0, self._ends[place])
-        return self._ids[part], self._counts[part].astype(np.float32)
-
-    def beginning_with(self, field: str, prefix: str) -> list[str]:
-        """The terms that start with `prefix`, in their order."""
-        first, last = self._of_field[field]
-        wanted, head = _sought(prefix)
-        found = []
-        for place in range(self._place(wanted, head, first, last)[0], last):
-            term = self._term(place)
-            if not term.startswith(wanted):
-                break
-            found.append(term.decode("utf-8", "replace"))
+    def postings(self, term: str, fields: Iterable[str]) -> list[tuple[str, Postings]]:
+        """For each field that has a term: the documents with it, ascending, and how often each."""
+        found: list[tuple[str, Postings]] = []
+        for name, place, wanted in self._places(term, fields):
+            if place < self._of_field[name][1] and self._term(place) == wanted:
+                part = slice(self._ends[place - 1] if place else 0, self._ends[place])
+                found.append((name, (self._ids[part], self._counts[part].astype(np.float32))))
         return found
 
-    def _place(self, wanted: bytes, head: int, first: int, last: int) -> tuple[int, bool]:
-        """Where a term stands, or would, among these of one field, and whether it does.
+    def beginning_with(self, prefix: str, fields: Iterable[str]) -> set[str]:
+        """The terms of some fields that start with `prefix`."""
+        found = set()
+        for name, start, wanted in self._places(prefix, fields):
+            for place in range(start, self._of_field[name][1]):
+                term = self._term(place)
+                if not term.startswith(wanted):
+                    break
+                found.add(term.decode("utf-8", "replace"))
+        return found
+
+    def _places(self, term: str, fields: Iterable[str]) -> list[tuple[str, int, bytes]]:
+        """Where a term stands, or would, in each of some fields; and the term as it is held.
 
         It is looked for by its head, and as a whole among those that have the same.
         """
-        start = bisect_left(self._heads, head, first, last)
-        if start == last or self._heads[start] != head:
-            return start, False
-        end = bisect_right(self._heads, head, start, last)
-        place = bisect_left(range(end), wanted, start, key=self._term)
-        return place, place < end and self._term(place) == wanted
+        wanted = term.encode("utf-8", "surrogatepass")
+        head = _head(wanted)
+        found = []
+        for name in fields:
+            first, last = self._of_field[name]
+            place = bisect_left(self._heads, head, first, last)
+            if place < last and self._heads[place] == head:
+                end = bisect_right(self._heads, head, place, last)
+                place = bisect_left(range(end), wanted, place, key=self._term)
+            found.append((name, place, wanted))
+        return found
 
     def _term(self, place: int) -> bytes:
         start = self._text_ends[place - 1] if place else 0
         return self._data[self._text + start : self._text + self._text_ends[place]]
-
-
-@lru_cache(maxsize=1_024)  # a term is looked for in each field of each segment
-def _sought(term: str) -> tuple[bytes, int]:
-    """A term as segments hold it, and its head."""
-    encoded = term.encode("utf-8", "surrogatepass")
-    return encoded, _head(encoded)
 
 
 def _head(term: bytes) -> int:

@@ -40,7 +40,8 @@ from kbtui.text import fold
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\u00b4][^\W_]+)*")
 _APOSTROPHES = re.compile(r"['\u2019\u00b4]")
-_LONG = 4_096  # characters of a text whose words aren't kept
+LONG = 4_096
+"""Characters from which on what was read of a text isn't kept."""
 _SHORT = 3
 _SEASONS = ("before", "after")  # Summer and Winter are names of people as well
 _OF_ONE_WORD = 2  # the word, and whether a colon must follow
@@ -57,7 +58,7 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """The words of a text; in scripts without blanks a run of letters is one."""
-    return list(_tokens(text)) if len(text) < _LONG else _found(text)
+    return list(_tokens(text)) if len(text) < LONG else _found(text)
 
 
 @lru_cache(maxsize=512)  # a line is asked for its figures, names, stems and language in turn
@@ -92,7 +93,7 @@ class Phrases:
         """How many words from the one `at` on are the longest phrase; 0: none is."""
         if at >= len(found) or found[at].word not in self._begins:
             return 0
-        words = tuple(token.word for token in found[at : at + self._longest])
+        words = tuple([token.word for token in found[at : at + self._longest]])
         for count in range(len(words), 0, -1):
             if (*words[:count], False) in self._known:
                 return count
@@ -211,7 +212,7 @@ def stems_of(name: str) -> frozenset[str]:
 
 def language_of(text: str) -> Language:
     """The language whose listed words a text has most of; English where none tells."""
-    return _language_of(text) if len(text) < _LONG else _language_of.__wrapped__(text)
+    return _language_of(text) if len(text) < LONG else _language_of.__wrapped__(text)
 
 
 @lru_cache(maxsize=512)

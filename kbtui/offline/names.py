@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
-from kbtui.offline.language import Language, folded, language_of, languages
+from kbtui.offline.language import LONG, Language, folded, language_of, languages
 from kbtui.search.index import analyser
 
 _LONGEST = 4  # words
@@ -49,11 +49,11 @@ class NameReader:
     _begun: Counter[str] = field(default_factory=Counter)
     _small: set[str] = field(default_factory=set)
     _nouns: set[str] = field(default_factory=set)
-    _lines: list[list[_Run]] = field(default_factory=list)
+    _lines: list[Sequence[_Run]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
         """Take in one more line."""
-        runs = list(_runs(text))
+        runs = _runs(text)
         self._small.update(map(folded, filter(str.islower, _WORD.findall(text))))
         for run in runs:
             self._inside.update(run.words if run.before else run.words[1:])
@@ -122,7 +122,16 @@ def _listed() -> frozenset[str]:
     return frozenset(analyser.terms_of(word)[0] for each in languages() for word in each.known)
 
 
-def _runs(text: str) -> Iterator[_Run]:
+def _runs(text: str) -> tuple[_Run, ...]:
+    return _known_runs(text) if len(text) < LONG else _known_runs.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
+def _known_runs(text: str) -> tuple[_Run, ...]:
+    return tuple(_read_runs(text))
+
+
+def _read_runs(text: str) -> Iterator[_Run]:
     """The runs of a line, without code and addresses; of what begins a clause nothing is before."""
     language = language_of(text)
     bare = _IN_CODE.sub(lambda match: " " * len(match[0]), text)

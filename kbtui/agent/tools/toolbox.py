@@ -103,11 +103,8 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Tool] = TOOLS) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
+        self.specs: tuple[ToolSpec, ...] = tuple([tool.spec for tool in tools])
         """The descriptions of the tools for a model, always in the same order."""
-        return tuple(tool.spec for tool in self._tools.values())
 
     def specs_for(self, window: int) -> tuple[ToolSpec, ...]:
         """The same for a model with a context window of so many tokens."""

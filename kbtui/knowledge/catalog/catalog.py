@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -470,7 +471,7 @@ class PromptIndex:
             hit = terms & words
             if hit:
                 found[info.path] = (hit, hit & names)
-        spread = Counter(term for hit, _names in found.values() for term in hit)
+        spread = Counter(chain.from_iterable([hit for hit, _names in found.values()]))
         rarity = {term: math.log(1 + len(infos) / number) for term, number in spread.items()}
         return {
             path: sum([rarity[term] for term in hit])

@@ -250,9 +250,11 @@ class EntryIndex:
             self._forget_order()
 
     def _current(self) -> dict[str, EntryInfo]:
+        if self._infos is not None and not self._stale:
+            return self._infos
         if self._infos is None:
             self.refresh()
-        elif self._stale:
+        else:
             self._look_at(sorted(self._stale), tuple(self._stale))
         return self._load()
 

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kbtui.memory.records.dates import absolute_dates
-from kbtui.offline.language import Token, language_of, tokens
+from kbtui.offline.language import LONG, Token, language_of, tokens
 
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d.,/])(\d{1,2})([./])(\d{1,2})(?:\2(\d{4}|\d{2}))?(?![\d/])")
@@ -65,8 +65,13 @@ class Dated(NamedTuple):
     readings: tuple[Day, ...]
 
 
-def figures_and_dates(text: str) -> tuple[list[Figure], list[Dated]]:
+def figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
     """All numbers and dates of a text; what is part of a date is no number besides."""
+    return _figures_and_dates(text) if len(text) < LONG else _figures_and_dates.__wrapped__(text)
+
+
+@lru_cache(maxsize=1_024)  # each turn asks for those of its whole conversation
+def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]]:
     dates, rest = _dates(text)
     figures: list[Figure] = []
     for match in _CLOCK.finditer(rest):
@@ -84,7 +89,7 @@ def figures_and_dates(text: str) -> tuple[list[Figure], list[Dated]]:
         for token in tokens(rest)
         if token.word in places
     ]
-    return figures, list(dates)
+    return tuple(figures), dates
 
 
 def days_meant(text: str, said: date) -> set[date]:

@@ -154,7 +154,7 @@ class Ground:
         )
 
     def _unheard_figure(
-        self, told: Sentence, figures: list[Figure], dates: list[Dated], known: Ground
+        self, told: Sentence, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
     ) -> str:
         """The first number or date that stands nowhere."""
         for figure in figures:
@@ -166,7 +166,7 @@ class Ground:
                 return dated.text
         return ""
 
-    def _unheard_name(self, line: str, figures: list[Figure], known: Ground) -> str:
+    def _unheard_name(self, line: str, figures: Sequence[Figure], known: Ground) -> str:
         """The first name or address of which a word stands nowhere."""
         terms = self.terms | known.terms | stems_of("self")
         compounds = language_of(line).nouns_have_capitals
@@ -179,7 +179,7 @@ class Ground:
         return ""
 
     def _unheard_words(
-        self, line: str, figures: list[Figure], dates: list[Dated], known: Ground
+        self, line: str, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
     ) -> str:
         """The stems that weren't said, where too few of a line's were."""
         compounds = language_of(line).nouns_have_capitals
@@ -339,7 +339,7 @@ def _agrees(text: str) -> bool:
 
 def _marked(line: str) -> list[str]:
     """What its form marks as a name wherever it stands: IBM, GitHub, an address."""
-    words = (line[token.start : token.end] for token in tokens(line))
+    words = [line[token.start : token.end] for token in tokens(line)]
     mixed = [word for word in words if any(map(str.isupper, word[1:]))]
     return [*_ADDRESS.findall(line), *mixed]
 

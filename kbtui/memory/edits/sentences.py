@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, groupby
 
 from kbtui.memory.edits.figures import Figure, figures_and_dates
 from kbtui.memory.records.dates import absolute_dates
 from kbtui.offline.language import (
+    LONG,
     begins,
     holds,
     language_of,
@@ -57,19 +58,10 @@ class Sentence:
     @classmethod
     def of(cls, text: str, within: str = "", *, may_ask: bool = False) -> Sentence:
         """Read one; denied is the telling word right behind what denies. Only some `may_ask`."""
-        denials, found = language_of(text).list("deny"), tokens(text)
-        counts = denials.places(text, found)
-        places = [(found[at].start, found[at + count - 1].end) for at, count in counts]
-        denied: set[tuple[str, str]] = set()
-        for start, end in places:
-            before = text[max(0, start - _LONGEST) : start].rstrip()
-            behind = telling_terms(text[end : end + _LONGEST])[:1]
-            instead = telling_terms(before)[-1:] if before.endswith(",") else []
-            denied.update((stem, "".join(instead)) for stem in behind)
         is_wish = text.endswith("?") or begins(text, of_all("work")) is not None
         asks = may_ask and is_wish and not holds(text, of_all("remember"))
-        stems = frozenset(telling_terms(text))
-        return cls(text, stems, frozenset(denied), bool(places), asks, within or text)
+        read = _said_and_denied if len(text) < LONG else _said_and_denied.__wrapped__
+        return cls(text, *read(text), asks, within or text)
 
     def turned(self, other: Sentence) -> frozenset[str]:
         """What both say, and one of them denies while the other denies nothing."""
@@ -119,9 +111,24 @@ class Sentence:
         ]
 
 
+@lru_cache(maxsize=1_024)  # each turn asks for all sentences of its conversation
+def _said_and_denied(text: str) -> tuple[frozenset[str], frozenset[tuple[str, str]], bool]:
+    """The stems of a sentence, those that it denies, and whether it denies anything."""
+    found = tokens(text)
+    counts = language_of(text).list("deny").places(text, found)
+    places = [(found[at].start, found[at + count - 1].end) for at, count in counts]
+    denied: set[tuple[str, str]] = set()
+    for start, end in places:
+        before = text[max(0, start - _LONGEST) : start].rstrip()
+        behind = telling_terms(text[end : end + _LONGEST])[:1]
+        instead = telling_terms(before)[-1:] if before.endswith(",") else []
+        denied.update([(stem, "".join(instead)) for stem in behind])
+    return frozenset(telling_terms(text)), frozenset(denied), bool(places)
+
+
 def swapped(said: Sequence[Sentence], told: Sentence) -> str:
     """A number of a line that was said of something else, whose number stands in its place."""
-    numbers = figures_and_dates(told.text)[0] if len(told.text) <= _LONGEST else []
+    numbers = figures_and_dates(told.text)[0] if len(told.text) <= _LONGEST else ()
     if len(numbers) < _PAIR:
         return ""
     short = [each for each in said if len(each.text) <= _LONGEST][:_PAIR]

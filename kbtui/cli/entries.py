@@ -201,8 +201,9 @@ def recorded_path(kb: KnowledgeBase, ref: str, at: str | None = None) -> str:
         NotFoundError: it never was.
     """
     from kbtui.workspace.files import checked_path
+    from kbtui.workspace.layout import paths_named
 
-    candidates = [ref, f"{ref}.md", f"knowledge/{ref}", f"knowledge/{ref}.md"]
+    candidates = paths_named(ref)
     try:
         path = kb.library.find_path(ref)
     except NotFoundError as error:

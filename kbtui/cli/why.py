@@ -54,23 +54,12 @@ def why(workspace: WorkspaceOption, place: str, at: str | None, as_json: bool) -
 def _place(kb: KnowledgeBase, words: str, rev: str | None) -> tuple[str, int | None]:
     match = _LINE.fullmatch(words)
     if match is None:
-        return _path(kb, words, rev), None
+        return recorded_path(kb, words, rev), None
     try:
-        return _path(kb, match["ref"], rev), int(match["line"])
+        return recorded_path(kb, match["ref"], rev), int(match["line"])
     except NotFoundError as error:
         try:
-            return _path(kb, words, rev), None
-        except NotFoundError:
-            raise error from None
-
-
-def _path(kb: KnowledgeBase, ref: str, rev: str | None) -> str:
-    """The file of a name; that of a note in memory/ will do as well."""
-    try:
-        return recorded_path(kb, ref, rev)
-    except NotFoundError as error:
-        try:
-            return recorded_path(kb, f"memory/{ref}", rev)
+            return recorded_path(kb, words, rev), None
         except NotFoundError:
             raise error from None
 

@@ -233,3 +233,8 @@ def short_name(path: str) -> str:
     if folder in ("", "memory") and name.removesuffix(".md").isupper():
         return name
     return path.removeprefix(ENTRIES).removesuffix(".md")
+
+
+def paths_named(name: str) -> list[str]:
+    """Return the paths that a short name may mean, one that leaves out the folder or the ending."""
+    return [f"{folder}{name}{end}" for folder in ("", ENTRIES, "memory/") for end in ("", ".md")]

@@ -297,3 +297,19 @@ def test_no_note_is_made_where_it_would_not_be_one(vault: Command, folder: str) 
     assert done.status in {2, 3}, done
     assert done.err
     assert sorted(vault.root.parent.rglob("*.md")) == before
+
+
+def test_notes_of_memory_are_found_by_the_names_that_screens_and_answers_show(
+    kbtui: Command,
+) -> None:
+    kbtui.ok("remember", "I prefer window seats")
+    kbtui.ok("ask", "the kettle leaks")
+    (day,) = (kbtui.root / "memory").glob("????-??-??.md")
+    for name in ("MEMORY.md", "MEMORY", "memory/MEMORY.md"):
+        assert "window seats" in kbtui.ok("show", name).out
+    for name in (day.stem, f"memory/{day.stem}"):
+        assert "the kettle leaks" in kbtui.ok("show", name).out
+    assert "the journal of" in kbtui.ok("log", day.stem).out
+    kept = kbtui("delete", day.stem)
+    assert kept.status
+    assert "is not an entry" in kept.err

@@ -22,7 +22,7 @@ from kbtui.knowledge.entries.entry import EntryInfo, category_of, ids_in, slug_o
 from kbtui.knowledge.format.links import IN_VAULT, Link, unpack_links
 from kbtui.text import clean_line, fold, shorten, slugify
 from kbtui.workspace import files
-from kbtui.workspace.layout import short_name
+from kbtui.workspace.layout import paths_named, short_name
 
 _ROOT = "knowledge/"
 # How an entry can be found, the strictest rule first.
@@ -315,7 +315,7 @@ def found_path(
         raise ambiguous(ref, paths)
     if paths:
         return paths[0]
-    for path in (ref, f"{_ROOT}{ref}"):
+    for path in paths_named(ref):
         if is_file(path):
             return files.checked_path(path)
     raise not_found(ref, infos)

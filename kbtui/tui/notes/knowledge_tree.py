@@ -195,13 +195,19 @@ class KnowledgeTree(RowList):
     # Data
 
     def show_tree(self, root: Folder) -> None:
-        """Show a newly read tree; folds and cursor stay as they are."""
+        """Show a newly read tree; folds and cursor stay as they are.
+
+        What is in sight stays, too, while nobody moves here.
+        """
+        top = self.scroll_y
         if root.count <= SMALL_TREE_ENTRIES:
             new = all_folders(root) - (all_folders(self._root) if self._filled else set())
             self._expanded |= {path for path in new if not path.startswith("@")}
         self._filled = True
         self._root = root
         self._rebuild()
+        if not self.has_focus:
+            self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     def show_matches(self, query: str, root: Folder, best: str | None) -> None:
         """Show only what a filter left, unfolded, with the cursor on the best match."""

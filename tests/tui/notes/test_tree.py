@@ -76,6 +76,9 @@ async def test_a_note_that_has_just_come_is_scrolled_to_unless_somebody_moves_in
         kb.library.create("decision", "Ask Aaron", actor=Actor.AGENT)
         await until(pilot, lambda: tree.scroll_y < 3)
         assert tree.entry.slug == "t29"
+        agent_writes(kb, "knowledge/topics/t3.md", "# Third\n")
+        await until(pilot, lambda: any(row.title == "Third" for row in app.notes.entries.values()))
+        assert tree.scroll_y < 3
 
 
 async def test_what_changed_is_marked_until_it_is_looked_at(tmp_path):

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 PICTURES = Path(__file__).resolve().parent / "data"
 SIZES = ("80x24", "140x42", "220x60")
 THEMES = ("kbtui-dark", "kbtui-light", "kbtui-contrast")
+README_SIZE = (140, 44)
 README = ("chat", "map", "history", "search", "inbox", "memory")
 SAID = (
     "we decided to use PostgreSQL for analytics because of its JSON operators; Alice owns it",
     "why did we choose SQLite for the readings?",
+    "when does the allotment association meet?",
 )
 SCREENS: dict[str, tuple[str, ...]] = {
     "chat": (),
@@ -125,7 +127,7 @@ def _pictures(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     if options.readme:
         with tempfile.TemporaryDirectory() as home:
             _settle_in(Path(home), THEMES[0])
-            taken = asyncio.run(take(_workspace(Path(home), None), (132, 38), README))
+            taken = asyncio.run(take(_workspace(Path(home), None), README_SIZE, README))
             yield from taken.items()
         return
     for theme in options.theme or THEMES:

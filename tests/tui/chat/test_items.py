@@ -172,6 +172,14 @@ def test_a_citation_names_the_note_and_the_section() -> None:
     assert item.target == Target("knowledge/people/alice-brown.md", 14)
 
 
+def test_a_citation_says_the_place_in_a_document_and_no_file_name_twice() -> None:
+    slide = Citation(1, "docs/talk.pptx", 3, 3, "talk.pptx", "slide 2 > Budget")
+    memory = Citation(2, "memory/MEMORY.md", 3, 3, "MEMORY.md")
+    first, second = citation_items([slide, memory], "t", Names())
+    assert plain(first)[0].endswith("› slide 2 › Budget")
+    assert plain(second)[0].rstrip().endswith("Memory")
+
+
 def test_arguments_fit_into_a_line_and_long_ones_stay_in_the_details() -> None:
     arguments = {"query": "auth", "limit": 5, "body": "x" * 200, "tags": ["a", "b"]}
     assert argument_line(arguments) == '"auth" limit=5'

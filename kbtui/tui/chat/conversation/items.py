@@ -339,8 +339,9 @@ def citation_items(citations: Sequence[Citation], turn: str, names: Names) -> li
         named = names[cited.path]
         # A passage is called "note > heading > heading", a line of a note "note: heading".
         section = cited.title.rpartition(" > ")[2].removeprefix(f"{named.title}: ")
-        section = cited.place.replace(" > ", f" {INTO}") or section
-        says_more = section not in {"", named.title, str(day_of_note(cited.path))}
+        section = cited.place.replace(" > ", INTO) or section
+        file = cited.path.rpartition("/")[2]
+        says_more = section not in {"", named.title, file, str(day_of_note(cited.path))}
         note = f"{INTO}{section}".strip() if says_more else ""
         to = Target(cited.path, cited.first)
         items.append(LinkItem(label=f"[{cited.n}]", to=to, note=note, named=named, turn=turn))

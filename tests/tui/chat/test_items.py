@@ -176,7 +176,7 @@ def test_a_citation_says_the_place_in_a_document_and_no_file_name_twice() -> Non
     slide = Citation(1, "docs/talk.pptx", 3, 3, "talk.pptx", "slide 2 > Budget")
     memory = Citation(2, "memory/MEMORY.md", 3, 3, "MEMORY.md")
     first, second = citation_items([slide, memory], "t", Names())
-    assert plain(first)[0].endswith("› slide 2 › Budget")
+    assert plain(first)[0].endswith(f"{INTO}slide 2{INTO}Budget")
     assert plain(second)[0].rstrip().endswith("Memory")
 
 

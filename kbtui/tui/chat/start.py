@@ -227,7 +227,7 @@ def _drawn(number: int, name: str, way: Way, *, beside: bool, below: bool) -> li
 class NearbyDialog(PickDialog):
     """Chooses a place of the disk, of those that are found nearby or by writing another one."""
 
-    PLACEHOLDER = "type to filter, or write where it is"
+    PLACEHOLDER = "filter, or write where it is"
 
     def __init__(self, title: str, look: Callable[[], Sequence[Choice[str]]], new: str) -> None:
         super().__init__(title, [], new=new)

@@ -148,7 +148,7 @@ async def _rename(node: DOMNode, kb: KnowledgeBase, path: str, new: str, title: 
     def gather(sink: Sink) -> None:
         own.append(kb.library.rename(path, new, sink=sink).path)
 
-    text = "{files} would be rewritten: their links follow it. u brings everything back."
+    text = "{files} would be rewritten: their links follow it. You can take it back with u."
     question = Question(title, text, "does it", own, names=await _names(kb))
     if await make_change(node, kb.history, gather, question) is None:
         return None
@@ -179,7 +179,7 @@ async def delete_entry(node: DOMNode, kb: KnowledgeBase, path: str) -> Commit | 
     """Delete an entry; where other files link to it, they would change too, so ask first."""
     info = await asyncio.to_thread(kb.library.info, path)
     title = clean_line(title_of(info) if info is not None else name_of(path))
-    text = "{files} would be rewritten: links to it become plain text. u brings everything back."
+    text = "{files} would be rewritten: links to it become plain text. You can take it back with u."
     names = await _names(kb)
     question = Question(f"Delete {title}", text, "deletes it", (path,), unasked=0, names=names)
     commit = await make_change(node, kb.history, partial(kb.library.delete, path), question)

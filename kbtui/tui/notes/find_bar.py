@@ -60,9 +60,9 @@ class FindBar(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal():
-            yield Input(placeholder="Find: Enter goes on, Esc closes", id="find-what")
+            yield Input(placeholder="Find: Enter next, Esc closes", id="find-what")
             yield Static(id="find-count", markup=False)
-        yield Input(placeholder="Replace by: Enter this one, Ctrl+R all", id="find-by")
+        yield Input(placeholder="Replace: Enter one, Ctrl+R all", id="find-by")
 
     _what = getters.query_one("#find-what", Input)
 

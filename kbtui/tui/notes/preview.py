@@ -33,6 +33,7 @@ class LinkTarget(NamedTuple):
 class PreviewScreen(ReadingDialog[None]):
     """Shows the notes that some links lead to, one at a time, and goes to one of them."""
 
+    NEEDS_ALL_HINTS = False
     DEFAULT_CSS = """
     PreviewScreen MarkdownView { height: 24; max-height: 75vh; }
     """

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -79,6 +79,8 @@ class WhyScreen(ListDialog[None]):
             text.update(Content.styled(clean(str(error)), "$text-error"))
             return
         self.why = why
+        named = f"Why {self._names[self._path].title}, line {why.line}"
+        self.query_one(Vertical).border_title = Content(clean_line(named))
         text.update(Content("\n").join(_explained(why, self._names)))
         hints = ["Enter goes there"] if why.messages else []
         hints += ["H change", "y copy id"] if why.commit is not None else []
@@ -96,7 +98,8 @@ class WhyScreen(ListDialog[None]):
     def _ask(self) -> Why:
         why = self._kb.provenance.why(self._path, self._line, self._at)
         paths = [change.path for change in why.commit.paths] if why.commit is not None else []
-        self._names = names_of(self._kb.library, [*paths, *filter(None, [why.moved_from])])
+        paths += [self._path, *filter(None, [why.moved_from])]
+        self._names = names_of(self._kb.library, paths)
         return why
 
     def action_move(self, by: int) -> None:

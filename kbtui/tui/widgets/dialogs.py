@@ -21,6 +21,7 @@ from kbtui.text import clean, clean_line, fold
 from kbtui.tui.actions.registry import key_name
 from kbtui.tui.messages import tell
 from kbtui.tui.terminal.type_ahead import KeysInOrder
+from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.kinds import sign
 from kbtui.tui.widgets.line_view import LineView
 from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList, ValueT
@@ -59,6 +60,8 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
     TITLE_TEXT = ""
     HINT = "Enter takes it · Esc leaves"
+    NEEDS_ALL_HINTS: ClassVar[bool] = True
+    """False where the first hints may be left out in a narrow box: not those of a question."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -74,9 +77,11 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         self.call_after_refresh(self.say, self.HINT)
 
     def say(self, hint: str) -> None:
-        """Say something in the lower border, whole."""
+        """Say something in the lower border, or above it where it has to be said whole."""
         box, below = self.query_one(Vertical), self.query_one(".keys", Static)
-        fits = cell_len(hint) <= box.outer_size.width - _CORNERS
+        room = box.outer_size.width - _CORNERS
+        hint = hint if self.NEEDS_ALL_HINTS else whole_parts(hint, room)
+        fits = cell_len(hint) <= room
         box.border_subtitle = Content(hint if fits else "")
         below.display = not fits
         if not fits:
@@ -110,6 +115,7 @@ class TextDialog(Dialog[str]):
 class ListDialog(Dialog[Answer], Generic[Answer]):
     """A list, perhaps below a line to write in; the arrows move in it, whatever has the focus."""
 
+    NEEDS_ALL_HINTS = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
@@ -281,6 +287,7 @@ class ReadingDialog(Dialog[Answer], Generic[Answer]):
 class PageScreen(ReadingDialog[None]):
     """Shows a text in a box; y copies it."""
 
+    NEEDS_ALL_HINTS = False
     DEFAULT_CSS = "PageScreen Static { margin: 0; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "Copy")]
     HINT = "j k scroll · y copy · Esc close"

@@ -78,14 +78,16 @@ class Popup(Static):
         """As many rows as there are choices, up to `rows`."""
         return min(len(self.choices), self.rows)
 
-    @property
-    def _first(self) -> int:
-        return max(0, min(self.at - self.rows // 2, len(self.choices) - self.rows))
+    def _seen(self) -> range:
+        """The choices in view; in a small terminal there may be no room for `rows`."""
+        rows = min(self.rows, self.content_size.height or self.rows)
+        first = max(0, min(self.at - rows // 2, len(self.choices) - rows))
+        return range(first, min(first + rows, len(self.choices)))
 
     def render(self) -> Content:
         """The rows in view."""
         width = self.content_size.width
-        rows = self.choices[self._first : self._first + self.rows]
+        rows = [self.choices[at] for at in self._seen()]
         widest = max((len(choice.label) for choice in self.choices), default=0)
         label_width = min(widest, max(12, width // 2))
         lines = [
@@ -104,7 +106,7 @@ class Popup(Static):
 
     def on_click(self, event: events.Click) -> None:
         """Mark and take the choice under the mouse."""
-        at = self._first + event.get_content_offset_capture(self).y
+        at = self._seen().start + event.get_content_offset_capture(self).y
         if 0 <= at < len(self.choices):
             self.at = at
             self.post_message(self.Picked())

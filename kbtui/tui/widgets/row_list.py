@@ -258,7 +258,11 @@ class RowList(Looks, ScrollView, can_focus=True):
 
     def _resize_canvas(self) -> None:
         width = self.scrollable_content_region.width
-        self.virtual_size = Size(width, max(1, self.row_count * self.ROW_HEIGHT))
+        lines = self.row_count * self.ROW_HEIGHT
+        self.virtual_size = Size(width, lines or len(self._empty_lines(width)))
+
+    def _empty_lines(self, width: int) -> list[Content]:
+        return self.empty_text().wrap(max(1, width - 1))
 
     def _row_state(self, index: int) -> str:
         if index == self.cursor:
@@ -286,7 +290,7 @@ class RowList(Looks, ScrollView, can_focus=True):
         if 0 <= index < self.row_count:
             return self._row_strips(index, width)[line]
         roomy = self.size.height >= _ROOMY_ROWS
-        lines = [] if self.row_count else self.empty_text().wrap(max(1, width - 1))
+        lines = [] if self.row_count else self._empty_lines(width)
         if 0 <= (at := y - 2 * roomy) < len(lines):
             text = lines[at].pad_left(1 + max(0, width - 1 - lines[at].cell_length) // 2 * roomy)
             return to_strip(text, width, self.visual_style, style_parser(self))

@@ -221,3 +221,25 @@ async def test_the_prompt_is_seen_below_what_completes_a_command(tmp_path):
         await shell.until(lambda: shell.chat.popup.display)
         assert shell.prompt.region.bottom < 24
         assert shell.chat.popup.region.bottom <= shell.prompt.region.y
+
+
+async def test_the_prompt_is_seen_below_commands_in_very_few_rows_and_so_is_the_marked_one(
+    tmp_path,
+):
+    async with begun(tmp_path / "kb", size=(40, 12)) as shell:
+        await shell.press("/", *["down"] * 6)
+        popup = shell.chat.popup
+        await shell.until(lambda: popup.at == 6)
+        assert popup.choices[6].label[:12] in popup.render().plain
+        assert popup.region.bottom <= shell.prompt.region.y
+        assert shell.prompt.region.bottom < 12
+
+
+async def test_what_stands_in_place_of_choices_is_said_whole_in_a_narrow_box(tmp_path):
+    async with begun(tmp_path / "kb", size=(40, 12)) as shell:
+        await choose(shell, "2")
+        await shell.until(lambda: isinstance(shell.app.screen, NearbyDialog))
+        choices = shell.app.screen.choices
+        await shell.until(lambda: not choices.row_count and "None found" in choices.empty)
+        said = " ".join(choices.render_line(y).text.strip() for y in range(choices.size.height))
+        assert said.strip() == choices.empty

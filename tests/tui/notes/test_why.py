@@ -73,6 +73,11 @@ async def test_only_the_head_is_called_the_properties(kb, line, said):
         screen = await arrived(pilot, WhyScreen, "#why-text")
         await until(pilot, lambda: screen.why is not None, "the answer")
         assert str(screen.query_one("#why-text").render()).split("\n")[0] == said
+        title = str(screen.query_one("WhyScreen > Vertical").border_title)
+        assert title == f"Why Alice, line {places[line]}"
+        await pilot.resize_terminal(40, 12)
+        await until(pilot, lambda: str(screen.query_one("WhyScreen > Vertical").border_subtitle))
+        assert not screen.query_one(".keys").display, "there is room for the last of them"
 
 
 async def test_the_gutter_follows_to_another_entry_and_to_another_version(kb):

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 Severity = Literal["information", "warning", "error"]
 
 
+@dataclass
 class KnowledgeChanged(Message):
     """A commit changed `paths`, whoever made it; sent once for each commit."""
 
-    def __init__(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
-        super().__init__()
-        self.paths = tuple(paths)
-        self.commit = commit
-        self.actor = actor
+    paths: Sequence[str]
+    actor: Actor
 
 
 @dataclass

@@ -146,7 +146,7 @@ class NotesApp(KeysInOrder):
         self._unsubscribe()
 
     def _changed(self, event: Any) -> None:
-        self.call_later(self.notes.knowledge_changed, event.paths, event.commit, event.actor)
+        self.call_later(self.notes.knowledge_changed, event.paths, event.actor)
 
     async def _press_keys(self, keys: Iterable[str]) -> None:
         for key in keys:

@@ -149,7 +149,6 @@ class Palette(CommandPalette):
     """Textual's, in the frame of our dialogs."""
 
     def on_resize(self, event: events.Resize) -> None:
-        """Name the box and its keys."""
         box = self.query_one(Vertical)
         box.border_title = "Commands"
         room = event.size.width * 19 // 20 - 6
@@ -226,7 +225,8 @@ class KbtuiApp(KeysInOrder):
         """Listen for signals; open the knowledge base once the first frame is out."""
         hand_over(self._driver)
         self._signals = SignalWatch(self._save_draft, lambda code: self.exit(return_code=code))
-        self.app_resume_signal.subscribe(self, self._back_in_front)
+        # After `fg` all is drawn: the terminal has kept nothing of it.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_class(self._has_few_colors, "-few-colors")
         call_after(self, _COLLECT_AFTER_SECONDS, self._collect)
         self.call_after_refresh(self._open_knowledge)
@@ -239,10 +239,6 @@ class KbtuiApp(KeysInOrder):
     def _collect(self) -> None:
         """Free what is gone, again and again."""
         call_after(self, collect_in_quiet(self.typed_at), self._collect)
-
-    def _back_in_front(self, _app: object) -> None:
-        """Draw everything after `fg`: the terminal has kept nothing of it."""
-        self.refresh(layout=True)
 
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
@@ -294,11 +290,10 @@ class KbtuiApp(KeysInOrder):
     def _knowledge_changed(self, changed: Changed) -> None:
         """Called after each commit, in whichever thread made it, perhaps while closing."""
         with contextlib.suppress(RuntimeError):
-            self.call_later(
-                lambda: self.main.post_message(
-                    KnowledgeChanged(changed.paths, changed.commit, changed.actor)
-                )
-            )
+            self.call_later(self._pass_on, KnowledgeChanged(changed.paths, changed.actor))
+
+    def _pass_on(self, message: KnowledgeChanged) -> None:
+        self.main.post_message(message)
 
     def folder(self) -> Path:
         """Where the notes are, or are looked for."""
@@ -340,7 +335,6 @@ class KbtuiApp(KeysInOrder):
             pane.save_draft(self._workspace)
 
     def on_unmount(self) -> None:
-        """Give the signals back."""
         if self._signals is not None:
             self._signals.stop()
 

@@ -94,7 +94,6 @@ class HelpScreen(Dialog[None]):
         return help_table(self._word, self._keymap, self._contexts, room)
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll the table."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
 

@@ -114,10 +114,10 @@ class MainScreen(Screen[None]):
     def _knowledge_changed(self, event: KnowledgeChanged) -> None:
         """Tell the panes what a commit changed."""
         self.chat.knowledge_changed()
-        self.notes.knowledge_changed(event.paths, event.commit, event.actor)
+        self.notes.knowledge_changed(event.paths, event.actor)
         self.query_one(StatusLine).knowledge_changed()
         for screen in self.app.screen_stack[1:]:
-            screen.post_message(KnowledgeChanged(event.paths, event.commit, event.actor))
+            screen.post_message(KnowledgeChanged(event.paths, event.actor))
 
     @on(ChatPane.StatusChanged)
     def _label_chat(self) -> None:
@@ -223,4 +223,4 @@ class MainScreen(Screen[None]):
 
     @on(Working)
     def _show_work(self, event: Working) -> None:
-        self.query_one(StatusLine).show_work(event.text)
+        self.query_one(StatusLine).memory = event.text

@@ -237,6 +237,7 @@ class SettingsScreen(ListScreen):
     TITLE_TEXT = "Settings"
     BESIDE_COLUMNS = 70
     FILTER_HINT = "filter all settings"
+    CHOOSES = "change"
     rows: FieldList
     groups = getters.query_one(ChoiceList)
 
@@ -258,7 +259,6 @@ class SettingsScreen(ListScreen):
                 yield Static(id="settings-about", markup=False)
 
     def on_mount(self) -> None:
-        """Read the settings."""
         self.rows.focus()
         run_latest(self, "read", self._read)
 
@@ -326,10 +326,6 @@ class SettingsScreen(ListScreen):
     @on(RowList.Highlighted, "#settings-list")
     def _other_field(self) -> None:
         self._explain()
-
-    def row_chosen(self) -> None:
-        """Change it."""
-        self.action_change()
 
     # Moving
 

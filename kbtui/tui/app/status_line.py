@@ -22,8 +22,6 @@ from kbtui.tui.widgets.progress import Pace, bar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from textual.widget import Widget
-
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import WorkerEvent
     from kbtui.search.results import IndexStatus
@@ -45,6 +43,7 @@ class StatusLine(Hints):
     index: reactive[str] = reactive("opening")
     working: reactive[bool] = reactive(True)
     memory: reactive[str] = reactive("")
+    """What is being done in the background, if anything is."""
     inbox: reactive[int] = reactive(0)
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -58,7 +57,7 @@ class StatusLine(Hints):
         """Follow the state of the search index, the background work, and the inbox."""
         from kbtui.tui.inbox.inbox_watch import InboxWatch
 
-        self._background = BackgroundWatch(self, kb, self.show_work)
+        self._background = BackgroundWatch(self, kb)
         self._inbox = InboxWatch(self, kb)
         self._stop_listening = kb.search.subscribe(self._index_changed)
         self._show_index(kb.search.status())
@@ -78,17 +77,12 @@ class StatusLine(Hints):
             self.call_later(self._show_index, status)
 
     def on_unmount(self) -> None:
-        """Stop listening."""
         if self._stop_listening is not None:
             self._stop_listening()
         if self._background is not None:
             self._background.stop()
         if self._inbox is not None:
             self._inbox.stop()
-
-    def show_work(self, text: str) -> None:
-        """Say what is being done in the background; nothing for an empty text."""
-        self.memory = text
 
     def _show_index(self, status: IndexStatus) -> None:
         self.working = status.state in INDEXING
@@ -122,20 +116,13 @@ _ASK_AGAIN_SECONDS = 1.0
 
 
 class BackgroundWatch:
-    """Follows the worker for a widget.
+    """Follows the worker for the line that says what it is at."""
 
-    Args:
-        widget: Lives as long as it follows.
-        kb: Whose worker.
-        show: Told what the worker is at; empty when it rests.
-    """
-
-    def __init__(self, widget: Widget, kb: KnowledgeBase, show: Callable[[str], None]) -> None:
-        self._widget = widget
+    def __init__(self, line: StatusLine, kb: KnowledgeBase) -> None:
+        self._widget = line
         self._worker = kb.memory.worker
         self._sessions = kb.sessions
         self._titles: dict[str, str] = {}
-        self._show = show
         self.stop = self._worker.subscribe(self._happened)
 
     def _happened(self, event: WorkerEvent) -> None:
@@ -150,9 +137,9 @@ class BackgroundWatch:
             title = self._titles.get(event.session or "")
             text = f"{event.text}: {shorten(title, _SHORT)}" if title else event.text
             how_far = bar(event.page / event.pages) if event.pages > 1 else ""
-            self._show(f"{how_far} {clean_line(text)}".lstrip())
+            self._widget.memory = f"{how_far} {clean_line(text)}".lstrip()
         elif event.kind == "finished":
-            self._show("")
+            self._widget.memory = ""
         elif event.kind == "notice":
             tell(self._widget, event.text)
         else:

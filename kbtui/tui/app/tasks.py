@@ -111,7 +111,6 @@ class TasksScreen(ListDialog[None]):
         yield tasks
 
     def on_mount(self) -> None:
-        """Follow what goes on."""
         self._look()
         self.set_interval(_LOOK_AGAIN_SECONDS, self._look)
 
@@ -130,7 +129,6 @@ class TasksScreen(ListDialog[None]):
         """Choosing one does nothing."""
 
     def action_stop(self) -> None:
-        """Stop the task under the cursor."""
         choice = self.choices.item
         if choice is None:
             return

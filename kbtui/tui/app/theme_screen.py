@@ -47,6 +47,5 @@ class ThemeScreen(ListDialog[str]):
             self.app.theme = self._names[event.index][0]
 
     def action_cancel(self) -> None:
-        """Use the theme from before."""
         self.app.theme = self._before
         self.dismiss(None)

@@ -13,6 +13,7 @@ from kbtui.presentation.times import format_time
 from kbtui.text import clean_line
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.row_list import Choice
+from kbtui.tui.widgets.title_row import folder_said
 from kbtui.workspace.opening import (
     KnownWorkspace,
     belongs_to_other_program,
@@ -74,5 +75,4 @@ def passed_over(opened: Path) -> str:
 
 
 def _choice(known: KnownWorkspace) -> Choice[str]:
-    place = clean_line(str(known.path).replace(str(Path.home()), "~", 1))
-    return Choice(place, format_time(known.used), str(known.path))
+    return Choice(folder_said(known.path), format_time(known.used), str(known.path))

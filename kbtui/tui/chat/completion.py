@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import matching_commands
 from kbtui.tui.notes.fuzzy import entries_saying, names_of
-from kbtui.tui.widgets.popup import Completion
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
 
 if TYPE_CHECKING:
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 _ENTRY_LIMIT = 30
 
 
-def commands(token: str) -> list[Completion]:
+def commands(token: str) -> list[Choice[str]]:
     """The commands that ``/token`` can become; none for another word."""
     return [
-        Completion(f"{action.slash} ", f"{action.slash} {action.usage}".rstrip(), action.help)
+        Choice(f"{action.slash} {action.usage}".rstrip(), action.help, f"{action.slash} ")
         for action in (matching_commands(token) if token.startswith("/") else ())
     ]
 
 
-def entries_named(kb: KnowledgeBase, query: str) -> list[Completion]:
+def entries_named(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
     """The entries of that name, best first, for a thread; the newest for a mere ``@``."""
     found = names_of(kb).search(query, _ENTRY_LIMIT)
     return [_choice(match.entry, match.entry.title) for match in found]
 
 
-def entries_with(kb: KnowledgeBase, query: str) -> list[Completion]:
+def entries_with(kb: KnowledgeBase, query: str) -> list[Choice[str]]:
     """The entries whose text says it, best first; for a thread."""
     found = entries_saying(kb, query)
     return [_choice(info, f"{info.title} · in its text, line {line}") for info, line in found]
 
 
-def _choice(info: EntryInfo, detail: str) -> Completion:
+def _choice(info: EntryInfo, detail: str) -> Choice[str]:
     from kbtui.agent.attachments import reference
 
     name = clean_line(short_name(info.path))
-    return Completion(f"{reference(name)} ", name, detail)
+    return Choice(name, detail, f"{reference(name)} ")

@@ -19,7 +19,8 @@ from kbtui.tui.chat.completion import commands, entries_named, entries_with
 from kbtui.tui.notes.fuzzy import TEXTS_AFTER_SECONDS, worth_searching
 from kbtui.tui.terminal.background import run_latest
 from kbtui.tui.terminal.state import InputHistory
-from kbtui.tui.widgets.popup import Completion, Popup
+from kbtui.tui.widgets.popup import Popup
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.tui.widgets.text_field import TextField
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Prompt(TextField, inherit_bindings=False):
         else:
             self._offer("command", commands(token))
 
-    def _offer(self, kind: str, choices: Sequence[Completion], title: str = "") -> None:
+    def _offer(self, kind: str, choices: Sequence[Choice[str]], title: str = "") -> None:
         # What is typed in full already wants Enter, not a popup in its way.
         complete = len(choices) == 1 and choices[0].value.strip() == self.text.strip()
         self.popup.show_choices(kind, () if complete and kind != "find" else choices, title)
@@ -237,7 +238,7 @@ class Prompt(TextField, inherit_bindings=False):
 
     def _show_earlier_input(self) -> None:
         found = self.history_of_input.search(self.text)
-        choices = [Completion(text, text.replace("\n", " ⏎ ")) for text in found]
+        choices = [Choice(text.replace("\n", " ⏎ "), "", text) for text in found]
         self._offer("find", choices, "earlier input · type to search · Esc leaves")
 
     def give_up_popup(self) -> bool:
@@ -297,7 +298,7 @@ class Prompt(TextField, inherit_bindings=False):
     def action_previous(self) -> None:
         if self.popup.display:
             self.popup.move(-1)
-        elif not self._at_first_line:
+        elif not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
         elif not self.text and not self.history_of_input.walking:
             self.post_message(self.TakeBack())
@@ -313,7 +314,7 @@ class Prompt(TextField, inherit_bindings=False):
     def action_next(self) -> None:
         if self.popup.display:
             self.popup.move(1)
-        elif not self._at_last_line:
+        elif not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
         else:
             later = self.history_of_input.later()
@@ -380,11 +381,3 @@ class Prompt(TextField, inherit_bindings=False):
         if killed:
             self._killed = killed
             self.delete(start, end)
-
-    @property
-    def _at_first_line(self) -> bool:
-        return self.navigator.is_first_wrapped_line(self.cursor_location)
-
-    @property
-    def _at_last_line(self) -> bool:
-        return self.navigator.is_last_wrapped_line(self.cursor_location)

@@ -159,7 +159,6 @@ class StartPanel(Widget):
         self._taken = taken
 
     def on_mount(self) -> None:
-        """See what is done already."""
         self.look()
 
     @latest("ways")
@@ -173,11 +172,9 @@ class StartPanel(Widget):
     # Drawing
 
     def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002
-        """As wide as there is room."""
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        """As many rows as it has lines."""
         return len(self._lines(width))
 
     def render(self) -> Content:
@@ -208,7 +205,6 @@ class StartPanel(Widget):
         return [inset + line.truncate(room, ellipsis=True) for line in lines]
 
     def on_click(self, event: events.Click) -> None:
-        """Take the way that was clicked."""
         way = event.style.meta.get("way")
         if isinstance(way, int):
             self._taken(way)
@@ -234,7 +230,6 @@ class NearbyDialog(PickDialog):
         self._look_around = look
 
     def on_mount(self) -> None:
-        """Look around."""
         self.choices.empty = "Looking around ..."
         self._look()
 

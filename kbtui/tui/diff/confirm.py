@@ -74,19 +74,16 @@ class ConfirmScreen(ReadingDialog[str], KeyDialog):
             yield DiffView()
 
     def on_mount(self) -> None:
-        """Show the differences."""
         for view in self.query(DiffView):
             view.names = self._names
             view.show(self._diffs)
             view.focus()
 
     def action_hunk(self, by: int) -> None:
-        """Go to another changed place."""
         for view in self.query(DiffView):
             view.go_to_hunk(by)
 
     def action_raw(self) -> None:
-        """Show the difference as the files have it, or as people read it again."""
         for view in self.query(DiffView):
             view.toggle_raw()
 
@@ -148,7 +145,6 @@ class WorkBox(Dialog[None]):
         yield Static(self._said())
 
     def on_mount(self) -> None:
-        """Follow the work."""
         self.set_interval(_LOOK_SECONDS, self._show)
 
     def watch_work(self, done: int, total: int) -> None:
@@ -163,7 +159,6 @@ class WorkBox(Dialog[None]):
             raise StoppedError("Stopped: nothing was changed.")
 
     def action_cancel(self) -> None:
-        """Stop it."""
         self.stopped.set()
         self._text = "Stopping, and putting back what was written …"
         self._show()

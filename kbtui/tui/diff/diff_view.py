@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -14,7 +14,7 @@ from textual.message import Message
 
 from kbtui.history.queries.diff import FileDiff
 from kbtui.presentation.notes import Names
-from kbtui.tui.diff.lines import DiffLayout, HunkPlace, lay_out, lay_out_parts
+from kbtui.tui.diff.lines import HunkPlace, lay_out_parts
 from kbtui.tui.markdown.styles import MarkdownLines
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.full_screen import ListScreen
@@ -52,7 +52,8 @@ class DiffView(MarkdownLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._diffs: tuple[FileDiff, ...] = ()
-        self._drawn: tuple[FileDiff, ...] = ()
+        self.drawn: tuple[FileDiff, ...] = ()
+        """The differences that are on the screen: `hunk` is one of theirs."""
         self._hunks: list[HunkPlace] = []
         self._hunk = 0
         self._note = ""
@@ -69,7 +70,7 @@ class DiffView(MarkdownLines):
 
     def show_text(self, text: str) -> None:
         """Show one line instead of differences."""
-        self._diffs = self._drawn = ()
+        self._diffs = self.drawn = ()
         self._hunks = []
         self.workers.cancel_node(self)
         self.show_lines([Line(Content.styled(f" {text}", ".md--muted"))], top=0)
@@ -97,9 +98,17 @@ class DiffView(MarkdownLines):
     async def _laid_out(self, *, keep: bool) -> None:
         """Show what is laid out as it comes; all of it at once where the position is kept."""
         diffs, width, beside = self._diffs, self.text_width, self.side_by_side
-        parts = self._parts(diffs, width, beside=beside, at_once=keep)
+        parts = lay_out_parts(
+            diffs,
+            width,
+            side_by_side=beside,
+            raw=self._raw,
+            note=self._note,
+            names=self.names,
+            at_once=keep,
+        )
         part = await asyncio.to_thread(next, parts)
-        self._drawn = diffs
+        self.drawn = diffs
         self._laid_out_for = (width, beside)
         self._hunks = part.hunks
         self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
@@ -117,27 +126,11 @@ class DiffView(MarkdownLines):
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(drawn.wait(), _DRAWING_SECONDS)
 
-    def _parts(
-        self, diffs: Sequence[FileDiff], width: int, *, beside: bool, at_once: bool
-    ) -> Iterator[DiffLayout]:
-        """Lay the differences out; the work is done by whoever asks for the next part."""
-        work = lay_out if at_once else lay_out_parts
-        found = work(
-            diffs, width, side_by_side=beside, raw=self._raw, note=self._note, names=self.names
-        )
-        yield from (found,) if isinstance(found, DiffLayout) else found
-
     def on_resize(self, _event: events.Resize) -> None:
-        """Lay out for the new width."""
         if self._diffs and self._laid_out_for != (self.text_width, self.side_by_side):
             self._lay_out(keep=True)
 
     # Hunks
-
-    @property
-    def drawn(self) -> tuple[FileDiff, ...]:
-        """The differences that are on the screen: `hunk` is one of theirs."""
-        return self._drawn
 
     @property
     def hunk(self) -> HunkPlace | None:

@@ -6,10 +6,11 @@ Plain functions that run in any thread.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, takewhile, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual.content import Content, Span
 
@@ -52,22 +53,9 @@ class DiffLayout:
     hunks: list[HunkPlace] = field(default_factory=list)
 
 
-def lay_out(
-    diffs: Sequence[FileDiff],
-    width: int,
-    *,
-    side_by_side: bool,
-    raw: bool = False,
-    note: str = "",
-    names: Names | None = None,
-) -> DiffLayout:
-    """Lay out the differences of files, one below the other, and a note at the end."""
-    layout = DiffLayout()
-    parts = lay_out_parts(diffs, width, side_by_side=side_by_side, raw=raw, note=note, names=names)
-    for part in parts:
-        layout.lines += part.lines
-        layout.hunks += part.hunks
-    return layout
+def lay_out(diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, **how: Any) -> DiffLayout:
+    """Lay out the differences of files in one part; see `lay_out_parts`."""
+    return next(lay_out_parts(diffs, width, side_by_side=side_by_side, at_once=True, **how))
 
 
 def lay_out_parts(
@@ -78,9 +66,13 @@ def lay_out_parts(
     raw: bool = False,
     note: str = "",
     names: Names | None = None,
+    at_once: bool = False,
 ) -> Iterator[DiffLayout]:
-    """Do it in parts, of which the first is there soon; hunks are counted from the very top."""
-    part, above, size = DiffLayout(), 0, _FIRST_LINES
+    """Lay out the differences of files, one below the other, and a note at the end.
+
+    In parts, of which the first is there soon, or all `at_once`; hunks are counted from the top.
+    """
+    part, above, size = DiffLayout(), 0, sys.maxsize if at_once else _FIRST_LINES
     names = names or Names()
 
     def columns(texts: _Texts) -> Iterator[Line]:
@@ -371,10 +363,9 @@ class _Texts:
         text = _plain(self._lines[index])[start:].strip()
         is_list = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
         values = text[1:-1].split(",") if is_list else [text.removeprefix("- ")]
-        return ", ".join(self._value_said(each.strip().strip("\"'")) for each in values)
-
-    def _value_said(self, value: str) -> str:
-        return self._named(LinkRef("wiki", value)).title or format_written_day(value)
+        said = (each.strip().strip("\"'") for each in values)
+        titles = ((self._named(LinkRef("wiki", each)).title, each) for each in said)
+        return ", ".join(title or format_written_day(each) for title, each in titles)
 
     def _named(self, link: LinkRef) -> Named:
         """What a link leads to, if it says a path."""

@@ -104,7 +104,6 @@ class UndoConflictScreen(Dialog[Decided]):
         yield Static(id="conflicts-keys")
 
     def on_mount(self) -> None:
-        """Show both sides."""
         self._show()
         self.query_one(DiffView).focus()
 
@@ -160,7 +159,6 @@ class UndoConflictScreen(Dialog[Decided]):
     # Deciding
 
     def action_go(self, by: int) -> None:
-        """Go to another place."""
         self._at = max(0, min(len(self._conflicts) - 1, self._at + by))
         self._show()
 
@@ -170,7 +168,6 @@ class UndoConflictScreen(Dialog[Decided]):
             self._decide(Side(side))
 
     def action_take_all(self, side: str) -> None:
-        """Decide about all places alike."""
         self._decided = dict.fromkeys(self._conflicts, Side(side))
         self._show()
 
@@ -183,7 +180,6 @@ class UndoConflictScreen(Dialog[Decided]):
 
     @latest("edit")
     async def action_edit(self) -> None:
-        """Write what is to stand there."""
         if not self._conflicts:
             return
         conflict = self._conflicts[self._at]
@@ -199,7 +195,6 @@ class UndoConflictScreen(Dialog[Decided]):
             self._decide(written)
 
     def action_apply(self) -> None:
-        """Undo it as it was decided."""
         if self._conflicts and len(self._decided) == len(self._conflicts):
             self.dismiss(self._decided)
         elif self._conflicts:

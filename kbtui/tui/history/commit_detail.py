@@ -94,7 +94,8 @@ class CommitDetail(Vertical):
 
     async def _read(self, commit: Commit, *, keep: bool = False) -> None:
         """Read what it changed; with `keep` it is drawn where the person stands."""
-        reading = asyncio.create_task(asyncio.to_thread(self._read_diffs, commit))
+        work = asyncio.to_thread(diffs_of, self._history, commit, self._path, self._around)
+        reading = asyncio.create_task(work)
         done, _ = await asyncio.wait({reading}, timeout=_QUIET_SECONDS)
         if not done and not keep:
             self.diff.show_text("Reading the change …")
@@ -107,9 +108,6 @@ class CommitDetail(Vertical):
         hidden = hidden_files(commit)
         note = f"… and {hidden:,} more files" if hidden else ""
         self.diff.show(diffs, keep=keep, note=note)
-
-    def _read_diffs(self, commit: Commit) -> tuple[FileDiff, ...]:
-        return diffs_of(self._history, commit, self._path, self._around)
 
 
 _USUAL = 3

@@ -114,7 +114,6 @@ class HistoryScreen(ListAndDiff):
         return self.detail.place_in(commit) if commit is not None else None
 
     def on_mount(self) -> None:
-        """Read the log."""
         self.rows.focus()
         self.rows.read()
 
@@ -141,10 +140,6 @@ class HistoryScreen(ListAndDiff):
             if self.rows.day is None:
                 with year.prevent(YearView.DayHighlighted):
                     year.day = commit.time.astimezone().date()
-
-    def row_chosen(self) -> None:
-        """Show what it did."""
-        self.action_open()
 
     def action_open(self) -> None:
         if self.rows.commit is not None:
@@ -219,7 +214,6 @@ class HistoryScreen(ListAndDiff):
         self.rows.read()
 
     def on_year_view_day_highlighted(self, event: YearView.DayHighlighted) -> None:
-        """Show what was done on the day under the cursor."""
         self._show_day(event.day)
 
     def on_year_view_day_selected(self) -> None:

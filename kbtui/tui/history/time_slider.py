@@ -84,15 +84,12 @@ class TimeSlider(Widget, can_focus=True):
         self.refresh()
 
     def validate_at(self, at: int) -> int:
-        """Keep to the changes there are."""
         return max(0, min(len(self.commits) - 1, at))
 
     def watch_at(self, at: int) -> None:
-        """Say where one stands."""
         self.post_message(self.Stepped(self.commits[at]))
 
     def action_step(self, by: int) -> None:
-        """Go some changes on or back."""
         self.at += by
 
     def step_days(self, way: int) -> None:
@@ -100,7 +97,6 @@ class TimeSlider(Widget, can_focus=True):
         self.at = another_day(self.commits, self.at, way)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the change under the mouse."""
         at = event.get_content_offset(self)
         lead, room = len(self._lead), self._room
         if at is not None and 0 <= at.x - lead < room:

@@ -104,7 +104,6 @@ class PastPane(NotesPane, inherit_bindings=False):
         tell(self, "That note wasn't there then.")
 
     def action_refuse(self) -> None:
-        """Say why nothing happens."""
         tell(
             self,
             "This is how it was: nothing can be changed here. R restores the note, T leads back"

@@ -147,17 +147,14 @@ class YearView(Looks, Widget, can_focus=True):
         return this_week - timedelta(days=_WEEK * (self._weeks - 1))
 
     def validate_day(self, day: date) -> date:
-        """Keep the cursor in what is shown."""
         return max(self._first, min(self._today, day))
 
     # Moving
 
     def watch_day(self, day: date) -> None:
-        """Say where the cursor is."""
         self.post_message(self.DayHighlighted(day))
 
     def action_walk(self, days: int) -> None:
-        """Go some days on or back."""
         self.day += timedelta(days=days)
 
     def action_written(self, way: int) -> None:
@@ -166,11 +163,9 @@ class YearView(Looks, Widget, can_focus=True):
         self.day = min(found, key=lambda day: abs(day - self.day), default=self.day)
 
     def action_choose(self) -> None:
-        """Show what was done on that day."""
         self.post_message(self.DaySelected(self.day))
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the day under the mouse."""
         at = event.get_content_offset(self)
         if at is None or not 0 < at.y <= _WEEK or at.x < _MARGIN:
             return

@@ -112,6 +112,7 @@ class InboxScreen(ListAndDiff):
     """
     BINDINGS = bindings("inbox")
     TITLE_TEXT = "Inbox"
+    CHOOSES = "zoom"
     rows: ProposalList
     diff: PlaceView
 
@@ -140,7 +141,6 @@ class InboxScreen(ListAndDiff):
                 yield self._note
 
     def on_mount(self) -> None:
-        """Read what waits."""
         self.rows.focus()
         run_latest(self, "inbox", self._read, settle=True)
 
@@ -233,10 +233,6 @@ class InboxScreen(ListAndDiff):
     def action_hunk(self, by: int) -> None:
         super().action_hunk(by)
         self._show_note()
-
-    def row_chosen(self) -> None:
-        """Show what it would do."""
-        self.action_zoom()
 
     def action_zoom(self) -> None:
         if self.rows.plan is not None:

@@ -166,7 +166,6 @@ class PlaceEditor(Vertical):
         yield NoteArea(for_editor(self._draft.text), id="place-text")
 
     def on_mount(self) -> None:
-        """Begin to write at once."""
         self.area.focus()
 
     area = getters.query_one("#place-text", NoteArea)

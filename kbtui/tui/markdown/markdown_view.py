@@ -70,11 +70,6 @@ class MarkdownView(MarkdownLines):
         self._folded: dict[int, bool] = {}
         self._more = False
 
-    @property
-    def source(self) -> SourceText:
-        """The text that is shown, or about to be."""
-        return self._source
-
     def show(
         self,
         source: SourceText,
@@ -164,7 +159,7 @@ class MarkdownView(MarkdownLines):
             self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
         self._point_at(here.pointed)
         if here.lit:
-            self._flashed = self.lines_of_source(min(here.lit), max(here.lit))
+            self.flashed = self.lines_of_source(min(here.lit), max(here.lit))
 
     # The line that keys act on
 

@@ -25,7 +25,8 @@ from kbtui.text import clean_line, fold
 from kbtui.tui.notes.fuzzy import FuzzyIndex
 from kbtui.tui.notes.note_area import NoteArea
 from kbtui.tui.terminal.background import run_latest
-from kbtui.tui.widgets.popup import Completion, Popup
+from kbtui.tui.widgets.popup import Popup
+from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
 
 Kind = Literal["note", "at", "heading", "tag", "property", "value"]
@@ -100,7 +101,7 @@ class Vocabulary:
         self._slugs: Counter[str] = Counter()
         self._values: dict[str, Counter[str]] | None = None
 
-    def offers(self, wanted: CompletionRequest, text: str) -> list[Completion]:
+    def offers(self, wanted: CompletionRequest, text: str) -> list[Choice[str]]:
         """What fits, best first; `text` is the note that is being written."""
         if wanted.kind in {"note", "at"}:
             return self._notes(wanted.query, "[[" if wanted.kind == "at" else "")
@@ -108,10 +109,10 @@ class Vocabulary:
             return self._headings(wanted, text)
         if wanted.of == "type":
             types = fitting(wanted.query, self._kb.library.types())
-            return [Completion(name, name) for name in types]
+            return [Choice(name, "", name) for name in types]
         before, counts, behind = self._words(wanted)
         found = fitting(wanted.query, counts)
-        return [Completion(f"{w}{behind}", f"{before}{w}", f"{counts[w]:,}") for w in found]
+        return [Choice(f"{before}{w}", f"{counts[w]:,}", f"{w}{behind}") for w in found]
 
     def _words(self, wanted: CompletionRequest) -> tuple[str, Mapping[str, int], str]:
         """Words with how often each is there: what is shown before one and written behind it."""
@@ -121,7 +122,7 @@ class Vocabulary:
             return "", {name: of.total() for name, of in self._properties().items()}, ": "
         return "", self._properties().get(wanted.of, Counter()), ""
 
-    def _notes(self, query: str, before: str) -> list[Completion]:
+    def _notes(self, query: str, before: str) -> list[Choice[str]]:
         if self._names is None:
             infos = self._kb.library.infos()
             self._slugs = Counter(fold(info.slug) for info in infos)
@@ -129,10 +130,10 @@ class Vocabulary:
         found = (match.entry for match in self._names.search(query, _MOST_OFFERED))
         offered = ((info, _alias_meant(query, info)) for info in found)
         return [
-            Completion(
-                f"{before}{self._link(info, alias)}",
+            Choice(
                 alias or title_of(info),
                 short_name(info.path),
+                f"{before}{self._link(info, alias)}",
             )
             for info, alias in offered
         ]
@@ -147,7 +148,7 @@ class Vocabulary:
         shown = (title, name) if self._kb.library.dendron else (name, title)
         return f"{shown[0]}|{shown[1]}]]"
 
-    def _headings(self, wanted: CompletionRequest, text: str) -> list[Completion]:
+    def _headings(self, wanted: CompletionRequest, text: str) -> list[Choice[str]]:
         if wanted.of:
             try:
                 text = self._kb.library.find(wanted.of).text
@@ -156,7 +157,7 @@ class Vocabulary:
         headings = {each.text: each for each in reversed(headings_of(text))}
         found = fitting(wanted.query, dict(reversed(headings.items())))
         return [
-            Completion(f"{_NOT_A_NAME.sub(' ', name)}]]", name, "#" * headings[name].level)
+            Choice(name, "#" * headings[name].level, f"{_NOT_A_NAME.sub(' ', name)}]]")
             for name in found
         ]
 

@@ -29,6 +29,8 @@ _MOST_CHARACTERS = 20_000
 
 def with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
     """The links of a document with what it embeds, and where the links in that lead."""
+    if document.raw:
+        return links
     embeds: dict[LinkRef, Embed] = {}
     inner = list(links.inner)
     with Documents(kb.workspace) as documents:

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from difflib import SequenceMatcher
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Static
 
 from kbtui.documents.documents import kind_of
@@ -38,8 +36,8 @@ from kbtui.tui.notes.completing import Completer, Vocabulary
 from kbtui.tui.notes.documents import Document, load_document
 from kbtui.tui.notes.find_bar import FindBar
 from kbtui.tui.notes.note_area import NoteArea
-from kbtui.tui.terminal.background import latest, run_latest
-from kbtui.tui.terminal.state import read_state, workspace_state, write_state
+from kbtui.tui.terminal.background import latest
+from kbtui.tui.terminal.state import read_json, workspace_state, write_state
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.popup import Popup
@@ -98,7 +96,6 @@ class EntryEditor(Pane):
         self._saving = False
         self._given_up = False
         self._problem = ""
-        self._draft_timer: Timer | None = None
         draft = find_draft(kb.workspace.root, document.path)
         if draft is not None and draft.text != document.text:
             self._base, self._original = draft.base, draft.base_text
@@ -156,11 +153,7 @@ class EntryEditor(Pane):
         if self.text_area.has_focus:
             self._completer.typed()
         self._check()
-        if self._draft_timer is not None:
-            self._draft_timer.stop()
-        self._draft_timer = self.set_timer(
-            _DRAFT_AFTER_SECONDS, partial(run_latest, self, "draft", self._draft_stored)
-        )
+        self._keep_soon()
 
     @on(NoteArea.SelectionChanged)
     def _moved(self) -> None:
@@ -187,6 +180,11 @@ class EntryEditor(Pane):
             self._problem = problem
             self._show_state()
 
+    @latest("draft")
+    async def _keep_soon(self) -> None:
+        await asyncio.sleep(_DRAFT_AFTER_SECONDS)
+        await self._draft_stored()
+
     async def _draft_stored(self) -> None:
         root = self._kb.workspace.root
         if self.dirty:
@@ -197,8 +195,6 @@ class EntryEditor(Pane):
 
     def on_unmount(self) -> None:
         """Keep what isn't saved when the app ends with the editor open."""
-        if self._draft_timer is not None:
-            self._draft_timer.stop()
         if self.dirty and not self._given_up:
             draft = Draft(self.text_area.text, self._base, self._original)
             keep_draft(self._kb.workspace.root, self.path, draft)
@@ -345,8 +341,7 @@ class EntryEditor(Pane):
         return False
 
     async def _forget(self) -> None:
-        if self._draft_timer is not None:
-            self._draft_timer.stop()
+        self.workers.cancel_group(self, "draft")
         self._given_up = True
         await asyncio.to_thread(drop_draft, self._kb.workspace.root, self.path)
 
@@ -441,11 +436,11 @@ def keep_draft(root: Path, path: str, draft: Draft) -> bool:
 def find_draft(root: Path, path: str) -> Draft | None:
     """The draft of a file, if one was left."""
     try:
-        record = json.loads(read_state(_draft_file(root, path)))
+        record = read_json(_draft_file(root, path))
         if record["path"] != path:
             return None
         return Draft(str(record["text"]), record["base"], str(record["base_text"]))
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 

@@ -240,7 +240,7 @@ class EntryView(Pane):
         if document.entry is None:
             return
         links = await asyncio.to_thread(load_links, self._kb, document)
-        self.links = links = await asyncio.to_thread(_with_embeds, self._kb, document, links)
+        self.links = links = await asyncio.to_thread(with_embeds, self._kb, document, links)
         self._show_source(document.source(links), top=None)
         mentions = await asyncio.to_thread(load_mentions, self._kb, path)
         if mentions:
@@ -403,7 +403,3 @@ class EntryView(Pane):
 
     def _line_of_heading(self, path: str, heading: str) -> int | None:
         return line_named(load_document(self._kb, path).text, heading)
-
-
-def _with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
-    return links if document.raw else with_embeds(kb, document, links)

@@ -49,10 +49,6 @@ class _Candidate(NamedTuple):
     recency: float
 
 
-def _never() -> bool:
-    return False
-
-
 class FuzzyIndex:
     """The names of all entries, prepared for searching; made and asked in threads."""
 
@@ -69,7 +65,7 @@ class FuzzyIndex:
         query: str,
         limit: int | None = None,
         *,
-        stale: Callable[[], bool] = _never,
+        stale: Callable[[], bool] = lambda: False,
     ) -> list[Match]:
         """The entries that fit, best first, or for no query the newest first.
 

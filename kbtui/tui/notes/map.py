@@ -158,13 +158,11 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, (self.size.height - len(self._rows)) * 2 // 5)
 
     def on_resize(self) -> None:
-        """Place everything again."""
         self._draw()
 
     # Moving
 
     def watch_cursor(self) -> None:
-        """Follow the cursor."""
         self._follow()
 
     def _follow(self) -> None:
@@ -193,7 +191,6 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """Draw a row of the map."""
         width = self.size.width
         at = y + round(self.scroll_y) - self._above
         if not 0 <= at < len(self._rows):
@@ -283,7 +280,6 @@ class MapScreen(FullScreen[OpenEntry]):
                 yield MarkdownView(id="map-text")
 
     def on_mount(self) -> None:
-        """Read what is around the note."""
         self.query_one(MarkdownView).can_focus = False
         self.map.focus()
         self._go(self._way[0])

@@ -146,11 +146,9 @@ class NoteArea(Looks, TextField):
         return super().check_action(action, parameters)
 
     def action_go_to_start(self) -> None:
-        """Go to the beginning of the text."""
         self.move_cursor((0, 0))
 
     def action_go_to_end(self) -> None:
-        """Go to the end of the text."""
         self.move_cursor(self.document.end)
 
     # Drawing

@@ -174,9 +174,8 @@ class NotesPane(Vertical):
         if self.view is not None:
             self.view.turn_to(kb)
 
-    def knowledge_changed(self, paths: Sequence[str], commit: str, actor: Actor) -> None:
+    def knowledge_changed(self, paths: Sequence[str], actor: Actor) -> None:
         """Mark what a commit changed, and show it again."""
-        del commit
         shown = self.current_path
         self.panel.changed(paths, actor, shown)
         if shown in paths or (self.view is not None and self.view.path in paths):

@@ -56,12 +56,10 @@ class PreviewScreen(ReadingDialog[None]):
         yield MarkdownView(id="preview-text")
 
     def on_mount(self) -> None:
-        """Show the first."""
         self.query_one(MarkdownView).focus()
         self.action_next(0)
 
     def action_next(self, by: int) -> None:
-        """Show where the next link leads."""
         self._at = (self._at + by) % len(self._targets)
         self._show(self._targets[self._at])
 
@@ -81,5 +79,4 @@ class PreviewScreen(ReadingDialog[None]):
         self.query_one(MarkdownView).show(document.source(), reveal=reveal)
 
     def action_open(self) -> None:
-        """Go to what is shown."""
         leave_for(self, OpenEntry(self._targets[self._at].path, self._line))

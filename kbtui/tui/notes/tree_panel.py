@@ -234,7 +234,6 @@ class TreePanel(Pane):
         return super().check_action(action, parameters)
 
     def action_end_filter(self) -> None:
-        """Show all entries again."""
         self._end_filter()
         go_to(self.knowledge_tree)
 

@@ -71,7 +71,6 @@ class WhyScreen(ListDialog[None]):
 
     @latest("why")
     async def on_mount(self) -> None:
-        """Look it up."""
         text = self.query_one("#why-text", Static)
         try:
             why = await asyncio.to_thread(self._ask)
@@ -116,7 +115,6 @@ class WhyScreen(ListDialog[None]):
             leave_for(self, OpenMessage(self.why.session, choice.value))
 
     def action_history(self) -> None:
-        """Show the change that wrote the line."""
         why = self.why
         if why is not None and why.origin.commit is not None:
             leave_for(self, OpenHistory(why.origin.path, why.origin.commit))
@@ -124,7 +122,6 @@ class WhyScreen(ListDialog[None]):
             tell(self, "The line isn't recorded yet.")
 
     def action_copy(self) -> None:
-        """Copy the id of the commit."""
         if self.why is not None and self.why.origin.commit is not None:
             self.app.copy_to_clipboard(self.why.origin.commit)
 

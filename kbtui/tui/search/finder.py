@@ -159,7 +159,6 @@ class Finder(FullScreen[None]):
         self.rows.cursor += by
 
     def action_page(self, by: int) -> None:
-        """A page further."""
         self.rows.action_page(by)
 
     @on(Input.Submitted)

@@ -120,7 +120,6 @@ class SearchScreen(Finder):
             yield preview
 
     def on_mount(self) -> None:
-        """Name the scope."""
         self.lately.empty = "Type to search in the text of all notes."
         self._show_scope()
         self._learn_values()
@@ -179,7 +178,6 @@ class SearchScreen(Finder):
             self.action_drop_chip(len(self._chips) - 1)
 
     def action_drop_chip(self, number: int) -> None:
-        """Take a condition away."""
         self._set_chips([*self._chips[:number], *self._chips[number + 1 :]])
         self.search()
 
@@ -311,7 +309,6 @@ class SearchScreen(Finder):
     # Actions
 
     def action_take_suggestion(self) -> None:
-        """Search for what was probably meant."""
         if self._suggestion:
             self.ask(self._suggestion)
 

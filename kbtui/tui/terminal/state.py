@@ -8,9 +8,11 @@ whatever can't be read or written is left alone.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_state_path
 
@@ -44,6 +46,13 @@ def read_state(file: Path) -> str:
     return ""
 
 
+def read_json(file: Path) -> Any:
+    """What a state file holds as JSON; None where there is none that can be read."""
+    with contextlib.suppress(ValueError):
+        return json.loads(read_state(file))
+    return None
+
+
 def write_state(file: Path, text: str) -> bool:
     """Replace a state file whole; False where the disk refuses."""
     with contextlib.suppress(OSError):
@@ -55,23 +64,13 @@ def write_state(file: Path, text: str) -> bool:
 
 def read_shares() -> dict[str, float]:
     """How the screen was divided the last time: the share of the first part, by arrangement."""
-    stored = read_state(_layout_file())
-    if not stored:
-        return {}
-    import json
-
-    try:
-        values = json.loads(stored)
-    except ValueError:
-        return {}
+    values = read_json(_layout_file())
     found = values.items() if isinstance(values, dict) else ()
     return {name: each for name, each in found if isinstance(each, float) and 0 < each < 1}
 
 
 def remember_share(arrangement: str, share: float) -> None:
     """Divide the screen so at the next start."""
-    import json
-
     write_state(_layout_file(), json.dumps(read_shares() | {arrangement: round(share, 4)}))
 
 
@@ -144,12 +143,10 @@ class Searches:
 
     def read(self) -> tuple[list[str], list[str]]:
         """The saved ones by name, and the last ones, newest first."""
-        import json
-
         try:
-            stored = json.loads(read_state(self._file) or "{}")
+            stored = read_json(self._file)
             saved, last = ([str(each) for each in stored.get(key, ())] for key in _SEARCHES)
-        except (ValueError, TypeError, AttributeError):
+        except (TypeError, AttributeError):
             return [], []
         return sorted(saved, key=str.casefold), [each for each in last if each not in saved]
 
@@ -166,8 +163,6 @@ class Searches:
         return kept
 
     def _write(self, saved: list[str], last: list[str]) -> None:
-        import json
-
         from kbtui.redaction.redact import redact
 
         kept = [[redact(each).text for each in group] for group in (saved, last[:_MAX_SEARCHES])]
@@ -192,8 +187,6 @@ class InputHistory:
 
     def attach(self, root: Path) -> None:
         """Put what earlier runs stored for this workspace before what was said in this one."""
-        import json
-
         self._file = workspace_state(root) / "input.jsonl"
         stored = []
         for line in read_state(self._file).splitlines():
@@ -250,8 +243,6 @@ class InputHistory:
         return list(found)[:limit]
 
     def _append(self, file: Path, text: str) -> None:
-        import json
-
         from kbtui.redaction.redact import redact
 
         line = json.dumps(redact(text).text, ensure_ascii=False) + "\n"

@@ -27,7 +27,7 @@ from textual.theme import Theme
 
 from kbtui.errors import ConfigurationError
 from kbtui.text import clean_line
-from kbtui.tui.terminal.state import read_state, state_folder, write_state
+from kbtui.tui.terminal.state import read_json, state_folder, write_state
 
 DEFAULT_THEME = "kbtui-dark"
 _COLORS = (
@@ -129,12 +129,8 @@ def check_theme(values: Mapping[Any, Any]) -> Theme:
 
 def first_theme() -> Theme:
     """The theme of the first frame: the one shown last, else our default."""
-    stored = read_state(_first_file())
-    if stored:
-        import json
-
+    if (values := read_json(_first_file())) is not None:
         try:
-            values = json.loads(stored)
             return check_theme(values | values.pop("colors", {}))  # older files
         except (ValueError, TypeError, KeyError, AttributeError, ConfigurationError):
             pass  # a damaged cache: read the theme itself

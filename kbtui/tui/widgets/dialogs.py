@@ -88,7 +88,6 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
             below.update(hint)
 
     def action_cancel(self) -> None:
-        """Leave without an answer."""
         self.dismiss(None)
 
 
@@ -126,11 +125,9 @@ class ListDialog(Dialog[Answer], Generic[Answer]):
     choices = getters.query_one(ChoiceList)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor in the list."""
         self.choices.cursor += by
 
     def action_take(self) -> None:
-        """Answer with what the cursor is on."""
         if self.choices.item is not None:
             self.dismiss(self.choices.item.value)
 
@@ -240,7 +237,6 @@ class KeyDialog(Dialog[str]):
         yield Static(self.text)
 
     def action_answer(self, key: str) -> None:
-        """Take the key as the answer."""
         self.dismiss(key)
 
 
@@ -279,7 +275,6 @@ class ReadingDialog(Dialog[Answer], Generic[Answer]):
     ]
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll."""
         places = [*self.query(LineView), *self.query(VerticalScroll)]
         places[0].scroll_relative(y=lines, animate=False)
 
@@ -302,7 +297,6 @@ class PageScreen(ReadingDialog[None]):
             yield Static(self.text)
 
     def action_copy(self) -> None:
-        """Copy the text."""
         self.app.copy_to_clipboard(self.text.plain)
 
 
@@ -337,7 +331,6 @@ class TextEditScreen(Dialog[str]):
         area.focus()
 
     def action_take(self) -> None:
-        """Answer with what is written."""
         self.dismiss(self.query_one(TextArea).text)
 
 

@@ -102,7 +102,6 @@ class Divided(Container):
     # Mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the border."""
         parts = self._parts()
         if parts is None:
             return
@@ -118,7 +117,6 @@ class Divided(Container):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Bring the border to the mouse."""
         parts = self._parts() if self._dragging else None
         if parts is None:
             return
@@ -131,7 +129,6 @@ class Divided(Container):
         self._take(1 - share if self._is_last(parts) else share)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Leave the border where it is."""
         if self._dragging:
             event.stop()
             self._dragging = False

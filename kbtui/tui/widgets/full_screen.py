@@ -62,18 +62,17 @@ class ListScreen(FullScreen[None]):
     ListScreen #filter { height: 1; border: none; padding: 0 1; background: $boost; }
     """
     FILTER_HINT = ""
+    CHOOSES: ClassVar[str] = "open"
+    """The action that a click on a row means."""
     rows: RowList
     """The list; whoever mounts it does so in a container of the screen's."""
 
     def action_move(self, by: int) -> None:
         self.rows.cursor += by
 
-    def row_chosen(self) -> None:
-        """Do what Enter or a click on a row means."""
-
     @on(RowList.Selected)
-    def _selected(self) -> None:
-        self.row_chosen()
+    async def _selected(self) -> None:
+        await self.run_action(self.CHOOSES)
 
     async def action_filter(self) -> None:
         if not self.query(Input):

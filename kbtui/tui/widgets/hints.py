@@ -15,7 +15,6 @@ from kbtui.tui.actions.registry import key_name
 if TYPE_CHECKING:
     from textual import events
     from textual.binding import ActiveBinding
-    from textual.screen import Screen
 
 MOST_HINTS = 7
 _GAP = Content("   ")
@@ -46,11 +45,7 @@ class Hints(Static):
         super().__init__(id=id, markup=False)
 
     def on_mount(self) -> None:
-        """Follow the focus."""
-        self.screen.bindings_updated_signal.subscribe(self, self._bindings_updated)
-
-    def _bindings_updated(self, _screen: Screen[object]) -> None:
-        self.refresh()
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def render(self) -> Content:
         """As many hints as fit beside the state, which gives way until there is room for one."""

@@ -178,10 +178,12 @@ class LineView(Looks, ScrollView, can_focus=True):
         self.lines: Sequence[Line] = ()
         self._sources: list[int] = []
         self._strips: LRUCache[int, Strip] = LRUCache(2048)
-        self._flashed = range(0)
+        self.flashed = range(0)
+        """The lines that are highlighted at this moment."""
         self._flash_timer: Timer | None = None
         self._gutter: Callable[[int], Content] | None = None
-        self._gutter_width = 0
+        self.gutter_width = 0
+        """The cells that stand at the left of each line."""
 
     @property
     def allow_select(self) -> bool:
@@ -191,26 +193,20 @@ class LineView(Looks, ScrollView, can_focus=True):
     @property
     def text_width(self) -> int:
         """The cells that a line may take; room for gutter, a blank and scrollbar is always kept."""
-        taken = self.styles.scrollbar_size_vertical + 1 + self._gutter_width
+        taken = self.styles.scrollbar_size_vertical + 1 + self.gutter_width
         room = max(1, self.content_region.width - taken)
         return room if self.widest is None else min(room, self.widest)
-
-    @property
-    def gutter_width(self) -> int:
-        """The cells that stand at the left of each line."""
-        return self._gutter_width
 
     def set_gutter(self, width: int, content: Callable[[int], Content] | None) -> None:
         """Put something at the left of each line; `content` gives it by the line's index.
 
         Whoever made the lines fit has to make them again where the width is another one.
         """
-        self._gutter_width = width
+        self.gutter_width = width
         self._gutter = content
         self._redraw()
 
     def action_leaf(self) -> None:
-        """Go on by a page."""
         self.action_page_down()
 
     # Content
@@ -219,7 +215,7 @@ class LineView(Looks, ScrollView, can_focus=True):
         """Replace what is shown; `top` is the line to scroll to, None keeps the position."""
         self.lines = lines
         self._sources = self._monotone_sources(lines, 0)
-        self._flashed = range(0)
+        self.flashed = range(0)
         self._redraw()
         self.virtual_size = Size(self.text_width, len(lines))
         if top is not None:
@@ -272,20 +268,15 @@ class LineView(Looks, ScrollView, can_focus=True):
             return
         above = max(0, self.size.height // 4)
         self.scroll_to(y=max(0, lines.start - above), animate=False, force=True, immediate=True)
-        self._flashed = lines
+        self.flashed = lines
         self._redraw()
         if self._flash_timer is not None:
             self._flash_timer.stop()
         if not self.keep_flash:
             self._flash_timer = self.set_timer(FLASH_SECONDS, self._end_flash)
 
-    @property
-    def flashed(self) -> range:
-        """The lines that are highlighted at this moment."""
-        return self._flashed
-
     def _end_flash(self) -> None:
-        self._flashed = range(0)
+        self.flashed = range(0)
         self._redraw()
 
     # Selection
@@ -305,14 +296,12 @@ class LineView(Looks, ScrollView, can_focus=True):
         return "".join(pieces), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draw the selection."""
         super().selection_updated(selection)
         self._redraw()
 
     # Drawing
 
     def notify_style_update(self) -> None:
-        """The colours changed."""
         super().notify_style_update()
         self._strips.clear()
 
@@ -321,7 +310,6 @@ class LineView(Looks, ScrollView, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the screen."""
         top = round(self.scroll_y)
         index = top + y
         if not 0 <= index < len(self.lines):
@@ -345,14 +333,14 @@ class LineView(Looks, ScrollView, can_focus=True):
             chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             content = content.stylize(chosen, span[0], end)
         parse = style_parser(self)
-        width = max(1, self.size.width - self._gutter_width)
+        width = max(1, self.size.width - self.gutter_width)
         text = to_strip(content, width, base, parse).apply_offsets(0, index)
         if self._gutter is None:
             return text
-        gutter = to_strip(self._gutter(index), self._gutter_width, self.visual_style, parse)
+        gutter = to_strip(self._gutter(index), self.gutter_width, self.visual_style, parse)
         return Strip.join([gutter, text])
 
     def _ground(self, index: int) -> Style:
         """The ground that a line is drawn on."""
-        fill = "lines--flash" if index in self._flashed else self.lines[index].fill
+        fill = "lines--flash" if index in self.flashed else self.lines[index].fill
         return self.get_visual_style(fill) if fill else self.visual_style

@@ -50,7 +50,6 @@ class Pane(Vertical):
         self._draw_labels()
 
     def on_resize(self) -> None:
-        """Fit the labels into another width."""
         self._draw_labels()
 
     def notify_style_update(self) -> None:

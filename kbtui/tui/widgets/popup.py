@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -11,6 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from kbtui.text import clean_line
+from kbtui.tui.widgets.row_list import Choice
 
 if TYPE_CHECKING:
     from textual import events
@@ -19,17 +19,11 @@ _MOST_ROWS = 8
 _CHOSEN = "bold $foreground on $primary 22%"
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One line: what it puts into the text, what it is called, and what it means."""
-
-    value: str
-    label: str
-    detail: str = ""
-
-
 class Popup(Static):
-    """Shows choices, one of them marked; hidden while there are none, `rows` of them at a time."""
+    """Shows choices, one of them marked; hidden while there are none, `rows` of them at a time.
+
+    The value of a choice is what it puts into the text.
+    """
 
     DEFAULT_CSS = """
     Popup {
@@ -43,18 +37,18 @@ class Popup(Static):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
-        self.choices: list[Completion] = []
+        self.choices: list[Choice[str]] = []
         self.at = 0
         self.rows = _MOST_ROWS
         self.kind = ""
         self.display = False
 
     @property
-    def chosen(self) -> Completion | None:
+    def chosen(self) -> Choice[str] | None:
         """The marked choice."""
         return self.choices[self.at] if self.choices else None
 
-    def show_choices(self, kind: str, choices: Sequence[Completion], title: str = "") -> None:
+    def show_choices(self, kind: str, choices: Sequence[Choice[str]], title: str = "") -> None:
         """Show choices of one kind; none hides the list."""
         kept = self.chosen.value if self.chosen and kind == self.kind else None
         self.kind, self.choices = kind, list(choices)
@@ -75,7 +69,6 @@ class Popup(Static):
             self.refresh()
 
     def get_content_height(self, *_: object) -> int:
-        """As many rows as there are choices, up to `rows`."""
         return min(len(self.choices), self.rows)
 
     def _seen(self) -> range:
@@ -85,7 +78,6 @@ class Popup(Static):
         return range(first, min(first + rows, len(self.choices)))
 
     def render(self) -> Content:
-        """The rows in view."""
         width = self.content_size.width
         rows = [self.choices[at] for at in self._seen()]
         widest = max((len(choice.label) for choice in self.choices), default=0)
@@ -95,7 +87,7 @@ class Popup(Static):
         ]
         return Content("\n").join(lines)
 
-    def _row(self, choice: Completion, label_width: int, width: int, *, chosen: bool) -> Content:
+    def _row(self, choice: Choice[str], label_width: int, width: int, *, chosen: bool) -> Content:
         label = Content(clean_line(choice.label)).truncate(label_width, ellipsis=True, pad=True)
         detail = Content(f"  {clean_line(choice.detail)}")
         if not chosen:

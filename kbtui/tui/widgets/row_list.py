@@ -186,23 +186,18 @@ class RowList(Looks, ScrollView, can_focus=True):
             )
 
     def action_move(self, by: int) -> None:
-        """Go to another row."""
         self.cursor += by
 
     def action_page(self, by: int) -> None:
-        """Go on or back by what is visible."""
         self.cursor += by * max(1, self.size.height // self.ROW_HEIGHT - 1)
 
     def action_first(self) -> None:
-        """Go to the first row."""
         self.cursor = 0
 
     def action_last(self) -> None:
-        """Go to the last row."""
         self.cursor = self.row_count - 1
 
     def action_select(self) -> None:
-        """Choose the row under the cursor."""
         if self.row_count:
             self.post_message(self.Selected(self, self.cursor))
 
@@ -223,7 +218,6 @@ class RowList(Looks, ScrollView, can_focus=True):
         self._hover_over(self._row_at(event))
 
     def on_leave(self) -> None:
-        """Nothing is under the mouse any more."""
         self._hover_over(-1)
 
     def _row_at(self, event: events.MouseEvent) -> int:
@@ -247,7 +241,6 @@ class RowList(Looks, ScrollView, can_focus=True):
         self.scroll_to_cursor()
 
     def notify_style_update(self) -> None:
-        """The colours changed."""
         super().notify_style_update()
         self._strips.clear()
 
@@ -284,7 +277,6 @@ class RowList(Looks, ScrollView, can_focus=True):
         return strips
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the screen."""
         width = self.scrollable_content_region.width
         index, line = divmod(y + round(self.scroll_y), self.ROW_HEIGHT)
         if 0 <= index < self.row_count:
@@ -331,7 +323,6 @@ class ChoiceList(RowList):
         super().__init__(id=id)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw label and remark."""
         choice: Choice[Any] = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
         said = whole_parts(clean_line(choice.detail), _right_room(label, width))

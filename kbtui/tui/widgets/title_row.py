@@ -46,14 +46,16 @@ class TitleRow(Static):
         width = self.content_size.width
         place = Content(INTO + self._place if self._place else "")
         room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP
-        folder = cut_middle(_said(self.folder), max(0, room)) if self.folder is not None else ""
+        folder = (
+            cut_middle(folder_said(self.folder), max(0, room)) if self.folder is not None else ""
+        )
         left = Content.assemble((_PROGRAM, "bold $primary"), folder, place)
         left = left.truncate(max(1, width), ellipsis=True)
         gap = width - left.cell_length - self.remark.cell_length
         return left if gap < 1 else left + Content(" " * gap) + self.remark
 
 
-def _said(folder: Path) -> str:
+def folder_said(folder: Path) -> str:
     """A folder as people write it, from their home on."""
     return steady(clean_line(str(folder).replace(str(Path.home()), "~", 1)))
 

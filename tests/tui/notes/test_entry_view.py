@@ -339,7 +339,7 @@ async def test_a_renamed_entry_stays_in_sight_whatever_is_told_first(tmp_path):
         app._unsubscribe()
         entry = kb.library.rename(alice, "topics/alice")
         notes.moved(alice, entry.path)
-        notes.knowledge_changed([alice, new], kb.history.head(), Actor.YOU)
+        notes.knowledge_changed([alice, new], Actor.YOU)
         await shown(pilot, notes, new)
         assert "Works on" in text_of(notes.view.body)
 

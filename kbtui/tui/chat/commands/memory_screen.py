@@ -225,7 +225,6 @@ class MemoryScreen(ListScreen):
                 yield Static(id="memory-kept")
 
     def on_mount(self) -> None:
-        """Name the parts and read them."""
         self.query_one("#memory-bar").border_title = "What a prompt holds"
         self.rows.border_title = "Memory"
         self.query_one("#memory-week").border_title = "Kept this week"
@@ -238,7 +237,6 @@ class MemoryScreen(ListScreen):
         self.call_after_refresh(self._draw)
 
     def on_knowledge_changed(self) -> None:
-        """Show what was written meanwhile."""
         self._read()
 
     @latest("memory")
@@ -289,10 +287,6 @@ class MemoryScreen(ListScreen):
     def action_why(self) -> None:
         if self.rows.fact is not None:
             self.app.push_screen(WhyScreen(self.kb, MEMORY, self.rows.fact.line))
-
-    def row_chosen(self) -> None:
-        """Open the line that was clicked."""
-        self.action_open()
 
     def action_open(self) -> None:
         fact = self.rows.fact

@@ -86,7 +86,6 @@ class ModelScreen(ListDialog["Destination"]):
         yield ChoiceList()
 
     def on_mount(self) -> None:
-        """Look for models."""
         self.choices.focus()
         self._look()
 
@@ -183,7 +182,6 @@ class ModelForm(Dialog["Destination"]):
         self._use(try_out=True)
 
     def action_keep(self) -> None:
-        """Use it from now on, untested."""
         self._use(try_out=False)
 
     @work(exclusive=True)

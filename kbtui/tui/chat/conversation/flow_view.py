@@ -100,7 +100,8 @@ class FlowView(LineView):
         self._cost = 0.0
         self._drawn_at = 0.0
         self._unseen = 0
-        self._following = True
+        self.following = True
+        """True while the end is in view, so that what comes is scrolled to."""
         self._wanted_width = 0
         self._aside: dict[Item, None] = {}  # what is to be laid out in a thread, in order
         self._working_aside = False
@@ -120,16 +121,11 @@ class FlowView(LineView):
         """The cells of a line, beside the gutter, the margin and the scrollbar."""
         return max(8, super().text_width - GUTTER - _MARGIN)
 
-    @property
-    def following(self) -> bool:
-        """True while the end is in view, so that what comes is scrolled to."""
-        return self._following
-
     def add(self, *items: Item, before: Item | None = None) -> None:
         """Put items at the end, or before another."""
         at = len(self.items) if before is None else self.items.index(before)
         self.items[at:at] = items
-        if not self._following:
+        if not self.following:
             self._count_unseen(self._unseen + sum(1 for item in items if not item.dense))
         self._lay_out_from(at)
 
@@ -160,7 +156,7 @@ class FlowView(LineView):
         """Put earlier items before all others, without moving what is read."""
         height, top = len(self.lines), self.scroll_y
         self.items[:0] = items
-        self._following = False
+        self.following = False
         self._lay_out_from(0)
         grown = len(self.lines) - height
         self.scroll_to(y=top + grown, animate=False, force=True, immediate=True)
@@ -220,7 +216,7 @@ class FlowView(LineView):
         for index in [key for key in self._strips.keys() if key >= first]:  # noqa: SIM118
             self._strips.discard(index)
         self._take_height(len(self.lines))
-        if self._following:
+        if self.following:
             self.scroll_end(animate=False, force=True, immediate=True)
         self.refresh()
 
@@ -269,7 +265,7 @@ class FlowView(LineView):
                 self._take_width(width)
             elif any(places := [self._flow.index(item) + 1 for item in items]):
                 self._lay_out_from(min(filter(None, places)) - 1)
-                if not self._following and top is not None:
+                if not self.following and top is not None:
                     start = self._flow.span(top).start
                     self.scroll_to(y=start + below, animate=False, force=True, immediate=True)
         self._working_aside = False
@@ -281,7 +277,7 @@ class FlowView(LineView):
         self._strips.clear()
         self._flow.lay_out(0, width)
         self._lay_out_from(len(self.items))
-        if not self._following and top is not None:
+        if not self.following and top is not None:
             start = self._flow.span(top).start
             self.scroll_to(y=start, animate=False, force=True, immediate=True)
 
@@ -295,7 +291,7 @@ class FlowView(LineView):
             self._follow(at_end)
 
     def _follow(self, follow: bool) -> None:
-        self._following = follow
+        self.following = follow
         if follow and self._unseen:
             self._count_unseen(0)
 
@@ -313,7 +309,7 @@ class FlowView(LineView):
         """Lay out for the new width; what is much is laid out beside the screen."""
         width = self._wanted_width = self.text_width
         if width == self._flow.width:
-            if self._following:
+            if self.following:
                 self.to_end()
         elif sum(item.weight for item in self.items) > _HEAVY_CHARACTERS and self._flow.width:
             self._lay_out_aside(self.items)

@@ -97,7 +97,8 @@ class Transcript(FlowView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._cursor: Item | None = None
+        self.cursor: Item | None = None
+        """The item that keys act on."""
         self._greeting: Sequence[Content] = WELCOME
 
     def greet(self, lines: Sequence[Content]) -> None:
@@ -107,19 +108,14 @@ class Transcript(FlowView, can_focus=True):
 
     def items_gone(self) -> None:
         """Select nothing where the selected item is gone."""
-        if self._cursor not in self.items:
-            self._cursor = None
+        if self.cursor not in self.items:
+            self.cursor = None
 
     # The selected item
 
-    @property
-    def cursor(self) -> Item | None:
-        """The item that keys act on."""
-        return self._cursor
-
     def select(self, item: Item | None) -> None:
         """Select an item and bring it into view."""
-        self._cursor = item
+        self.cursor = item
         self.refresh()
         lines = self._flow.span(item) if item is not None else range(0)
         if not lines:
@@ -132,7 +128,7 @@ class Transcript(FlowView, can_focus=True):
 
     def on_focus(self) -> None:
         """Something is selected as long as keys come here."""
-        if self._cursor is None and self.items:
+        if self.cursor is None and self.items:
             self.select(self.items[-1])
         self.refresh()
 
@@ -143,13 +139,13 @@ class Transcript(FlowView, can_focus=True):
     def _move(self, step: int) -> None:
         if not self.items:
             return
-        at = self.items.index(self._cursor) if self._cursor in self.items else len(self.items)
+        at = self.items.index(self.cursor) if self.cursor in self.items else len(self.items)
         self.select(self.items[max(0, min(at + step, len(self.items) - 1))])
 
     # Actions
 
     def action_next(self) -> None:
-        if self.items and self._cursor is self.items[-1]:
+        if self.items and self.cursor is self.items[-1]:
             self.to_end()
         else:
             self._move(1)
@@ -170,11 +166,11 @@ class Transcript(FlowView, can_focus=True):
         if parameters == ("mark_past",):
             from kbtui.tui.chat.conversation.items import BeforeItem
 
-            return isinstance(self._cursor, BeforeItem) and not self._cursor.past
+            return isinstance(self.cursor, BeforeItem) and not self.cursor.past
         return super().check_action(action, parameters)
 
     def action_open(self) -> None:
-        self._go(None if self._cursor is None else self._target_of(self._cursor))
+        self._go(None if self.cursor is None else self._target_of(self.cursor))
 
     def _go(self, target: Target | None) -> None:
         if target is not None and target.proposal:
@@ -190,8 +186,8 @@ class Transcript(FlowView, can_focus=True):
         return below[0].target if below and below[0].dense else None
 
     def action_act(self, verb: Verb) -> None:
-        if self._cursor is not None:
-            self.post_message(self.Act(verb, self._cursor))
+        if self.cursor is not None:
+            self.post_message(self.Act(verb, self.cursor))
 
     # Mouse
 
@@ -224,7 +220,7 @@ class Transcript(FlowView, can_focus=True):
             return self._welcome_line(y)
         index = y + round(self.scroll_y)
         body = super().render_line(y)
-        marked = self._cursor if self.has_focus else None
+        marked = self.cursor if self.has_focus else None
         bar = "▌ " if marked is not None and index in self._flow.span(marked) else "  "
         style = self.get_visual_style("chat--cursor").rich_style
         return Strip.join([Strip([Segment(bar, style)], GUTTER), body]).crop(0, self.size.width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import events, getters, on
@@ -144,7 +144,7 @@ def _keys(setting: Setting, keymap: Mapping[str, str]) -> list[Field]:
     return rows
 
 
-class FieldList(RowList):
+class FieldList(RowList[Field]):
     """Fields with their values as chips; what differs from the default is in the accent colour.
 
     Where there is room, what a field means stands below it.
@@ -164,15 +164,10 @@ class FieldList(RowList):
         names = [field.setting.name for field in fields]
         self.show(fields, names.index(name) if name in names else 0)
 
-    @property
-    def field(self) -> Field | None:
-        """The field that the cursor is on."""
-        return cast("Field | None", self.item)
-
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw label and value, and below what it means."""
         width = min(width, READABLE)
-        field: Field = self.items[index]
+        field = self.items[index]
         style = ".fields--given" if field.is_given else ".fields--value"
         more = " ▾" if field.has_choices else ""
         room = max(width // 2, width - cell_len(field.label) - 4) - 4
@@ -290,7 +285,7 @@ class SettingsScreen(ListScreen):
             if self._wanted
             else [field for field in self._fields if field.group == group]
         )
-        at = self.rows.field.setting.name if self.rows.field is not None else ""
+        at = self.rows.item.setting.name if self.rows.item is not None else ""
         title = f"All that fits {self._wanted!r}" if self._wanted else group
         self.query_one("#settings-fields", Pane).label_with(title)
         self.rows.show_fields(fitting, at)
@@ -298,7 +293,7 @@ class SettingsScreen(ListScreen):
 
     def _explain(self) -> None:
         """Say what the field means, what it is by itself, and where its value is from."""
-        field = self.rows.field
+        field = self.rows.item
         about = self.query_one("#settings-about", Static)
         about.display = field is not None
         if field is not None:
@@ -352,13 +347,13 @@ class SettingsScreen(ListScreen):
     def action_change(self) -> None:
         if self.groups.has_focus:
             self.rows.focus()
-        elif self.rows.field is not None:
-            self._change(self.rows.field)
+        elif self.rows.item is not None:
+            self._change(self.rows.item)
 
     @latest("change")
     async def action_reset(self) -> None:
-        if self.rows.field is not None:
-            await self._reset(self.rows.field)
+        if self.rows.item is not None:
+            await self._reset(self.rows.item)
 
     async def _reset(self, field: Field) -> None:
         if field.action is not None:

@@ -202,13 +202,17 @@ class ShownPlace(NamedTuple):
         commit, diff, hunk = self.commit, self.diff, self.hunk
         if diff is None or hunk is None:
             return None
-        added = (line.new for line in hunk.lines if line.kind == "+" and line.text.strip())
-        removed = (line.old for line in hunk.lines if line.kind == "-")
-        if (number := next(added, None)) is not None:
+        if (number := _first_number(hunk, "+")) is not None:
             return diff.path, number, commit.id
-        if commit.parent is None or (number := next(removed, None)) is None:
+        if commit.parent is None or (number := _first_number(hunk, "-")) is None:
             return None
         return diff.old_path or diff.path, number, commit.parent
+
+
+def _first_number(hunk: Hunk, kind: str) -> int | None:
+    """The number of the first line that was added or removed, and says something."""
+    said = (line for line in hunk.lines if line.kind == kind and line.text.strip())
+    return next((line.new if kind == "+" else line.old for line in said), None)
 
 
 def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:

@@ -36,7 +36,7 @@ _MANY_FILES = 50
 """Files of a commit that aren't compared for the bar of its size."""
 
 
-class CommitList(RowList):
+class CommitList(RowList[Commit | date | None]):
     """Commits, newest first, below their days: when, who, what; those of `path`, or all.
 
     The cursor stays on the commit where it belongs, and is never on a day.

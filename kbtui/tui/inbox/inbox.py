@@ -69,7 +69,7 @@ def _decides(
 
     @wraps(work)
     def do(screen: InboxScreen) -> None:
-        plan = screen.rows.plan
+        plan = screen.rows.item
         if plan is not None and screen.was_seen():
             screen.turns.run(screen.decide, plan.proposal.id, work)
 
@@ -178,13 +178,13 @@ class InboxScreen(ListAndDiff):
         return plans, names_of(self.kb.library, (path for each in plans for path in paths_of(each)))
 
     def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
-        at = self.rows.plan.proposal.id if self.rows.plan is not None else self._at
+        at = self.rows.item.proposal.id if self.rows.item is not None else self._at
         self._at = ""
         most = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
         self.rows.styles.max_height = None if self.has_class("-beside") else most
         self.diff.names = names
         self.rows.show_plans(plans, names, at)
-        if self.rows.plan is None or self.rows.plan.proposal.id != at:
+        if self.rows.item is None or self.rows.item.proposal.id != at:
             self._moved_on_at = monotonic()
         self._show_plan()
         self._say(self._said)
@@ -211,7 +211,7 @@ class InboxScreen(ListAndDiff):
         self._show_plan()
 
     def _show_plan(self) -> None:
-        plan = self.rows.plan
+        plan = self.rows.item
         if plan is not None:
             self.query_one("#inbox-what", Static).update(_description(plan, self.rows.names))
             self.diff.show_plan(plan)
@@ -235,7 +235,7 @@ class InboxScreen(ListAndDiff):
         self._show_note()
 
     def action_zoom(self) -> None:
-        if self.rows.plan is not None:
+        if self.rows.item is not None:
             self.give_room(to_diff=not self.has_class("-full"))
 
     def action_open(self) -> None:
@@ -255,7 +255,7 @@ class InboxScreen(ListAndDiff):
         work: Callable[[InboxScreen, Plan, ProposedPlace], Coroutine[Any, Any, None]],
     ) -> None:
         """Do something with the place that the person is at now, if it is of that proposal."""
-        plan, place = self.rows.plan, self.diff.place
+        plan, place = self.rows.item, self.diff.place
         if self.has_class("-editing") or plan is None or place is None:
             return
         if plan.proposal.id == proposal:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from textual import getters
 from textual.app import ComposeResult
@@ -30,7 +29,7 @@ from kbtui.tui.widgets.kinds import signed
 from kbtui.tui.widgets.row_list import RowList, at_both_ends
 
 
-class ProposalList(RowList):
+class ProposalList(RowList[Plan]):
     """Two lines for each proposal."""
 
     ROW_HEIGHT = 2
@@ -45,14 +44,9 @@ class ProposalList(RowList):
         places = (index for index, plan in enumerate(plans) if plan.proposal.id == at)
         self.show(tuple(plans), next(places, self.cursor))
 
-    @property
-    def plan(self) -> Plan | None:
-        """The proposal under the cursor."""
-        return cast("Plan | None", self.item)
-
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw one proposal: who would change what, and why."""
-        plan: Plan = self.items[index]
+        plan = self.items[index]
         proposal = plan.proposal
         parts: list[Content | tuple[str, str]] = [
             (f" {actor_name(proposal.actor, proposal.origin)} ", ".rows--accent"),

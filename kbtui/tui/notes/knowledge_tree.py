@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -172,7 +172,7 @@ class ChangeMark(NamedTuple):
     word: str = ""
 
 
-class KnowledgeTree(RowList):
+class KnowledgeTree(RowList[Row]):
     """Folders that fold, entries, and what changed; the cursor stays with its entry."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -239,21 +239,16 @@ class KnowledgeTree(RowList):
         return self._filtered is not None
 
     @property
-    def row(self) -> Row | None:
-        """The row under the cursor."""
-        return cast("Row | None", self.item)
-
-    @property
     def entry(self) -> EntryInfo | None:
         """The entry under the cursor, if it is on one."""
-        return self.row.entry if self.row is not None else None
+        return self.item.entry if self.item is not None else None
 
     @property
     def category(self) -> str:
         """The category that the cursor is in; empty where there is nothing."""
         if self.entry is not None:
             return self.entry.category.partition("@")[0]
-        folder = self.row.folder if self.row is not None else None
+        folder = self.item.folder if self.item is not None else None
         return folder.path.partition("@")[0] if folder is not None else ""
 
     def reveal(self, path: str, category: str) -> None:
@@ -273,7 +268,7 @@ class KnowledgeTree(RowList):
         return any(row.key == path for row in self.items)
 
     def _rebuild(self, key: str | None = None) -> None:
-        key = key or (self.row.key if self.row is not None else None)
+        key = key or (self.item.key if self.item is not None else None)
         if self._filtered is None:
             self.items = visible_rows(self._root, self._expanded)
         else:
@@ -285,7 +280,7 @@ class KnowledgeTree(RowList):
 
     def action_fold(self) -> None:
         """Fold the category, or go up to the one that holds the row."""
-        row = self.row
+        row = self.item
         if row is None:
             return
         if row.folder is not None and self._is_open(row.folder) and self._filtered is None:
@@ -298,7 +293,7 @@ class KnowledgeTree(RowList):
 
     def action_unfold(self) -> None:
         """Unfold the category, or go into what is under the cursor."""
-        row = self.row
+        row = self.item
         if row is None:
             return
         if row.folder is None:

@@ -359,7 +359,7 @@ class NotesPane(Vertical):
             return self.view is not None and documents.is_day(self.target() or "")
         return super().check_action(action, parameters)
 
-    def _pointed_list(self) -> RowList | MarkdownView:
+    def _pointed_list(self) -> RowList[Any] | MarkdownView:
         focused = self.screen.focused
         if isinstance(focused, RowList) and self in focused.ancestors:
             return focused

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.content import Content
 
@@ -26,7 +26,7 @@ _MOST = 50
 _ACTOR_CHARACTERS = 12
 
 
-class RecentChanges(RowList, can_focus=False):
+class RecentChanges(RowList[Commit], can_focus=False):
     """What was done last, a line each; a click shows it in the history, as the key of that does."""
 
     DEFAULT_CSS = """
@@ -64,7 +64,7 @@ class RecentChanges(RowList, can_focus=False):
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         """Draw when, who and what."""
-        commit: Commit = self.items[index]
+        commit = self.items[index]
         moment = commit.time.astimezone()
         is_today = moment.date() == datetime.now().astimezone().date()
         when = f"{moment:%H:%M}" if is_today else format_day(moment.date())
@@ -82,4 +82,5 @@ class RecentChanges(RowList, can_focus=False):
     def on_row_list_selected(self, event: RowList.Selected) -> None:
         """Show it in the history."""
         event.stop()
-        self.post_message(OpenHistory(commit=cast("Commit", self.item).id))
+        if self.item is not None:
+            self.post_message(OpenHistory(commit=self.item.id))

@@ -281,7 +281,7 @@ class TreePanel(Pane):
         if entry is not None:
             self.action_end_filter()
             self.post_message(OpenEntry(entry.path))
-        elif self.knowledge_tree.row is None and text.strip():
+        elif self.knowledge_tree.item is None and text.strip():
             self.action_end_filter()
             self.post_message(OpenSearch(text.strip()))
         else:

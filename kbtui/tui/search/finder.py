@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import getters, on
 from textual.binding import Binding, BindingType
@@ -120,7 +120,7 @@ class Finder(FullScreen[None]):
     preview = getters.query_one(Preview)
 
     @property
-    def rows(self) -> RowList:
+    def rows(self) -> RowList[Any]:
         """The list that is seen."""
         return self.query_one(RowList)
 

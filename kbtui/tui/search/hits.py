@@ -29,7 +29,7 @@ def by_note(hits: Iterable[Hit]) -> list[Hit]:
     return [hit for group in notes.values() for hit in group]
 
 
-class HitList(RowList):
+class HitList(RowList[Hit | tuple[Hit, ...]]):
     """Hits of four lines each: the note and the section, what stands there, a blank line."""
 
     ROW_HEIGHT = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -136,7 +136,7 @@ class SearchScreen(Finder):
     lately = getters.query_one("#search-lately", ChoiceList)
 
     @property
-    def rows(self) -> RowList:
+    def rows(self) -> RowList[Any]:
         """The list that is seen."""
         return self.lately if self.has_class("-asks-nothing") else self.hits
 

@@ -40,7 +40,7 @@ class FoundEntry(NamedTuple):
     line: int | None = None
 
 
-class EntryNamesList(RowList):
+class EntryNamesList(RowList[FoundEntry]):
     """Entries of that name, the offer to make one, and then entries that say so in their text."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -64,7 +64,7 @@ class ListScreen(FullScreen[None]):
     FILTER_HINT = ""
     CHOOSES: ClassVar[str] = "open"
     """The action that a click on a row means."""
-    rows: RowList
+    rows: RowList[Any]
     """The list; whoever mounts it does so in a container of the screen's."""
 
     def action_move(self, by: int) -> None:

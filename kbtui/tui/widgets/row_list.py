@@ -20,12 +20,13 @@ from kbtui.text import clean_line
 from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
+ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
 _ROOMY_ROWS = 8
 """Rows from which on what stands in place of rows is in the middle."""
 
 
-class RowList(Looks, ScrollView, can_focus=True):
+class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
 
     A row shows one of the `items`; a subclass says how it looks by `render_row`, and calls
@@ -71,7 +72,7 @@ class RowList(Looks, ScrollView, can_focus=True):
         Binding("end,G", "last", "Last", show=False),
     ]
 
-    items: Sequence[Any] = ()
+    items: Sequence[ItemT] = ()
     """What the rows show; see `show`."""
     empty = "Nothing matches."
     """The text in place of rows where there are none."""
@@ -82,11 +83,11 @@ class RowList(Looks, ScrollView, can_focus=True):
     class Highlighted(Message):
         """The cursor is on another row, or the row under it changed."""
 
-        rows: RowList
+        rows: RowList[Any]
         index: int
 
         @property
-        def control(self) -> RowList:
+        def control(self) -> RowList[Any]:
             """The list, for ``@on(..., selector)``."""
             return self.rows
 
@@ -116,13 +117,13 @@ class RowList(Looks, ScrollView, can_focus=True):
 
     # Content
 
-    def show(self, items: Sequence[Any], cursor: int | None = None) -> None:
+    def show(self, items: Sequence[ItemT], cursor: int | None = None) -> None:
         """Show other items; `cursor` is where the former row is now."""
         self.items = items
         self.rows_changed(cursor)
 
     @property
-    def item(self) -> Any:
+    def item(self) -> ItemT | None:
         """What the cursor is on; None where there is nothing."""
         return self.items[self.cursor] if self.cursor < len(self.items) else None
 
@@ -310,7 +311,7 @@ class Choice(NamedTuple, Generic[ValueT]):
     sign: Content = Content()
 
 
-class ChoiceList(RowList):
+class ChoiceList(RowList[Choice[Any]]):
     """Choices one below the other; the remark stands at the right."""
 
     def __init__(
@@ -323,7 +324,7 @@ class ChoiceList(RowList):
         super().__init__(id=id)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        choice: Choice[Any] = self.items[index]
+        choice = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
         said = whole_parts(clean_line(choice.detail), _right_room(label, width))
         return [at_both_ends(label, Content.styled(said, ".rows--muted"), width)]

@@ -33,7 +33,7 @@ async def _open(shell: Shell, words: str) -> SettingsScreen:
     await shell.press("slash")
     screen.query_one(Input).value = words
     await shell.press("enter")
-    await shell.until(lambda: screen.rows.has_focus and screen.rows.field is not None)
+    await shell.until(lambda: screen.rows.has_focus and screen.rows.item is not None)
     return screen
 
 
@@ -61,9 +61,9 @@ async def test_a_filter_leaves_what_fits_and_back_shows_the_group_again(shell) -
 
 async def test_a_switch_is_turned_and_written_and_default_takes_it_out_again(shell) -> None:
     screen = await _open(shell, "search.semantic")
-    name = screen.rows.field.setting.name
+    name = screen.rows.item.setting.name
     section, key = name.split(".")
-    before = screen.rows.field.setting.value
+    before = screen.rows.item.setting.value
     await shell.press("enter")
     await shell.until(lambda: _written().get(section, {}).get(key) is (not before))
     await shell.until(lambda: str(config_file()) in _about(screen))

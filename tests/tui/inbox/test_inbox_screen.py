@@ -79,8 +79,8 @@ async def waiting(shell: Shell, screen: InboxScreen, places: int) -> None:
         lambda: (
             screen.has_class("-empty")
             if not places
-            else screen.rows.plan is not None
-            and len(screen.rows.plan.places) == len(screen.diff._hunks) == places
+            else screen.rows.item is not None
+            and len(screen.rows.item.places) == len(screen.diff._hunks) == places
         )
     )
 
@@ -191,12 +191,12 @@ async def test_the_cursor_stays_on_its_proposal_when_another_comes(tmp_path: Pat
         await waiting(shell, screen, 2)
         shell.app.kb.memory.inbox.add(Actor.SYNC, "from elsewhere", {"USER.md": "# You\n"})
         await shell.until(lambda: len(screen.rows.items) == 2)
-        assert screen.rows.plan.proposal.id == first.id
+        assert screen.rows.item.proposal.id == first.id
         await shell.press("j")
         await shell.until(lambda: "+ You" in text_of(screen.diff))
         await shell.press("X")
         await shell.until(lambda: len(screen.rows.items) == 1)
-        assert screen.rows.plan.proposal.id == first.id
+        assert screen.rows.item.proposal.id == first.id
 
 
 async def test_keys_typed_ahead_decide_on_what_is_left_but_never_of_the_next_proposal(
@@ -279,8 +279,8 @@ async def test_a_card_of_what_was_proposed_leads_to_it(tmp_path: Path) -> None:
         await shell.press("k", "k", "o")
         await shell.until(lambda: isinstance(shell.app.screen, InboxScreen))
         screen = shell.app.screen
-        await shell.until(lambda: screen.rows.plan is not None)
-        assert screen.rows.plan.proposal.id == proposal.id
+        await shell.until(lambda: screen.rows.item is not None)
+        assert screen.rows.item.proposal.id == proposal.id
 
 
 async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ async def test_letters_typed_right_after_the_key_that_writes_are_written(tmp_pat
         )
         assert len(screen.query(PlaceEditor)) == 1
         assert now(tmp_path) == OLD
-        assert len(screen.rows.plan.places) == 2
+        assert len(screen.rows.item.places) == 2
 
 
 async def test_taking_back_what_was_changed_again_shows_both_sides_until_it_is_done(

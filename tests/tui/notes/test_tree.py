@@ -30,7 +30,7 @@ async def test_h_and_l_fold_unfold_and_go_in(tmp_path):
     async with app.run_test() as pilot:
         tree = (await ready(pilot)).knowledge_tree
         await pilot.press("j", "h")
-        assert tree.row.key == "people/"
+        assert tree.item.key == "people/"
         await pilot.press("h")
         assert [row.key for row in tree.items] == [
             "people/",

@@ -161,7 +161,7 @@ def _source(fact: RememberedLine) -> str:
     return clean_line(f"{actor_name(origin.actor, origin.origin)}{day}")
 
 
-class FactList(RowList):
+class FactList(RowList[RememberedLine]):
     """The lines of the memory below their headings."""
 
     empty = "Nothing is remembered yet. /remember keeps a line."
@@ -170,8 +170,7 @@ class FactList(RowList):
     @property
     def fact(self) -> RememberedLine | None:
         """The line under the cursor; None on a heading."""
-        fact: RememberedLine | None = self.item
-        return fact if fact is not None and not fact.is_heading else None
+        return self.item if self.item is not None and not self.item.is_heading else None
 
     def rests_on(self, index: int) -> bool:
         """Headings are passed by."""

@@ -25,6 +25,8 @@ from kbtui.errors import UsageError
 from kbtui.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import (
         Audit,
@@ -124,10 +126,7 @@ def consolidate(
     if as_json:
         say_json([_outcome_shape(outcome) for outcome in outcomes])
     else:
-        for outcome in outcomes:
-            _print_outcome(outcome)
-        if not outcomes:
-            note("Nothing waits to be condensed.")
+        _print_outcomes(outcomes)
     return next((each.error.exit_code for each in outcomes if each.error is not None), 0)
 
 
@@ -155,6 +154,13 @@ def _may_cost(memory: Memory, *, is_sure: bool) -> bool:
 
 def _outcome_shape(outcome: CondensingOutcome) -> dict[str, object]:
     return picked(outcome, "session kind messages cursor commit proposals notice")
+
+
+def _print_outcomes(outcomes: Sequence[CondensingOutcome]) -> None:
+    for outcome in outcomes:
+        _print_outcome(outcome)
+    if not outcomes:
+        note("Nothing waits to be condensed.")
 
 
 def _print_outcome(outcome: CondensingOutcome) -> None:

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -204,6 +204,28 @@ def _parse_url(address: str) -> SplitResult:
 def _get(
     parts: SplitResult, deadline: float, *, may_be_local: bool
 ) -> tuple[int, Mapping[str, str], bytes]:
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    headers = {"User-Agent": f"kbtui/{__version__}", "Accept-Encoding": "identity"}
+    try:
+        with _connected(parts, deadline, may_be_local=may_be_local) as connection:
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            data = b"" if answer.status in _REDIRECTS else _body(answer, found)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it takes longer than {_SECONDS:.0f} seconds")
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"{parts.hostname or ''} can't be reached: {clean_line(str(why))}."
+        raise RemoteError(message) from error
+    return answer.status, found, data
+
+
+@contextlib.contextmanager
+def _connected(
+    parts: SplitResult, deadline: float, *, may_be_local: bool
+) -> Iterator[http.client.HTTPConnection]:
+    """Connect to a URL's host; the connection is cut at the deadline."""
     host, is_safe = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if is_safe else 80)
     kind = http.client.HTTPSConnection if is_safe else http.client.HTTPConnection
@@ -218,19 +240,7 @@ def _get(
         if is_safe:
             context = ssl.create_default_context()
             connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        headers = {"User-Agent": f"kbtui/{__version__}", "Accept-Encoding": "identity"}
-        connection.request("GET", target, headers=headers)
-        answer = connection.getresponse()
-        found = {name.lower(): value for name, value in answer.getheaders()}
-        data = b"" if answer.status in _REDIRECTS else _body(answer, found)
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"it takes longer than {_SECONDS:.0f} seconds")
-    except (OSError, http.client.HTTPException, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise RemoteError(f"{host} can't be reached: {clean_line(str(why))}.") from error
-    else:
-        return answer.status, found, data
+        yield connection
     finally:
         timer.cancel()
         connection.close()

@@ -278,14 +278,17 @@ class ModelRegistry:
         self._discover_once()
         return self._with_default(now)
 
+    def _served(self, name: str, api_base: str | None) -> FoundModel | None:
+        """Return the model of a running server that is called so, preferably at an address."""
+        served = [each for each in self._known_models() if each.usable and each.host]
+        here = [each for each in served if each.is_called(name)]
+        return next((each for each in here if each.api_base == api_base), next(iter(here), None))
+
     def _resolve_name(self, name: str, now: RoleSettings) -> tuple[str, str | None]:
         """Return the full name and the address of a model; see `destination`."""
         if prefix_of(name) == "openai" or provider_of(name) is None:
             self._discover_once()
-        served = [each for each in self._known_models() if each.usable and each.host]
-        here = [each for each in served if each.is_called(name)]
-        if here:
-            found = next((each for each in here if each.api_base == now.api_base), here[0])
+        if found := self._served(name, now.api_base):
             return found.name, found.api_base
         prefix = prefix_of(now.model or "")
         if "/" not in name and prefix:

@@ -121,11 +121,7 @@ class SharedFolder:
         marks = [mark for mark in folder.glob(f"{_MARK}*") if mark != own]
         dead = [mark for mark in marks if _is_dead(mark)]
         now = own.stat().st_mtime  # by the clock of the files' timestamps
-        left = [path for pattern in _LEFTOVERS for path in folder.glob(pattern)]
-        packs = folder.glob("objects/pack/*.pack")
-        # git ignores packs without an index.
-        left += [pack for pack in packs if not pack.with_suffix(".idx").exists()]
-        for path in [*left, *marks]:
+        for path in [*_leftovers(folder), *marks]:
             with contextlib.suppress(FileNotFoundError):
                 is_theirs = path in dead or (len(dead) == len(marks) > 0)
                 # Timestamps in the future come from a wrong clock.
@@ -222,6 +218,14 @@ class SharedFolder:
                 sha.decode() for name, sha in opened.get_refs().items() if name == UNVERSIONED
             ]
             return Path(opened.commondir()), opened.bare, others, unversioned
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Return the files that an interrupted writer leaves."""
+    left = [path for pattern in _LEFTOVERS for path in folder.glob(pattern)]
+    packs = folder.glob("objects/pack/*.pack")
+    # git ignores packs without an index.
+    return left + [pack for pack in packs if not pack.with_suffix(".idx").exists()]
 
 
 def _is_dead(mark: Path) -> bool:

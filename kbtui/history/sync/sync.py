@@ -9,7 +9,7 @@ neither side is ever lost. A purge on one machine makes the other machines' hist
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -320,16 +320,10 @@ class Sync:
         self, head: str | None, theirs: str, apart: Divergence, report: SyncReport
     ) -> tuple[str, SyncReport]:
         """Return a commit on top of theirs that renames files to names all systems can store."""
-        base, ours, there = map(self._repository.files, (apart.base, head, theirs))
         if apart.base == theirs:
             return theirs, report
-        kept = {path for path in ours if path in there or path not in base}
-        coming = {path for path in there if path in ours or path not in base}
-        names = {
-            old: new
-            for old, new in portable_names(coming | kept, kept).items()
-            if old in coming - kept
-        }
+        base, ours, there = map(self._repository.files, (apart.base, head, theirs))
+        names = _names_to_change(base, ours, there)
         if not names:
             return theirs, report
         read = self._repository.read_blob
@@ -467,3 +461,13 @@ class _MergedError(Exception):
         super().__init__("merged")
         self.report = report
         self.why = why
+
+
+def _names_to_change(
+    base: Container[str], ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> dict[str, str]:
+    """Return portable names for files that come from the other side, by their current ones."""
+    kept = {path for path in ours if path in theirs or path not in base}
+    coming = {path for path in theirs if path in ours or path not in base}
+    names = portable_names(coming | kept, kept)
+    return {old: new for old, new in names.items() if old in coming - kept}

@@ -168,12 +168,7 @@ class UnversionedSync:
         for path, blob in [*plan.incoming.items()]:
             if plan.is_skipped(path):
                 continue
-            data = None
-            if blob is not None and blob in plan.made:
-                data = plan.made[blob]
-            elif blob is not None:
-                is_moved = blob in where and blob not in there
-                data = plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
+            data = None if blob is None else _content(blob, plan, where, there)
             try:
                 with ExitStack() as holding:
                     for each in plan.locked_paths(path):
@@ -271,6 +266,14 @@ class UnversionedSync:
             return json_object((self._repository.folder / LAST_SYNC).read_bytes()) or {}
         except OSError:
             return {}
+
+
+def _content(blob: str, plan: _Plan, where: Mapping[str, str], there: Repository) -> bytes:
+    """Return a received file's content; what was only moved isn't sent, and read from `where`."""
+    if blob in plan.made:
+        return plan.made[blob]
+    is_moved = blob in where and blob not in there
+    return plan.read(where[blob], blob) if is_moved else there.read_blob(blob)
 
 
 def _descends_from(there: Repository, tip: str | None, since: str) -> bool:

@@ -183,6 +183,16 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
     known = {id_: each for each in messages if (id_ := each.text("uuid"))}
     if not any("parent_message_uuid" in each for each in messages) or len(known) < len(messages):
         return _by_time(messages), 0
+    parents = _parents(known)
+    times = {id_: each.time("created_at") for id_, each in known.items()}
+    line, others = branch_of(parents, times)
+    if not line or parents[line[0]] in known:
+        return _by_time(messages), 0
+    return [known[id_] for id_ in line], others
+
+
+def _parents(known: dict[str, Record]) -> dict[str, str]:
+    """The parent of each message; where the export lacks it, the one before."""
     parents: dict[str, str] = {}
     last = ""
     for id_, message in known.items():
@@ -190,11 +200,7 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
         is_there = parent in known or parent in ("", _NO_PARENT)
         parents[id_] = parent if is_there else last
         last = id_
-    times = {id_: each.time("created_at") for id_, each in known.items()}
-    line, others = branch_of(parents, times)
-    if not line or parents[line[0]] in known:
-        return _by_time(messages), 0
-    return [known[id_] for id_ in line], others
+    return parents
 
 
 def _by_time(messages: Sequence[Record]) -> list[Record]:

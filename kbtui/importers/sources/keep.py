@@ -27,7 +27,7 @@ from kbtui.importers.reading import (
 from kbtui.text import counted, shorten
 
 _TITLE_WIDTH = 80
-_OWN = {"userEditedTimestampUsec", "createdTimestampUsec"}
+_STAMPS = ("createdTimestampUsec", "userEditedTimestampUsec")
 _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
 _BINNED = "It was in the bin there."
 
@@ -35,7 +35,7 @@ _BINNED = "It was in the bin there."
 def _exports(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head)
-        if fields & _OWN and fields & _STATE:
+        if fields.intersection(_STAMPS) and fields & _STATE:
             yield name
 
 
@@ -74,11 +74,10 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
     if not body and not title:
         yield Skipped(line_of(name), "It is empty.")
         return
-    created = _time(record.get("createdTimestampUsec"))
-    updated = _time(record.get("userEditedTimestampUsec"))
     stem = PurePosixPath(name).stem
+    created, updated = (_time(record.get(key)) for key in _STAMPS)
     yield ImportedNote(
-        f"note {record.get('createdTimestampUsec') or stem} {stem}",
+        f"note {record.get(_STAMPS[0]) or stem} {stem}",
         title or stem,
         body,
         updated or created,

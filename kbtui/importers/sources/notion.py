@@ -24,6 +24,7 @@ from kbtui.importers.markup import line_of, to_markdown, words_of
 from kbtui.importers.opened import OpenedExport
 from kbtui.importers.places import free_place, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
+from kbtui.importers.reading import Record
 from kbtui.importers.sources.markdown_folder import read_file
 from kbtui.workspace.durable import storage_errors
 
@@ -135,16 +136,16 @@ class _Pages:
         if text.startswith("# "):
             first, _, body = text.partition("\n")
             title = line_of(first[2:]) or title
-        values = dict(_properties(body))
-        tags = values.get("tags") or values.get("labels") or ""
+        values = Record(_properties(body))
+        tags, url = values.text("tags", "labels"), values.text("url")
         return ImportedNote(
             id=_identity(path),
             title=title,
             text=body.strip(),
-            created=_date(values.get("created") or values.get("created time") or ""),
-            updated=_date(values.get("last edited time") or values.get("updated") or ""),
+            created=_date(values.text("created", "created time")),
+            updated=_date(values.text("last edited time", "updated")),
             tags=tuple(filter(None, map(line_of, tags.split(",")))),
-            url=values.get("url", "") if values.get("url", "").startswith("http") else "",
+            url=url if url.startswith("http") else "",
             at=self._new[path],
         )
 

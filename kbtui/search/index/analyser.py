@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -163,22 +163,20 @@ def matches(text: str, wanted: Container[str]) -> Iterator[tuple[int, int, str]]
     """Where words of a text have a term that is `wanted`: start, end, and which term."""
     if not text.isascii() and _IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
-            hit = next((term for term in of_word if term in wanted), None)
-            if hit is not None:
+            if hit := _first_wanted(of_word, wanted):
                 yield start, end, hit
         return
     # A word is looked at once, however often it stands there.
-    hits: dict[str, str] = {}
-    for word in set(_WORD.findall(text)):
-        for term in _remembered.get(word) or terms_of(word):
-            if term in wanted:
-                hits[word] = term
-                break
-    if not hits:
-        return
-    for match in _WORD.finditer(text):
+    words = set(_WORD.findall(text))
+    terms = {word: _remembered.get(word) or terms_of(word) for word in words}
+    hits = {word: hit for word in words if (hit := _first_wanted(terms[word], wanted))}
+    for match in _WORD.finditer(text) if hits else ():
         if (hit := hits.get(match[0])) is not None:
             yield match.start(), match.end(), hit
+
+
+def _first_wanted(terms: Iterable[str], wanted: Container[str]) -> str | None:
+    return next((term for term in terms if term in wanted), None)
 
 
 def terms_of(word: str) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ from kbtui.workspace.scan import Scanner, is_attachment
 _MASS_SHARE = 0.3
 _MASS_MIN = 3
 _BATCH_BYTES = 32 << 20
+_FEW_COMMITS = 20
+"""Commits up to which a vault may still not have been read as a whole."""
 _HOW_TOS = "skills/"  # the app writes its own before it has read a vault
 
 
@@ -112,16 +114,29 @@ class Adoption:
             self._workspace.in_place and all(path.startswith(_HOW_TOS) for path in recorded)
         ):
             return True
-        if not all(map(is_attachment, batch)) or not recorded.keys().isdisjoint(batch):
+        if not recorded.keys().isdisjoint(batch):
             return False
-        if count > 1:
-            return True
-        head = self._repository.head() or ""
-        last = read_commit(head, self._repository.read_commit(head))
-        states = [files.file_status(self._workspace, path) for path in batch]
-        return last.is_found and all(
-            state is not None and state.st_ctime < last.time.timestamp() for state in states
-        )
+        last, first = self._ends()
+        if self._workspace.in_place and first is not None and self._are_older(batch, first):
+            return True  # something was written before all that was there had been read
+        if not all(map(is_attachment, batch)):
+            return False
+        return count > 1 or (last.is_found and self._are_older(batch, last))
+
+    def _ends(self) -> tuple[Commit, Commit | None]:
+        """The newest commit and the first one; None for that where it is many commits ago."""
+        at: str | None = self._repository.head() or ""
+        commits: list[Commit] = []
+        while at is not None and len(commits) < _FEW_COMMITS:
+            commits.append(read_commit(at, self._repository.read_commit(at)))
+            at = commits[-1].parent
+        return commits[0], commits[-1] if at is None else None
+
+    def _are_older(self, batch: list[str], commit: Commit) -> bool:
+        """True where no file of a batch came or changed since a commit was made."""
+        made = commit.time.timestamp()
+        states = (files.file_status(self._workspace, path) for path in batch)
+        return all(state is not None and state.st_ctime < made for state in states)
 
     def _pending(self, attachments: float) -> dict[str, str | None]:
         """Return the paths that differ from the newest commit, with their current blob ids."""

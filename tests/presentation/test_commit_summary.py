@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,6 +120,25 @@ def test_notes_that_were_found_are_said_to_have_been_there(tmp_path: Path) -> No
     with KnowledgeBase.open(vault) as kb:
         *_, first = kb.history.log()
         assert sentence(first, _names(kb)) == "You had ○ One and ○ Two before kbtui came"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(1, "You had ○ One and ○ Two before kbtui came"), (-1, "You wrote ○ One and ○ Two")],
+    ids=["there before", "came since"],
+)
+def test_nor_does_it_count_that_something_was_typed_before_a_vault_had_been_read(
+    tmp_path: Path, minutes: int, said: str
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    for name in ("One", "Two"):
+        (vault / f"{name}.md").write_text(f"# {name}\n")
+    typed_at = datetime.now().astimezone() + timedelta(minutes=minutes)
+    with KnowledgeBase.open(vault, starts=True, clock=lambda: typed_at) as kb:
+        kb.library.create("topic", "Typed at once")
+        kb.history.adopt(settle=0)
+        assert sentence(next(iter(kb.history.log())), _names(kb)) == said
 
 
 def test_nor_do_the_how_tos_count_that_the_app_had_written_before_it_read_a_vault(

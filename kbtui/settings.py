@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -462,16 +462,17 @@ def load_settings(
     Raises:
         ConfigurationError: A file isn't TOML, a key is unknown, or a value is invalid.
     """
+    environment = os.environ if environment is None else environment
     merged: dict[str, Any] = {}
     _merge(merged, _read_toml(config_file()))
     if workspace is not None:
         _merge(merged, _without_loosening(_workspace_values(workspace / "kbtui.toml"), merged))
-    _merge(merged, _from_environment(os.environ if environment is None else environment))
+    _merge(merged, _from_environment(environment))
     _merge(merged, overrides or {})
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise ConfigurationError(*_explain(error)) from None
+        raise ConfigurationError(*_explain(error, given_values(workspace, environment))) from None
 
 
 def setting_names() -> list[str]:
@@ -605,22 +606,40 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
             into[key] = value
 
 
+_EXPECTED = {"bool_parsing": "true or false", "int_parsing": "a whole number"}
+"""What a value has to be, by the name of pydantic's error, where its message isn't plain."""
+
+
 def _problem(error: ErrorDetails) -> str:
     own = error.get("ctx", {}).get("error")
+    if error["type"] in _EXPECTED:
+        return f"it has to be {_EXPECTED[error['type']]}"
     return str(own) if isinstance(own, ValueError) else error["msg"].lower()
 
 
-def _explain(error: ValidationError) -> tuple[str, str]:
-    """Return the first validation error as message and hint."""
+def _holds(values: object, place: Iterable[int | str]) -> bool:
+    for part in place:
+        if isinstance(values, dict) and part not in values:
+            return False
+        values = values[part] if isinstance(values, dict) else None
+    return True
+
+
+def _explain(
+    error: ValidationError, sources: Sequence[tuple[str, dict[str, Any]]]
+) -> tuple[str, str]:
+    """Return the first validation error, with the source that it stands in, as message and hint."""
     first = error.errors(include_url=False, include_input=False)[0]
     name = ".".join(str(part) for part in first["loc"])
+    at = next((f" in {of}" for of, values in reversed(sources) if _holds(values, first["loc"])), "")
     if first["type"] == "extra_forbidden":
         from rapidfuzz import process
 
-        near = process.extractOne(name, [*setting_names(), *Settings.model_fields], score_cutoff=60)
+        names = setting_names() if "." in name else [*setting_names(), *Settings.model_fields]
+        near = process.extractOne(name, names, score_cutoff=70)
         hint = f"Did you mean `{near[0]}`?" if near else "`kbtui config list` shows all settings."
-        return f"There is no setting `{name}`.", hint
+        return f"There is no setting `{name}`, given{at}.", hint
     return (
-        f"The setting `{name}` is wrong: {_problem(first)}.",
+        f"The setting `{name}`{at} is wrong: {_problem(first)}.",
         "`kbtui config list` explains it.",
     )

@@ -115,6 +115,23 @@ def test_an_unknown_key_names_the_nearest_one() -> None:
     assert caught.value.exit_code == 3
 
 
+def test_what_is_wrong_is_said_in_words_and_with_the_file_that_says_so() -> None:
+    config_folder().mkdir(parents=True, exist_ok=True)
+    file = config_folder() / "config.toml"
+    file.write_text("[search]\nsemantic = 'maybe'\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(environment={"KBTUI_UI__THEME": "mist"})
+    said = f"The setting `search.semantic` in {file} is wrong: it has to be true or false."
+    assert caught.value.message == said
+    with pytest.raises(ConfigurationError, match="in the environment is wrong"):
+        load_settings(environment={"KBTUI_SEARCH__SEMANTIC": "perhaps"})
+    file.write_text("[ui]\ncolour = 3\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(environment={})
+    assert caught.value.message == f"There is no setting `ui.colour`, given in {file}."
+    assert caught.value.hint == "`kbtui config list` shows all settings."
+
+
 @pytest.mark.parametrize("text", ["[search\n", "[search]\nchunk_tokens = 'many'\n", "\xff"])
 def test_a_broken_file_is_one_sentence(text: str) -> None:
     config_folder().mkdir(parents=True, exist_ok=True)

@@ -10,9 +10,10 @@ from kbtui.workspace.layout import ENTRIES
 if TYPE_CHECKING:
     from kbtui.presentation.notes import Names
 
-# Marks of headings, of a list or quote at the start, links, emphasis, code, comments, block ids.
+# Marks of headings, of a list or quote at the start or behind a dot between lines, links, emphasis,
+# code, comments, block ids.
 _MARKUP = re.compile(
-    r"(?:^|(?<=\s))\#{1,6}\s+|^\s*(?:[-*+]\s+(?:\[.\]\s+)?|>\s?|\|\s?)"
+    r"(?:^|(?<=\s))\#{1,6}\s+|(?:^\s*|(?<=·\s))(?:[-*+]\s+(?:\[.\]\s+)?|>\s?|\|\s?)"
     r"|!?\[\[(?:[^\[\]|]*\|)?|\]\]|!?\[(?=[^\[\]]*\]\([^()]*\))|(?<=[^\[\]])\]\([^()]*\)|\*\*|==|`|%%|\s\^[\w-]+$"
 )
 

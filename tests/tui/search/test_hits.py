@@ -24,6 +24,7 @@ def shown(rows: HitList, width: int = 60) -> list[str]:
         ("- [ ] call `Bob` ==soon== ^block-1", "call Bob soon"),
         ("See ![[a picture.png]] and [[topics/radio]]", "See a picture.png and Radio"),
         ("**", "**"),
+        ("To read · > What is it? · - [/] this", "To read · What is it? · this"),
         ("3 * 4 # 5 is no heading", "3 * 4 5 is no heading"),
     ],
 )

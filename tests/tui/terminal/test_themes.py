@@ -83,6 +83,12 @@ def test_the_signs_of_all_kinds_can_be_read_and_told_apart(name: str) -> None:
     assert len(set(kinds.values())) == len(kinds)
 
 
+@pytest.mark.parametrize("name", OURS.themes)
+def test_the_frame_of_what_has_the_focus_has_the_colour_of_the_theme(name: str) -> None:
+    theme = OURS.themes[name]
+    assert theme.variables["border"] == theme.primary
+
+
 def test_the_high_contrast_theme_is_worth_its_name() -> None:
     colors = OURS.themes["kbtui-contrast"].to_color_system().generate()
     assert contrast(colors["foreground"], colors["background"]) >= 15

@@ -104,8 +104,9 @@ async def test_a_rename_is_proposed_with_the_links_that_it_repairs(
     link = kb.library.create("topic", "Ops", body="See [[docker]].")
     rename = call("rename_entry", entry="docker", new_name="Podman")
     with ScriptedServer([Reply(tool_calls=[rename]), Reply("It waits.")]) as server:
-        await ask(kb, session, "Rename it", model_at(server))
+        told = await ask(kb, session, "Rename it", model_at(server))
     (proposal,) = inbox.list()
+    assert told.tools[0].summary == "waits for you: rename topics/docker to topics/podman"
     kinds = {file.edit.path: file.kind for file in inbox.plan(proposal.id).files}
     assert kinds == {"knowledge/topics/podman.md": "renamed", link.path: "modified"}
     kb.library.write(

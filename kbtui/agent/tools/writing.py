@@ -138,6 +138,8 @@ def propose(context: ToolContext, change: Change, why: str = _REVIEWED) -> ToolR
     )
     said = [f"{verb} {path}{' (as proposed)' * (verb == 'Changed')}" for verb, path in done]
     summary = ", ".join(f"{short_name(path)} {_VERBS[verb]}" for verb, path in done)
+    if len(done) > 1:  # a rename, say, with all the notes that link there
+        summary = clean_line(change.reason)
     output = "\n".join([told, *said])
     about = tuple(path for _, path in done)
     return ToolResult(output, f"waits for you: {summary}", proposal=proposal.id, about=about)

@@ -235,7 +235,7 @@ class Turn:
         if prompt[0].content[:_ECHO_CHARACTERS] in reply.text:
             raise ModelAnswerError(
                 f"{self.model.name} repeated its instructions in place of an answer.",
-                "Try again with /retry, or choose another model with `/model`.",
+                "Try again, or choose another model with `/model`.",
             )
         return reply
 
@@ -380,9 +380,7 @@ def _check_whole(reply: Reply) -> None:
         case "content_filter":
             raise ModelAnswerError("The provider withheld the answer.", "Say it differently.")
         case "error":
-            raise ModelAnswerError(
-                "The provider ended the answer with an error.", "Try again with /retry."
-            )
+            raise ModelAnswerError("The provider ended the answer with an error.", "Try again.")
         case _:
             return
 

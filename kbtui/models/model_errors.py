@@ -127,7 +127,7 @@ class Endpoint:
             return f"Ollama's own address has no /v1: {_SET_BASE} {base.removesuffix('/v1')}`."
         if base and not is_ollama(self.model) and not _VERSION.search(base):
             return f"Its address lacks a part, most likely /v1: {_SET_BASE} {base}/v1`."
-        return "Try again with /retry; if it stays so, check its address (often it ends in /v1)."
+        return "Try again; if it stays so, check its address (often it ends in /v1)."
 
 
 def classify(error: BaseException, endpoint: Endpoint) -> AttemptFailed:
@@ -212,7 +212,7 @@ def nothing_yet(endpoint: Endpoint, seconds: float, limit: float) -> str:
 def cut_off(endpoint: Endpoint) -> ModelAnswerError:
     """Return the error for an answer cut before its end marker."""
     return ModelAnswerError(
-        f"The answer from {endpoint.place} broke off before its end.", "Try again with /retry."
+        f"The answer from {endpoint.place} broke off before its end.", "Try again."
     )
 
 
@@ -378,7 +378,7 @@ def _no_protocol(
     if _BROKE_OFF_CLASS in names:
         return ModelAnswerError(
             f"{endpoint.place} ended its answer with an error: {endpoint.provider_message(error)}",
-            "Try again with /retry, or choose another model with `/model`.",
+            "Try again, or choose another model with `/model`.",
         )
     return None
 

@@ -27,7 +27,7 @@ _MASS_SHARE = 0.3
 _MASS_MIN = 3
 _BATCH_BYTES = 32 << 20
 _FEW_COMMITS = 20
-"""Commits up to which a vault may still not have been read as a whole."""
+"""The number of commits within which a vault may not have been read completely yet."""
 _HOW_TOS = "skills/"  # the app writes its own before it has read a vault
 
 
@@ -116,15 +116,15 @@ class Adoption:
             return True
         if not recorded.keys().isdisjoint(batch):
             return False
-        last, first = self._ends()
+        last, first = self._newest_and_first()
         if self._workspace.in_place and first is not None and self._are_older(batch, first):
-            return True  # something was written before all that was there had been read
+            return True  # a change was recorded before the vault was read completely
         if not all(map(is_attachment, batch)):
             return False
         return count > 1 or (last.is_found and self._are_older(batch, last))
 
-    def _ends(self) -> tuple[Commit, Commit | None]:
-        """The newest commit and the first one; None for that where it is many commits ago."""
+    def _newest_and_first(self) -> tuple[Commit, Commit | None]:
+        """Return the newest commit and, unless there are many, the first one."""
         at: str | None = self._repository.head() or ""
         commits: list[Commit] = []
         while at is not None and len(commits) < _FEW_COMMITS:
@@ -133,7 +133,7 @@ class Adoption:
         return commits[0], commits[-1] if at is None else None
 
     def _are_older(self, batch: list[str], commit: Commit) -> bool:
-        """True where no file of a batch came or changed since a commit was made."""
+        """Return whether no file of a batch was created or changed since a commit."""
         made = commit.time.timestamp()
         states = (files.file_status(self._workspace, path) for path in batch)
         return all(state is not None and state.st_ctime < made for state in states)

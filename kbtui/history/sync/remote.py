@@ -327,7 +327,7 @@ class DuplexStream(io.RawIOBase):
             TimeoutError: The other end is silent.
             StoppedError: The sync was cancelled.
         """
-        self._wait(self._input, output_fd=False)
+        self._wait(self._input, writing=False)
         data = os.read(self._input, len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -340,14 +340,14 @@ class DuplexStream(io.RawIOBase):
         """Write all data; raises the same errors as `readinto`."""
         rest = memoryview(data)
         while rest:
-            self._wait(self._output, output_fd=True)
+            self._wait(self._output, writing=True)
             rest = rest[os.write(self._output, rest) :]
         return len(data)
 
-    def _wait(self, descriptor: int, *, output_fd: bool) -> None:
+    def _wait(self, descriptor: int, *, writing: bool) -> None:
         deadline = time.monotonic() + self._seconds
         poll = select.poll()
-        poll.register(descriptor, select.POLLOUT if output_fd else select.POLLIN)
+        poll.register(descriptor, select.POLLOUT if writing else select.POLLIN)
         try:
             while True:
                 self._watcher.check()

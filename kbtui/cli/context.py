@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -35,13 +35,13 @@ class WorkspaceOption:
     named: Path | None = None
 
     @contextmanager
-    def opened(self, overrides: Mapping[str, Any] | None = None) -> Iterator[KnowledgeBase]:
+    def opened(self) -> Iterator[KnowledgeBase]:
         """Open the knowledge base for the block; what it has to say goes to standard error.
 
         Without a named workspace the nearest or the user's own one is opened, and made when it
         isn't there yet.
         """
-        kb = self.open(overrides)
+        kb = self.open()
         try:
             for notice in kb.notices:
                 note(f"kbtui: {notice}")
@@ -49,11 +49,11 @@ class WorkspaceOption:
         finally:
             kb.close()
 
-    def open(self, overrides: Mapping[str, Any] | None = None) -> KnowledgeBase:
+    def open(self) -> KnowledgeBase:
         """Open the knowledge base, as `opened` does, for somebody who closes it."""
         from kbtui.knowledge_base import KnowledgeBase
 
-        return KnowledgeBase.open(self.named, create=self.named is None, overrides=overrides)
+        return KnowledgeBase.open(self.named, create=self.named is None)
 
     def check(self) -> None:
         """See that there is something to open, at little cost.

@@ -133,8 +133,7 @@ _TIMEOUT_SECONDS = 3.0
 class KeyStore:
     """A store of API keys by name: a provider's prefix, or an endpoint's ``host:port``."""
 
-    def __init__(self, file: Path | None = None, patience: float = _TIMEOUT_SECONDS) -> None:
-        self._given_file = file
+    def __init__(self, patience: float = _TIMEOUT_SECONDS) -> None:
         self._patience = patience
         self._broken = False
 
@@ -169,7 +168,7 @@ class KeyStore:
     def _file(self) -> Path:
         from kbtui.settings import config_folder
 
-        return self._given_file or config_folder() / "keys.json"
+        return config_folder() / "keys.json"
 
     def _with_keyring(self, work: Callable[[Any], Any]) -> Any:
         """Run `work` on the keyring with a timeout; return None if it fails."""

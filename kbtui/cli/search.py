@@ -125,7 +125,7 @@ def _read(queries: Iterable[str]) -> Iterator[tuple[Any, str]]:
 
 
 def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) -> None:
-    from kbtui.search.results import counted_in_conversations, without_weak
+    from kbtui.search.results import without_weak
 
     strong, folded = ([*result.hits], []) if weak else without_weak(result.hits)
     for hit in strong:
@@ -140,17 +140,24 @@ def _print(result: SearchResult, layout: Layout, elsewhere: int, *, weak: bool) 
             say_line(
                 "    ", say_styled(f"also in {counted(len(hit.also), 'place')}: {places}", dim=True)
             )
+    _print_notes(result, elsewhere, len(folded))
+    sys.stdout.flush()
+
+
+def _print_notes(result: SearchResult, elsewhere: int, folded: int) -> None:
+    """Say what there is beside the hits, or instead of them."""
+    from kbtui.search.results import counted_in_conversations
+
     if result.notice:
         note(f"kbtui: {result.notice}")
     if folded:
-        note(f"kbtui: {counted(len(folded), 'weaker hit')} by meaning alone: --weak lists them.")
+        note(f"kbtui: {counted(folded, 'weaker hit')} by meaning alone: --weak lists them.")
     if not result.hits:
         note("kbtui: Nothing was found.")
     if elsewhere:
         note(f"kbtui: {counted_in_conversations(elsewhere)}: add --scope sessions to see them.")
     if result.suggestion:
         note(f"kbtui: Did you mean: {result.suggestion}")
-    sys.stdout.flush()
 
 
 def _highlighted(hit: Hit) -> str:

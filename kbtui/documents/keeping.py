@@ -106,16 +106,26 @@ def _store_url(workspace: Workspace, address: str) -> KeptDocument:
     final, kind, data = fetch(address)
     if kind in _PAGES or (not kind and b"<html" in data[:1024].lower()):
         return _store_page(workspace, address, data)
-    name = unquote(urlsplit(final).path).rpartition("/")[2]
-    if not kind_of(name) and not name.lower().endswith(_PICTURES):
-        ending = ".pdf" if data.startswith(b"%PDF-") else _ENDINGS.get(kind, "")
-        if not ending:
-            raise UnreadableError(
-                f"{address} is {clean_line(kind) or 'of no known kind'}: no page and no document.",
-                "kbtui keeps web pages, PDF, Office and EPUB files, texts and pictures.",
-            )
-        name = name if name.lower().endswith(ending) else f"{name or 'document'}{ending}"
+    name = _document_name(address, final, kind, data)
     return _write(workspace, "docs/web", name, data, address)
+
+
+def _document_name(address: str, final: str, kind: str, data: bytes) -> str:
+    """Return the file name of a fetched document; its ending says what it is.
+
+    Raises:
+        UnreadableError: It is of no kind that is kept.
+    """
+    name = unquote(urlsplit(final).path).rpartition("/")[2]
+    if kind_of(name) or name.lower().endswith(_PICTURES):
+        return name
+    ending = ".pdf" if data.startswith(b"%PDF-") else _ENDINGS.get(kind, "")
+    if not ending:
+        raise UnreadableError(
+            f"{address} is {clean_line(kind) or 'of no known kind'}: no page and no document.",
+            "kbtui keeps web pages, PDF, Office and EPUB files, texts and pictures.",
+        )
+    return name if name.lower().endswith(ending) else f"{name or 'document'}{ending}"
 
 
 def _store_page(workspace: Workspace, address: str, data: bytes) -> KeptDocument:

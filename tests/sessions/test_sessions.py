@@ -230,6 +230,9 @@ def test_sessions_are_found_by_id_beginning_of_it_and_title(store: SessionStore)
     with pytest.raises(NotFoundError, match="cellar"):
         store.open("cellar")
     store.create("cli", id="kitten")
+    named = store.create("cli", id="other", title="Kit")
+    assert store.open("kit") is named
+    named.rename("Another")
     with pytest.raises(UsageError, match=r"kitchen.*kitten|kitten.*kitchen"):
         store.open("kit")
     with pytest.raises(ConflictError):

@@ -65,8 +65,7 @@ class _Session:
     def take(self, line: Record) -> None:
         """Take in the next line."""
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
-        told = _NAMED_IN.search(payload.line("type") or line.line("type"))
-        if told:
+        if told := _NAMED_IN.search(payload.line("type") or line.line("type")):
             self._named[kind == "event_msg"][_NAMED.get(told[0], "step of a tool")] += 1
         item = payload if kind == "response_item" else line
         if kind == "session_meta":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,27 +104,29 @@ def _logs_beside(workspace: Workspace) -> Iterator[Path]:
 
 def _found(workspace: Workspace, history: History) -> Iterator[str]:
     """All that is there to work with, a phrase each."""
-    entries = [file for file in workspace.knowledge.rglob("*.md") if file.name != "INDEX.md"]
-    dated = [file for file in workspace.memory.glob("*.md") if _DATED.fullmatch(file.name)]
-    sessions = SessionStore(workspace).list()
-    archive = Archive(workspace, history).entries()
     named = [name for name in BOOTSTRAP_FILES if (workspace.root / name).is_file()]
     if (workspace.memory / "MEMORY.md").is_file():
         named.append("MEMORY.md")
     yield from named
+    dated = _count(workspace.memory.glob("*.md"), lambda file: _DATED.fullmatch(file.name))
+    notes = _count(workspace.knowledge.rglob("*.md"), lambda file: file.name != "INDEX.md")
     for count, one, many in (
-        (len(entries), "entry", "entries"),
-        (len(dated), "dated note", "dated notes"),
-        (len(archive), "archived summary", "archived summaries"),
-        (len(sessions), "conversation", "conversations"),
-        (sum(1 for _ in workspace.skills.glob("*/SKILL.md")), "how-to", "how-tos"),
-        (sum(1 for each in workspace.docs.rglob("*") if each.is_file()), "document", "documents"),
+        (notes, "entry", "entries"),
+        (dated, "dated note", "dated notes"),
+        (len(Archive(workspace, history).entries()), "archived summary", "archived summaries"),
+        (len(SessionStore(workspace).list()), "conversation", "conversations"),
+        (_count(workspace.skills.glob("*/SKILL.md")), "how-to", "how-tos"),
+        (_count(workspace.docs.rglob("*"), Path.is_file), "document", "documents"),
     ):
         if count:
             yield counted(count, one, many)
     seen = Cursors(workspace, history).seen().get("")
     if seen:
         yield f"Dream goes on behind summary {seen}"
+
+
+def _count(files: Iterable[Path], is_one: Callable[[Path], object] = lambda _: True) -> int:
+    return sum(bool(is_one(file)) for file in files)
 
 
 def _left(workspace: Workspace) -> Iterator[str]:

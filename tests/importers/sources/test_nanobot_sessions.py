@@ -141,10 +141,11 @@ def test_what_is_no_session_stays_and_is_reported(workspace: Workspace, data: by
 def test_items_that_are_no_messages_are_reported_and_stay_in_the_backup(
     workspace: Workspace, old: Path
 ) -> None:
-    values = [3, None, {"role": "narrator"}, {"content": "no role"}, *OLD["messages"]]
+    strange = [3, None, {"role": "narrator"}, {"role": ["user"]}, {"content": "no role"}]
+    values = [*strange, *OLD["messages"]]
     old.write_text(json.dumps({**OLD, "messages": values}))
     (done,) = convert_sessions(workspace)
-    assert len(done.problems) == 4
+    assert len(done.problems) == 5
     assert len(SessionStore(workspace).read("telegram_123456789")) == 5
 
 

@@ -1,0 +1,51 @@
+"""What sources read of records whose values may be of any kind."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kbtui.importers.reading import Record, paragraphs, role_of
+
+
+@pytest.mark.parametrize("value", [None, 3, True, [], ["a"], {"a": 1}, ""])
+def test_a_value_of_another_kind_counts_as_missing(value: Any) -> None:
+    record = Record(title=value, name="Soup")
+    assert (record.text("title"), record.text("title", "name")) == ("", "Soup")
+    assert (record.words("title"), record.line("title", "name")) == ("", "Soup")
+
+
+@pytest.mark.parametrize("value", [None, 3, "a", [1, "a", None]])
+def test_what_is_no_object_has_no_fields(value: Any) -> None:
+    record = Record(author=value, files=value)
+    assert record.record("author").text("name") == ""
+    assert record.records("files") == []
+    assert record.lines("files", "name") == []
+
+
+def test_lines_are_those_of_the_objects_that_have_one() -> None:
+    record = Record(files=[{"name": " a\nb "}, {"name": ""}, {"name": 3}, "c", {"title": "d"}])
+    assert record.lines("files", "name", "title") == ["a b", "d"]
+
+
+def test_the_first_time_that_is_one_counts() -> None:
+    record = Record(created="soon", begun=1_700_000_000)
+    assert record.time("created", "begun") == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+
+
+def test_an_object_that_is_asked_for_twice_is_the_same() -> None:
+    record = Record(author={"role": "user"})
+    assert record.record("author") is record.record("author")
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("human", "user"), ("assistant", "assistant"), ("tool", None), (["a"], None)]
+)
+def test_who_speaks_is_the_user_or_the_assistant(name: Any, role: str | None) -> None:
+    assert role_of(name) == role
+
+
+def test_paragraphs_leave_out_what_is_empty() -> None:
+    assert paragraphs([" a ", "", "\n", "b\n"]) == "a\n\nb"

@@ -27,7 +27,7 @@ from kbtui.knowledge.entries.entry import (
     without_empty_sections,
 )
 from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.body import TaskLine, task_at, ticked
+from kbtui.knowledge.format.body import TaskLine, headings_of, task_at, ticked
 from kbtui.knowledge.library.library import Backlink, PastLibrary, ResolvedLink
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.records.journal import day_of
@@ -60,6 +60,9 @@ _MOST_PROPERTIES = 40
 _EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
 _MOST_VALUES = 20
 _LONGEST_VALUE = 200
+_LEAST_HEADINGS = 3
+"""Headings from which on an outline helps."""
+_IN_LINKS = frozenset("[]|#^`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,8 @@ class DocumentLinks:
 
     `mentions` are the lines that say its name and don't link. `embeds` are the files that it shows
     inside itself, `inner` the links in these, and `names` what they all are called. `called` are
-    the entries that values of its properties name without a link.
+    the entries that values of its properties name without a link, and `outline` is a list of links
+    to its headings, empty where it has only a few.
     """
 
     outgoing: tuple[ResolvedLink, ...] = ()
@@ -163,6 +167,7 @@ class DocumentLinks:
     embeds: Mapping[LinkRef, Embed] = field(default_factory=dict)
     called: Mapping[str, str] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
+    outline: str = ""
 
     @cached_property
     def _links(self) -> dict[str, ResolvedLink]:
@@ -495,11 +500,23 @@ def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
             tuple(kb.library.backlinks(path)),
             called=dict(_called(kb, document)),
             names=Names(kb.library.infos()),
+            outline=_outline(document),
         )
     except KbtuiError:
         links = DocumentLinks()
     kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
     return links
+
+
+def _outline(document: Document) -> str:
+    """The headings below the title as a list of links; those that no link can name are left out."""
+    named = (each for each in headings_of(document.text) if not _IN_LINKS & {*each.text})
+    headings = [each for each in named if each.text != document.title]
+    if document.raw or len(headings) < _LEAST_HEADINGS:
+        return ""
+    highest = min(each.level for each in headings)
+    lines = [f"{'  ' * (each.level - highest)}- [[#{each.text}]]" for each in headings]
+    return "\n".join(["**outline**", "", *lines])
 
 
 def _called(kb: KnowledgeBase, document: Document) -> Iterator[tuple[str, str]]:

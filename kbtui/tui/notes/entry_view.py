@@ -57,7 +57,10 @@ class _Place(NamedTuple):
 
 
 class LinksHere(MarkdownView):
-    """What links to a note, beside it; a click follows one, and so does the list of all links."""
+    """A note's headings and what links to it, beside it; a click follows one.
+
+    So do the outline and the list of all links, with keys.
+    """
 
     can_focus = False
 
@@ -129,10 +132,11 @@ class EntryView(Pane):
 
     def _show_source(self, source: SourceText, **how: Any) -> None:
         is_coming = self.links is None and self.has_class("-links-beside")
-        beside = self._has_room and (is_coming or bool(source.below))
+        outline = self.links.outline if self.links is not None else ""
+        beside = self._has_room and (is_coming or bool(source.below or outline))
         self.set_class(beside, "-links-beside")
         if beside:
-            self.query_one(LinksHere).show(SourceText("", below=source.below))
+            self.query_one(LinksHere).show(SourceText(outline, below=source.below))
             source = source._replace(below=())
         self.body.show(source, **how)
 

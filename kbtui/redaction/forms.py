@@ -56,14 +56,14 @@ class Form:
         is_worth = min(map(len, found.texts), default=0) >= _MIN_HEAD
         return found if is_worth else found._replace(texts=frozenset())
 
-    def spans(self, scan: Text) -> Iterator[Span]:
-        """Yield the spans of secrets of this form."""
+    def secret_in(self, match: re.Match[str]) -> Span | None:
+        """Return the span of the secret in a match of the pattern, None if it is none."""
         names = self.pattern.groupindex
-        for match in scan.matches(self):
-            group = "secret" if "secret" in names else 0 if names else match.lastindex or 0
-            secret = match[group].rstrip(_STRIPPED if self.test != "any" else None)
-            if secret and TESTS[self.test](secret):
-                yield match.start(group), match.start(group) + len(secret), self.kind
+        group = "secret" if "secret" in names else 0 if names else match.lastindex or 0
+        secret = match[group].rstrip(_STRIPPED if self.test != "any" else None)
+        if not secret or not TESTS[self.test](secret):
+            return None
+        return match.start(group), match.start(group) + len(secret), self.kind
 
 
 class Text:
@@ -90,7 +90,9 @@ class Text:
     def spans(self, section: str) -> Iterator[Span]:
         """Yield the spans of secrets of a section's forms."""
         for form in self.forms[section]:
-            yield from form.spans(self)
+            for match in self.matches(form):
+                if (span := form.secret_in(match)) is not None:
+                    yield span
 
     def matches(self, form: Form, *, small: bool = False) -> Iterator[re.Match[str]]:
         """Yield a form's matches, in the lowercase text if `small`."""

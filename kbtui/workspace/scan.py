@@ -105,8 +105,8 @@ class _CachedState:
             and self.ctime == status.st_ctime_ns
             and self.inode == status.st_ino
             and (
-                _shows_writes(status)
-                or max(status.st_mtime_ns, status.st_ctime_ns) < self.checked - _RACY_NS
+                max(status.st_mtime_ns, status.st_ctime_ns) < self.checked - _RACY_NS
+                or _shows_writes(status)
             )
         )
 

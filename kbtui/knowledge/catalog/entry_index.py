@@ -268,7 +268,7 @@ class EntryIndex:
         changed = [
             state
             for path, state in states.items()
-            if is_indexed(path) and (path not in known or known[path].blob != state.blob)
+            if (path not in known or known[path].blob != state.blob) and is_indexed(path)
         ]
         for state in changed:
             data = told.get(state.path)

@@ -310,7 +310,11 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     return replace(
         whole,
         raw=False,
-        title=notes.title_of(info_of(entry, len(data), 0)),
+        title=(
+            notes.name_of(path)
+            if path == notes.MEMORY
+            else notes.title_of(info_of(entry, len(data), 0))
+        ),
         body=without_empty_sections(entry.body, entry.type),
         first_line=entry.body_line,
         properties=properties_of(entry),
@@ -531,9 +535,10 @@ def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
     """The lines of other notes that say the name of one without linking to it, as search knows.
 
     Not of the past: nothing can be linked there, and all of it would have to be indexed first.
+    Nor of the memory, whose name is a word like others.
     """
     info = None if isinstance(kb.library, PastLibrary) else kb.library.info(path)
-    if info is None:
+    if info is None or path == notes.MEMORY:
         return ()
     found: list[str] = []
     try:

@@ -48,14 +48,15 @@ class Hints(Static):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def render(self) -> Content:
-        """As many hints as fit beside the state, which gives way until there is room for one."""
+        """As many hints as fit beside the state, which gives way to the first of them."""
         width = self.content_size.width
         pane, everywhere, last = self._hints()
-        right, left = last, Content()
+        hints, right, left = [*pane, *everywhere], last, Content()
         for at in range(len(self.state) + 1):
             right = _GAP.join([part for part in (*self.state[at:], last) if part])
-            left = self._fitting([*pane, *everywhere], width - right.cell_length - len(_GAP))
-            if left:
+            left = self._fitting(hints, width - right.cell_length - len(_GAP))
+            # The last of the state is worth more than a second hint, the others less.
+            if left and (at + 1 >= len(self.state) or left.cell_length > hints[0].cell_length):
                 break
         gap = width - left.cell_length - right.cell_length
         return (left + Content(" " * max(0, gap)) + right).truncate(max(1, width))

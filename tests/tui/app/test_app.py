@@ -271,7 +271,12 @@ async def test_what_waits_is_said_before_how_is_searched(shell) -> None:
     await shell.pilot.resize_terminal(60, 20)
     await shell.until(lambda: "F6 2 waiting" in str(status.render()))
     assert "Enter send" in str(status.render())
+    assert "Ctrl+J new line" in str(status.render())
     assert "by words" not in str(status.render())
+    await shell.pilot.resize_terminal(40, 12)
+    await shell.until(lambda: "Ctrl+J" not in str(status.render()))
+    assert str(status.render()).startswith("Enter send")
+    assert "F6 2 waiting" in str(status.render())
 
 
 async def test_help_filters_as_one_types(shell) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from kbtui.presentation.notes import MEMORY
 from kbtui.tui.diff.confirm import ConfirmScreen
+from kbtui.tui.notes.documents import load_document, load_mentions
 from tests.tui.notes_support import DEFAULT, NotesApp, arrived, hit, make_kb, opened, text_of, until
 
 MENTIONING = {
@@ -58,3 +60,13 @@ async def test_without_any_it_says_so(tmp_path):
         await opened(pilot, ALICE)
         await pilot.press("L")
         await until(pilot, lambda: "No other note says its name" in app.toasts)
+
+
+def test_the_memory_is_named_so_and_its_word_is_no_mention_of_it(tmp_path):
+    kb = make_kb(tmp_path, {"topics/plan.md": "# Plan\n\nIt wants more memory than we have.\n"})
+    file = kb.workspace.root / MEMORY
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("# Facts\n\n- The gate code is 4711.\n")
+    kb.search.hits = (hit("knowledge/topics/plan.md", 3, "more memory"),)
+    assert load_document(kb, MEMORY).title == "Memory"
+    assert load_mentions(kb, MEMORY) == ()

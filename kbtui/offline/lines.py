@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kbtui.offline.language import language_of, tokens
 from kbtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -74,11 +75,12 @@ _SAYS_NOTHING = re.compile(
 )
 # An empty field of a template, unless it leads to a list.
 _FIELD = re.compile(r"[\w -]{1,30}::?$")
+_LONGEST_WORD = 40
 _LISTS = ("bullet_list_open", "ordered_list_open")
-# After ``Dr.``, ``St.``, ``z. B.`` and ``3. März`` a sentence goes on.
+# After ``Dr.``, ``St.`` and ``z. B.`` a sentence goes on; ``Ada.`` and ``Oslo.`` end one.
 _SENTENCE_END = re.compile(
-    r"(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})(?<!\b[A-Z][a-z]{3})(?<!\b\w)(?<!\b\d\d)"
-    r"[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n>]+(?![a-z\u00e0-\u00ff])"
+    r"(?<!\b[DFHJMNS][orst])(?<!\bMrs)(?<!\b[DS]ra)(?<!\b(?:Str|Tel|Ing))(?<!\bProf)"
+    r"(?<!\b[^\W\d_])[.!?\u2026][\"'\u201d\u2019)\]*_]*[ \t\n>]+(?![a-z\u00e0-\u00ff])"
     r"|[!?\u2026][ \t\n>]+|(?<=[\u3002\uff01\uff1f])"
 )
 
@@ -187,12 +189,24 @@ def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
         start = begin
         stop = row.start() if row else end
         for match in _SENTENCE_END.finditer(text, start, stop):
-            yield start, match.end()
-            start = match.end()
+            is_dot = match[0][:1] == "."
+            if not (is_dot and _is_numbered(text[start : match.start()], text[match.end() : stop])):
+                yield start, match.end()
+                start = match.end()
         yield start, stop
         if row:
             yield row.span()
             begin = row.end()
+
+
+def _is_numbered(begun: str, rest: str) -> bool:
+    """True if the dot between makes an ordinal of a number, as in ``am 3. Tag`` or ``3. March``."""
+    words = begun.split()
+    if not words or not words[-1].isdigit():
+        return False
+    language, following = language_of(begun), tokens(rest[:_LONGEST_WORD])[:1]
+    is_date = any(language.place("months", each.word) is not None for each in following)
+    return len(words) == 1 or language.nouns_have_capitals or is_date
 
 
 def _plain(raw: str) -> str:
@@ -202,10 +216,20 @@ def _plain(raw: str) -> str:
     return clean_line(_GOES_ON.sub(" ", raw))
 
 
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a message stand, blanks aside; a line begins a new one."""
+    found = []
+    for line in re.finditer(r"[^\n]+", text):
+        for start, stop in _pieces(text, *line.span()):
+            if said := text[start:stop].strip():
+                begin = text.index(said, start)
+                found.append((begin, begin + len(said)))
+    return found
+
+
 def sentences(text: str) -> list[str]:
-    """The sentences of a message; a new line begins a new one."""
-    spans = [span for line in re.finditer(r"[^\n]+", text) for span in _pieces(text, *line.span())]
-    return [said for start, stop in spans if (said := text[start:stop].strip())]
+    """The sentences of a message, one by one."""
+    return [text[start:stop] for start, stop in sentence_spans(text)]
 
 
 def without_struck(text: str) -> str:

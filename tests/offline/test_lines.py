@@ -72,7 +72,7 @@ def test_the_marks_that_close_a_heading_are_not_part_of_it() -> None:
 
 def test_a_comment_that_is_not_closed_hides_nothing() -> None:
     said = [line.text for line in lines_of("<!-- a --> Words.\n\nMore. <!-- c\n\nLast.\n")]
-    assert said == ["Words.", "More. <!-- c", "Last."]
+    assert said == ["Words.", "More.", "<!-- c", "Last."]
 
 
 def test_what_leads_to_a_list_is_no_empty_field() -> None:

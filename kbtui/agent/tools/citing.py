@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from kbtui.agent.tools.base import ToolContext
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import statements
-from kbtui.memory.edits.editor import Ground, names_of_user, sentences_in
+from kbtui.memory.edits.editor import Ground, names_of_user
 from kbtui.offline.language import begins, holds, of_all, tokens
+from kbtui.offline.lines import sentences
 
 KIND = "reference"
 """The type of entries that say what somebody else says."""
@@ -49,7 +50,7 @@ def _asks_to_write(said: str) -> bool:
     """True if a message asks for an entry or a note."""
     return any(
         begins(each, of_all("remember")) is not None or holds(each, of_all("write"))
-        for each in sentences_in(said)
+        for each in sentences(said)
         if not each.endswith("?")
     )
 

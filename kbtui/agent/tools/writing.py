@@ -25,10 +25,10 @@ from kbtui.memory.edits.editor import (
     Operation,
     edit_entry,
     rename_entry,
-    sentences_in,
     write_entry,
 )
 from kbtui.offline.language import stems_of, telling_terms, tokens
+from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
 from kbtui.workspace import files
@@ -95,7 +95,7 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
     """
     called = {term for name in names for term in telling_terms(name)}
     told = {term for line in lines for term in telling_terms(line)}
-    for sentence in sentences_in(said):
+    for sentence in sentences(said):
         words = {analyser.terms_of(token.word)[0] for token in tokens(sentence)}
         asks_to_change = not words.isdisjoint(stems_of("change"))
         if sentence.rstrip().endswith("?") and not asks_to_change:

@@ -13,10 +13,11 @@ from dataclasses import replace
 from kbtui.knowledge.format.facts import Fact
 from kbtui.memory.consolidation.answer import Answer
 from kbtui.memory.edits.grounding import Ground
-from kbtui.memory.edits.sentences import Told, sentences_in
+from kbtui.memory.edits.sentences import Told
 from kbtui.memory.records.dates import local
 from kbtui.models.port import ChatModel
 from kbtui.offline.language import telling_terms
+from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 
 _SMALL_WINDOW = 8_192
@@ -43,7 +44,7 @@ def in_whole_sentences(answer: Answer, told: Told, ground: Ground) -> Answer:
     notes = dict.fromkeys(text for note in answer.notes for text, _ in told.whole(note))
     summed = dict.fromkeys(
         text
-        for line in sentences_in(answer.summary)
+        for line in sentences(answer.summary)
         for text, _ in (told.whole(line) if ground.lacks(line) else [(line, None)])
     )
     summary = " ".join(each if each[-1] in ".!?" else f"{each}." for each in summed)

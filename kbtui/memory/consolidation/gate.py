@@ -18,8 +18,8 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.figures import figures_and_dates
 from kbtui.memory.edits.grounding import Ground
 from kbtui.memory.edits.memory_file import is_statement
-from kbtui.memory.edits.sentences import sentences_in
 from kbtui.offline.language import begins, of_all, telling_terms
+from kbtui.offline.lines import sentences
 from kbtui.sessions.store import SessionMessage
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
@@ -103,5 +103,4 @@ def _noted(workspace: Workspace, path: str, session: str) -> Iterator[str]:
 
 
 def _asks(message: SessionMessage) -> bool:
-    said = sentences_in(message.content)
-    return any(begins(each, of_all("remember")) is not None for each in said)
+    return any(begins(each, of_all("remember")) is not None for each in sentences(message.content))

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kbtui.knowledge.format.facts import normalise
 from kbtui.memory.edits.figures import Dated, Day, Figure, days_meant, figures_and_dates
-from kbtui.memory.edits.sentences import Sentence, sentences_in, swapped
+from kbtui.memory.edits.sentences import Sentence, swapped
 from kbtui.memory.records.dates import local
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.language import (
@@ -27,6 +27,7 @@ from kbtui.offline.language import (
     telling_terms,
     tokens,
 )
+from kbtui.offline.lines import sentences as sentences_of
 from kbtui.offline.names import NameReader
 from kbtui.search.index import analyser
 
@@ -95,7 +96,7 @@ class Ground:
                 said_on.add(day)
             if not text:  # of a call, or of who isn't listened to
                 continue
-            sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_in(text))
+            sentences += (Sentence.of(each, text, may_ask=may_ask) for each in sentences_of(text))
             terms.update(analyser.terms(text), analyser.terms(normalise(text)))
             names.read(text)
             figures, dated = figures_and_dates(text)

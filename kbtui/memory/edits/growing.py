@@ -29,6 +29,7 @@ from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import value_text
 from kbtui.offline.language import of_all, telling_terms
+from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, fold
 from kbtui.workspace.layout import short_name
 
@@ -48,10 +49,6 @@ _BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
-# Not after an ordinal or a title, nor before a small letter: "20. March", "Dr. Roe", "incl. tax".
-_SENTENCE = re.compile(
-    r"(?<=[.!?])(?<!\d\.)(?<!\b[DMSdms][rt]\.)(?<!\bProf\.)(?<!\bMrs\.)[ \t]+(?=[^\Wa-zà-ÿ]|\W)"
-)
 _LEAST_SHARE = 0.6
 _FEW_WORDS = 3
 # Where statements without a heading of their own belong.
@@ -491,8 +488,8 @@ def find_statement(wanted: str, known: Sequence[str]) -> str | None:
 
 def sentence_of(line: str, wanted: str) -> str:
     """The sentence of a line that a statement means; the whole line if none surely is."""
-    sentences = [part for part in _SENTENCE.split(line) if part.strip()]
-    return (find_statement(wanted, sentences) if len(sentences) > 1 else None) or line
+    parts = sentences(line)
+    return (find_statement(wanted, parts) if len(parts) > 1 else None) or line
 
 
 def changed_words(old: str, new: str) -> tuple[str, str]:

@@ -23,10 +23,10 @@ from kbtui.offline.language import (
     telling_terms,
     tokens,
 )
+from kbtui.offline.lines import sentences
 from kbtui.search.index import analyser
 from kbtui.text import clean_line
 
-_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 _PART = re.compile(r"[,;]\s")
 _APOSTROPHE = re.compile(r"['\u2019]")
 _LONGEST = 200  # characters of a sentence that stands for a line
@@ -170,11 +170,6 @@ def _marks(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
     return (each for _, each in sorted(places.items()))
 
 
-def sentences_in(text: str) -> list[str]:
-    """The sentences of a text; ``10.0.3.7`` is none."""
-    return [each.strip() for each in _END.split(text) if each.strip()]
-
-
 class Told:
     """What was told, sentence by sentence, each with the day and the number of its message.
 
@@ -185,7 +180,7 @@ class Told:
         self._told = [
             (sentence, day, number)
             for text, day, number in said
-            for sentence in (Sentence.of(each, may_ask=True) for each in sentences_in(text))
+            for sentence in (Sentence.of(each, may_ask=True) for each in sentences(text))
             if sentence.stems and not sentence.asks and _says_something(sentence.text)
         ]
 

@@ -22,7 +22,6 @@ from kbtui.memory.recall.mentions import (
     masks_of,
     mentions,
     says,
-    sentences,
     without,
     words_of,
 )
@@ -31,6 +30,7 @@ from kbtui.memory.records.committing import committed
 from kbtui.memory.records.ranges import ranges_of
 from kbtui.memory.records.tombstones import FactSource, Tombstones
 from kbtui.memory.services import Services
+from kbtui.offline.lines import sentences
 from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask
 from kbtui.text import counted

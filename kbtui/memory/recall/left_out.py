@@ -10,10 +10,10 @@ from typing import Any
 from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Pending
-from kbtui.memory.recall.mentions import sentences
 from kbtui.memory.records.archive import ArchiveEntry, is_record
 from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.memory.services import Services
+from kbtui.offline.lines import sentences
 from kbtui.text import shorten
 from kbtui.workspace import files
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, stating_lines
 from kbtui.memory.edits.memory_file import split_lines
+from kbtui.memory.records.transcript import questions_in
+from kbtui.offline.lines import sentence_spans
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog
 
 SUMMARY = "summary"
@@ -17,7 +19,6 @@ _ABOUT = re.compile(
     r"(?:know|said|told you)\s+)?(?:about\s+)?",
     re.IGNORECASE,
 )
-_PIECE = re.compile(r"\S.*?(?:[.!?](?=\s|\Z)|(?=\n)|\Z)")
 _SPEAKER = re.compile(r"(?:[-*] )?(?:user|assistant): ")
 _LEAD = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:\d\d:\d\d[ \t]+)?)?"
@@ -91,7 +92,7 @@ def spans_saying(
 
     Words of a fact that stand in the question that it answers, `asked`, needn't be said again.
     """
-    pieces = [(each.start(), each.end()) for each in _PIECE.finditer(text)]
+    pieces = sentence_spans(text)
     found: dict[tuple[int, int], None] = {}
     known = _words(asked)
     for fact in facts:
@@ -101,11 +102,6 @@ def spans_saying(
             telling = [span for span in pieces if new & _words(text[slice(*span)])]
         found |= dict.fromkeys(telling)
     return tuple(sorted(found))
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text."""
-    return [each[0] for each in _PIECE.finditer(text)]
 
 
 def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
@@ -120,9 +116,7 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
         if spans or calls:
             found.append(Mask(message.id, spans, calls))
         if message.role in ("user", "assistant") and message.content.strip():
-            asked = " ".join(
-                text for span in _PIECE.finditer(message.content) if (text := span[0]).endswith("?")
-            )
+            asked = " ".join(questions_in(message.content))
     return found
 
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from kbtui.memory.records.ledger import FORGOTTEN, drop_reason
 from kbtui.memory.records.ranges import Range, holds
 from kbtui.memory.records.usable_answers import without_thoughts
+from kbtui.offline.lines import sentences
 from kbtui.sessions.log_records import FORGOTTEN_MARK, SessionLog
 from kbtui.sessions.slices import Unit
 from kbtui.sessions.store import SessionMessage
@@ -152,12 +153,7 @@ def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str
 
 def questions_in(text: str) -> list[str]:
     """The questions in a text."""
-    return [part for part in _sentences(text) if part.endswith("?")]
-
-
-def _sentences(text: str) -> list[str]:
-    pieces = text.replace("!", "!\n").replace("?", "?\n").replace(". ", ".\n").splitlines()
-    return [piece.strip() for piece in pieces]
+    return [each for each in sentences(text) if each.endswith("?")]
 
 
 FILE, ARCHIVE, PROBLEMS, CATALOGUE = "file", "archive", "problems", "index"

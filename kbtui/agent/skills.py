@@ -70,9 +70,7 @@ def _read(view: View, name: str) -> Skill | None:
 
 def _parsed(name: str, path: str, text: str) -> Skill:
     values = frontmatter.parse(text).values
-    body = (
-        frontmatter.split(text.encode("utf-8", "replace")).body.decode("utf-8", "replace").strip()
-    )
+    body = frontmatter.body_of(text).strip()
     first = next((line for line in body.splitlines() if line.strip() and line[0] != "#"), "")
     return Skill(
         name=clean_line(name),

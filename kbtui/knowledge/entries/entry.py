@@ -92,8 +92,7 @@ class Entry:
     @property
     def body(self) -> str:
         """The text behind the frontmatter."""
-        parts = frontmatter.split(self.text.encode("utf-8", "surrogatepass"))
-        return parts.body.decode("utf-8", "surrogatepass")
+        return frontmatter.body_of(self.text)
 
 
 def is_catalogue(path: str) -> bool:

@@ -97,6 +97,11 @@ def split(data: bytes) -> Parts:
     )
 
 
+def body_of(text: str) -> str:
+    """The text behind the frontmatter."""
+    return split(text.encode("utf-8", "surrogatepass")).body.decode("utf-8", "surrogatepass")
+
+
 def heading_of(body: str) -> str | None:
     """The text of the first first-level heading (``# so``, or underlined), code left out."""
     pattern = _ANY_H1 if "\n=" in body else _H1
@@ -241,8 +246,7 @@ class Heading(NamedTuple):
 
 def headings_of(text: str) -> list[Heading]:
     """The headings of a whole document, in order; what looks like one in code or YAML is none."""
-    parts = split(text.encode("utf-8", "surrogatepass"))
-    at = len(text) - len(parts.body.decode("utf-8", "surrogatepass"))
+    at = len(text) - len(body_of(text))
     code = CodeRanges(text)
     line, done = 1, 0
     found: list[Heading] = []

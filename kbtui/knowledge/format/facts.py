@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.lines import bullet_of, fenced
 from kbtui.text import clean_line, fold
 
 # Words that change nothing about what is said of the user. Never "not", names, he, she, was.
@@ -36,9 +37,7 @@ _NOT_END = re.compile(r"n't\b")
 _TELLING = frozenset("#%&@")
 _IN_NUMBER = frozenset(".,:/-")
 _MARK = re.compile(r"[\W_]")
-_BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
-_FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$")
 _MIN_PLURAL = 4
 _LONG = 32_768  # characters of a text whose statements aren't kept
@@ -94,7 +93,7 @@ def normalise(fact: str) -> str:
 
 def plain_fact(text: str) -> str:
     """A fact as one line without bullet or control characters."""
-    return clean_line(_BULLET.sub("", text, count=1))
+    return clean_line(text[len(bullet_of(text)) :])
 
 
 def statements(text: str) -> list[str]:
@@ -113,18 +112,17 @@ def _stated(text: str) -> tuple[str, ...]:
 def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
     """The statements that only one or only the other of two documents has, by normal form."""
     old, new = (frontmatter.split(text.encode("utf-8", "replace")) for text in (before, after))
-    stated = [dict.fromkeys(_in_body(parts.body)) for parts in (old, new)]
-    if old.head != new.head:
-        for parts, found in zip((old, new), stated, strict=True):
-            found.update(dict.fromkeys(_in_head(parts)))
-    gone, come = (
-        {normalise(fact): fact for fact in one if fact not in other}
-        for one, other in (stated, stated[::-1])
+    was, now = (
+        dict.fromkeys([*_in_body(parts.body), *(_in_head(parts) if old.head != new.head else ())])
+        for parts in (old, new)
     )
-    return (
-        {key: fact for key, fact in gone.items() if key and key not in come},
-        {key: fact for key, fact in come.items() if key and key not in gone},
-    )
+    gone = {normalise(fact): fact for fact in was if fact not in now}
+    come = {normalise(fact): fact for fact in now if fact not in was}
+    return _besides(gone, come), _besides(come, gone)
+
+
+def _besides(facts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+    return {key: fact for key, fact in facts.items() if key and key not in others}
 
 
 def _statements(text: str) -> Iterator[str]:
@@ -147,12 +145,8 @@ def _in_body(body: bytes) -> Iterator[str]:
 
 def stating_lines(body: str) -> Iterator[tuple[int, str]]:
     """The lines that state something, not headings, rules and code, with their numbers from 1."""
-    fence = ""
-    for number, line in enumerate(body.split("\n"), 1):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1] == fence):
-            fence = "" if fence else mark[1]
-        elif not fence and line.strip() and not _HEADING.match(line) and not _RULE.match(line):
+    for number, (line, is_code) in enumerate(fenced(body.split("\n")), 1):
+        if line.strip() and not (is_code or _HEADING.match(line) or _RULE.match(line)):
             yield number, line.rstrip("\r")
 
 

@@ -18,7 +18,12 @@ import frontmatter
 from frontmatter.default_handlers import YAMLHandler
 
 from kbtui.errors import UnreadableError
-from kbtui.knowledge.format.body import Parts as Parts, plain_line, split as split
+from kbtui.knowledge.format.body import (
+    Parts as Parts,
+    body_of as body_of,
+    plain_line,
+    split as split,
+)
 from kbtui.knowledge.format.yaml_edit import (
     FrontmatterError,
     Node,
@@ -186,6 +191,18 @@ def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[An
         return items
     hashed = bool(before) and all(item.startswith("#") for item in before)
     return gap.join(f"#{item}" if hashed and item[:1] != "#" else str(item) for item in items)
+
+
+def with_more(values: Mapping[str, Any], key: str, more: Iterable[str]) -> dict[str, Any]:
+    """The change that adds to ``tags``, ``aliases`` or ``related`` what they don't hold yet."""
+    place, held = items(values, key)
+    known = {_bare(word) for word in words(held)}
+    fresh = [each for each in dict.fromkeys(more) if _bare(each) and _bare(each) not in known]
+    return {place: with_items(values, place, [*held, *fresh])} if fresh else {}
+
+
+def _bare(item: str) -> str:
+    return item.strip("#[]").casefold()
 
 
 def _items(value: Any, key: str) -> list[Any]:

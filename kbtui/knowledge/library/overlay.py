@@ -109,6 +109,10 @@ class Overlay:
         mark = _BOM if old.encoding == "utf-8-sig" else ""
         return (mark + text).encode("utf-8", "replace")
 
+    def edit(self, path: str, text: str) -> Edits:
+        """The edit that gives a file a new text, in the form that it has."""
+        return {path: self.encoded(path, text)}
+
     def apply(self, edits: Mapping[str, bytes | None]) -> None:
         """Put edits on top."""
         for path, data in edits.items():

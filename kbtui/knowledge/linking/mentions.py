@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kbtui.knowledge.format import frontmatter
-from kbtui.knowledge.format.body import CodeRanges
+from kbtui.knowledge.format.body import CodeRanges, body_of
 from kbtui.knowledge.format.links import links_in_body
 
 SHORTEST_NAME = 3
@@ -34,9 +33,8 @@ def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
     pattern = _pattern(names)
     if pattern is None:
         return []
-    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
-    above = len((parts.opening + parts.head + parts.closing).decode("utf-8", "surrogatepass"))
-    body = text[above:]
+    body = body_of(text)
+    above = len(text) - len(body)
     code = CodeRanges(body)
     taken = [(link.start, link.end) for link in links_in_body(body)]
     taken += [found.span() for found in _ADDRESS.finditer(body)]

@@ -188,18 +188,20 @@ def _load(text: str) -> Any:
 
 def _unwrap(value: Any) -> Any:
     """Take the object out of the wrappings that models and servers put around it."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = _load(value)
+    value = _loaded(value)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict) and value.get("name") in (SAVE_MEMORY.name, None):
         for key in ("arguments", "parameters"):
-            inner = value.get(key)
-            if isinstance(inner, str):
-                inner = _load(inner)
+            inner = _loaded(value.get(key))
             if isinstance(inner, dict) and "summary" not in value:
                 value = inner
     return value
+
+
+def _loaded(value: Any) -> Any:
+    """A value, read where it is JSON in a text."""
+    return _load(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
 
 
 def _lines(texts: Iterable[str]) -> list[str]:
@@ -234,23 +236,24 @@ def _facts(items: Iterable[Any]) -> list[Fact]:
 def _fact(text: str, item: Mapping[str, Any], replaces: str = "") -> Fact:
     kind = clean_answer(item.get("type", "")).lower()
     kind = _FOLDERS.get(kind, kind)
-    subject = clean_line(clean_answer(item.get("subject", "")))
-    if is_placeholder(subject) or len(subject) > _MAX_TITLE:
-        subject = ""
-    elif normalise(subject) in _KINDS:
-        subject = ""  # small models name what it is, not what it is about
-    message = item.get("message")
-    is_number = isinstance(message, int) and not isinstance(message, bool)
+    subject, message = _subject(item), item.get("message")
     is_own = kind == USER or (not subject and kind not in ENTRY_TYPES)
     return Fact(
         text,
         kind if kind in ENTRY_TYPES else "fact" if is_own else "topic",
         "" if is_own else subject,
-        message if is_number else None,
+        message if type(message) is int else None,  # no truth value
         replaces,
         "memory" if is_own else "entry",
         importance=_importance(item.get("importance")),
     )
+
+
+def _subject(item: Mapping[str, Any]) -> str:
+    """The subject, unless it is none: small models name what it is, not what it is about."""
+    subject = clean_line(clean_answer(item.get("subject", "")))
+    is_none = is_placeholder(subject) or len(subject) > _MAX_TITLE or normalise(subject) in _KINDS
+    return "" if is_none else subject
 
 
 def _importance(value: Any) -> int:

@@ -215,34 +215,29 @@ class Consolidator:
 
     async def _condense(self, run: _CondensingRun, page: Page, model: ChatModel) -> None:
         """Condense a page; where that fails for good, parts of it; else keep it whole."""
-        if not page.shown:
-            nothing = Answer("An answer that drew on private entries isn't condensed.")
-            run.add(page, await asyncio.to_thread(self.writer.save, page, nothing, OFFLINE))
-            return
-        if page.withheld or model.name == OFFLINE:
+        if not page.shown or page.withheld or model.name == OFFLINE:
             told = await asyncio.to_thread(_without_model, page)
-            run.add(page, await asyncio.to_thread(self.writer.save, page, told, OFFLINE))
-            run.title = told.title or run.title
+            saved = await asyncio.to_thread(self.writer.save, page, told, OFFLINE)
+            run.add(page, saved, title=told.title)
             return
         live = await asyncio.to_thread(self.writer.live_edits, page)
         memory = await asyncio.to_thread(self.writer.memory_text)
         window = model.context_window
         try:
             answer = await self._condenser(model).extract(page, memory, live.files)
+        except TRANSIENT as error:  # that says nothing of the page, unless it took too long
+            slow = isinstance(error, ModelSlowError)
+            parts = _smaller(run, page, model, error, window) if slow else ()
+            if not parts:
+                raise
         except ModelError as error:
-            is_transient = isinstance(error, TRANSIENT)
-            if is_transient and not isinstance(error, ModelSlowError):
-                raise
             parts = _smaller(run, page, model, error, window)
-            if is_transient and not parts:
-                raise
             if not parts:
                 await self._keep_whole(run, page, model, error)
                 return
         else:
             saved = await asyncio.to_thread(self.writer.save, page, answer, model.name)
-            run.add(page, saved)
-            run.title = answer.title or run.title
+            run.add(page, saved, title=answer.title)
             return
         before, run.halving = run.halving, True
         for part in parts:
@@ -284,8 +279,11 @@ class _CondensingRun:
     halving: bool = False
     error: KbtuiError | None = None
 
-    def add(self, page: Page, saved: SavedPage | None, why_raw: str = "") -> None:
+    def add(
+        self, page: Page, saved: SavedPage | None, *, why_raw: str = "", title: str = ""
+    ) -> None:
         """Note what became of a page; None: another process had archived it."""
+        self.title = title or self.title
         if saved is None:
             return
         self.pages.append((page, saved))
@@ -341,6 +339,8 @@ def _without_model(page: Page) -> Answer:
 
     What was stated stands in the journal since it was said.
     """
+    if not page.shown:
+        return Answer("An answer that drew on private entries isn't condensed.")
     of = page.conversation
     said = [
         SliceMessage(each.role, of.spoken(each))

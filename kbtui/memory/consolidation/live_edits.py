@@ -19,6 +19,7 @@ from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.keeping import Written
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.inbox.inbox import Inbox
+from kbtui.memory.records.ranges import overlap
 from kbtui.memory.records.tombstones import is_stated
 from kbtui.workspace import files
 
@@ -64,17 +65,15 @@ def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
     came: defaultdict[str, dict[str, None]] = defaultdict(dict)
     went: defaultdict[str, dict[str, None]] = defaultdict(dict)
     last: dict[str, datetime | None] = {}  # when a statement went, None if it came
-    for commit, is_of_page in _commits(history, page):
-        diffs = [diff for diff in history.changes_of(commit.id) if _is_memory(diff.path)]
-        for path, statement in _stated(diffs, "+"):
-            last.setdefault(normalise(statement), None)
+    for time, is_of_page, is_new, path, statement in _changes(history, page):
+        key = normalise(statement)
+        if is_new:
+            last.setdefault(key, None)
             if is_of_page:
                 came[path][statement] = None
-        for path, statement in _stated(diffs, "-"):
-            key = normalise(statement)
-            if key not in last:
-                last[key] = commit.time
-                went[path][statement] = None
+        elif key not in last:
+            last[key] = time
+            went[path][statement] = None
     waiting = list(_proposed(inbox, page))
     for path, statement in waiting:
         came[path][statement] = None
@@ -84,6 +83,18 @@ def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
     )
     removed = {key: time for key, time in last.items() if time is not None}
     return LiveEdits(files, removed, tuple(dict.fromkeys(each for _, each in waiting)))
+
+
+def _changes(history: History, page: Page) -> Iterator[tuple[datetime, bool, bool, str, str]]:
+    """Each statement that came or went since a page began, the newest first.
+
+    When it did, if for the page, if it came, in which file, and it.
+    """
+    for commit, is_of_page in _commits(history, page):
+        diffs = [diff for diff in history.changes_of(commit.id) if _is_memory(diff.path)]
+        for kind in "+-":
+            for path, statement in _stated(diffs, kind):
+                yield commit.time, is_of_page, kind == "+", path, statement
 
 
 def _commits(history: History, page: Page) -> Iterator[tuple[Commit, bool]]:
@@ -109,13 +120,7 @@ def _is_edit(commit: Commit) -> bool:
 
 
 def _overlaps(origin: Origin, page: Page) -> bool:
-    first, last = page.range
-    return (
-        origin.session == page.session
-        and origin.messages is not None
-        and origin.messages[0] <= last
-        and origin.messages[1] >= first
-    )
+    return origin.session == page.session and overlap(origin.messages, page.range)
 
 
 def _is_memory(path: str) -> bool:

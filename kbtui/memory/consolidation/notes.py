@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kbtui.history.change import Actor, Change, Origin
+from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page, Pending
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import MemoryLock, committed
 from kbtui.memory.records.dates import absolute_dates, local
+from kbtui.memory.records.ranges import Range
 from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.sessions.store import SessionMessage
 from kbtui.settings import SessionNotesSettings
@@ -130,34 +131,33 @@ class SessionMemoryWriter:
     def _renew(self, conversation: SessionTranscript) -> int:
         """Rewrite the last file if it needs that; gives the last message that one is about."""
         spoken = _spoken(conversation)
-        if not spoken:
-            return 0
-        since = spoken[0].time - timedelta(seconds=2)
-        commits = self.history.log(actor=Actor.SESSION_MEMORY, since=since)
-        written = (
-            (commit, commit.origin.messages)
-            for commit in commits
-            if commit.origin.session == conversation.id and commit.origin.messages
-        )
+        written = self._written_of(conversation.id, spoken)
         newest = next(written, None)
         if newest is None:
             return 0
         commit, (first, last) = newest
-        before = next((each for _, each in written if each != (first, last)), (0, 0))
-        since_message = before[1] + 1
         path = commit.paths[0].path
         data = files.read_if_there(self.workspace, path)
         is_raw = data is not None and _NO_SUMMARY.encode() in data
         if is_raw and data == self.history.read(path, commit.id):
+            before = next((each for _, each in written if each != (first, last)), (0, 0))
             chosen = [each for each in spoken if first <= each.id <= last]
-            self._write(conversation, chosen, since_message, over=path)
+            self._write(conversation, chosen, before[1] + 1, over=path)
         return last
+
+    def _written_of(
+        self, session: str, spoken: Sequence[SessionMessage]
+    ) -> Iterator[tuple[Commit, Range]]:
+        """The commits of a session's files, the newest first, and what each file is about."""
+        if spoken:
+            since = spoken[0].time - timedelta(seconds=2)
+            for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since):
+                if commit.origin.session == session and commit.origin.messages:
+                    yield commit, commit.origin.messages
 
     def _summaries(self, session: str, first: int, last: int) -> Iterator[str]:
         for entry in self.archive.entries():
-            if entry.session != session or entry.messages is None or entry.raw:
-                continue
-            if entry.messages[0] <= last and entry.messages[1] >= first and entry.content:
+            if entry.is_of(session, (first, last)) and entry.content and not entry.raw:
                 yield _below_title(entry.content)
 
     def _write(

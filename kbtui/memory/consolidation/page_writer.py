@@ -118,29 +118,31 @@ class MemoryWriter:
             ground,
         )
 
-        def lasts(fact: Fact) -> bool:
-            return not is_said(fact.text, live.waiting) and gate.lasts(fact)
+        def waits(fact: Fact) -> bool:
+            return is_said(fact.text, live.waiting)
 
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
-            return copy, FactKeeper(copy, page.day, live.written, lasts).keep_all(facts)
+            keeper = FactKeeper(
+                copy, page.day, live.written, lambda fact: not waits(fact) and gate.lasts(fact)
+            )
+            return copy, keeper.keep_all(facts)
 
         # A correction that waits already isn't made; of all else that waits the day has a note.
-        facts = [
-            each
-            for each in answer.facts
-            if not (each.replaces and is_said(each.text, live.waiting))
-        ]
+        facts = [each for each in answer.facts if not (each.replaces and waits(each))]
         copy, outcomes = keep(facts)
-        if self.batch is None:
-            return copy, outcomes
-        # What was said long ago corrects nothing that was written later.
-        late = [
+        if late := self._late(outcomes, page.day):
+            return keep(fact for fact in facts if fact not in late)
+        return copy, outcomes
+
+    def _late(self, outcomes: Iterable[FactOutcome], day: date) -> list[Fact]:
+        """Of an import the facts that would correct what was written later than they were said."""
+        return [
             each.fact
             for each in outcomes
-            if each.kind in ("corrected", "proposed") and not self._is_older(each.path, page.day)
+            if self.batch is not None and each.kind in ("corrected", "proposed")
+            if not self._is_older(each.path, day)
         ]
-        return keep(fact for fact in facts if fact not in late) if late else (copy, outcomes)
 
     def _is_older(self, path: str, day: date) -> bool:
         """True if a file was last written before a day, as it says itself."""

@@ -16,13 +16,14 @@ from typing import Any
 from kbtui.errors import KbtuiError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import EntryInfo
-from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
+from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge.library.overlay import Overlay, shown_text
 from kbtui.memory.dream.tools import CURATE, prompt
 from kbtui.memory.edits.growing import is_said
-from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
+from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.edits.working_copy import NOTES, WorkingCopy
 from kbtui.memory.records.archive import ArchiveEntry
@@ -320,10 +321,7 @@ def _same_twice(
     infos: Iterable[EntryInfo], files: Overlay, stays: Callable[[str], bool]
 ) -> Iterator[Problem]:
     """Entries of one name in one folder, of which one says all that the other does."""
-    groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
-    for info in infos:
-        groups[info.category, normalise(info.title)].append(info)
-    for group in islice((each for each in groups.values() if len(each) > 1), _MOST_READ):
+    for group in islice(_called_alike(infos), _MOST_READ):
         staying = {info.path for info in group if stays(info.path)}
         kept, *others = sorted(
             group, key=lambda info: (info.path not in staying, len(info.slug), info.slug)
@@ -332,6 +330,14 @@ def _same_twice(
             paths = (other.path, kept.path)
             if _is_within(files, *paths) or _is_within(files, *reversed(paths)):
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)
+
+
+def _called_alike(infos: Iterable[EntryInfo]) -> Iterator[list[EntryInfo]]:
+    """Entries that have one name in one folder."""
+    groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
+    for info in infos:
+        groups[info.category, normalise(info.title)].append(info)
+    return (group for group in groups.values() if len(group) > 1)
 
 
 def _is_within(files: Overlay, path: str, other: str) -> bool:
@@ -361,7 +367,7 @@ def _not_linked(
         if path in NOTES or not text.startswith("---"):
             continue
         linked = {path, *(each.path for each in library.outgoing(path))}
-        for info in named_in(named, frontmatter.split(text.encode()).body.decode()):
+        for info in named_in(named, body_of(text)):
             if info.path not in linked:
                 yield Problem("not linked", path, info.title, info.name)
 

@@ -12,6 +12,8 @@ from kbtui.text import counted
 from kbtui.workspace.layout import short_name
 
 Phase = Literal["reading", "editing", "writing"]
+_DONE = "has read", "has worked in", "changed", "wait in the inbox"
+_WOULD = "would read", "would work in", "change", "would be proposed"
 Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]
 
 
@@ -69,19 +71,15 @@ class DreamReport:
             return f"Dream is put off: {self.error}"
         if self.kind == "nothing":
             return "There is nothing new to dream about."
-        dry = self.kind == "dry-run"
+        would = self.kind == "dry-run"
+        read, worked, changed, waits = _WOULD if would else _DONE
         count = counted(self.entries, "new archive entry", "new archive entries")
         if not self.diffs and not self.suggestions:
-            verb = "would read" if dry else "has read"
-            return f"Dream {verb} {count}; nothing had to change.{self._limits}"
-        parts = [f"Dream {'would work in' if dry else 'has worked in'} {count}"]
+            return f"Dream {read} {count}; nothing had to change.{self._limits}"
         names = ", ".join(short_name(diff.path) for diff in self.diffs)
-        if names:
-            parts.append(f" and {'change' if dry else 'changed'} {names}")
-        text = "".join(parts) + "."
+        text = f"Dream {worked} {count}{f' and {changed} {names}' if names else ''}."
         if self.suggestions:
-            waits = f"{len(self.suggestions)} change{'s' * (len(self.suggestions) > 1)}"
-            text += f" {waits} of your notes {'would be proposed' if dry else 'wait in the inbox'}."
+            text += f" {counted(len(self.suggestions), 'change')} of your notes {waits}."
         return text + self._limits
 
     @property

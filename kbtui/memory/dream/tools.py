@@ -12,11 +12,18 @@ from typing import Any
 
 from kbtui.errors import KbtuiError, ModelAnswerError, UsageError
 from kbtui.knowledge.entries.entry import ENTRY_TYPES
-from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import Fact, plain_fact, statements
 from kbtui.knowledge.library.overlay import shown_text
 from kbtui.memory.edits import operations
-from kbtui.memory.edits.growing import LOOSE, find_statement, is_said, stated, with_value
+from kbtui.memory.edits.growing import (
+    LOOSE,
+    below_title,
+    find_statement,
+    is_said,
+    stated,
+    with_value,
+)
 from kbtui.memory.edits.sentences import Told
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
@@ -283,16 +290,9 @@ class Editing:
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
-        summary, body = (
-            absolute_dates(_cleaned(edit.get(key, "")), self._day) for key in ("summary", "body")
-        )
-        summary = clean_line(summary)
+        summary = clean_line(absolute_dates(_cleaned(edit.get("summary", "")), self._day))
         summary = self._whole(summary)[0] if summary else ""
-        body = "\n".join(
-            each
-            for line in _without_head(body).split("\n")
-            for each in _naming(title, self._lines(line))
-        )
+        body = self._body(title, edit.get("body", ""))
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
             raise UsageError("The entry says nothing.", "Give it a body.")
@@ -307,6 +307,11 @@ class Editing:
             summary=summary if summary in said else "",
         )
         return operations.keep_in_entry(fact, self._day)
+
+    def _body(self, title: str, text: str) -> str:
+        """The text of a new entry, its lines as they were told."""
+        lines = below_title(body_of(_cleaned(text).lstrip())).strip().split("\n")
+        return "\n".join(each for line in lines for each in _naming(title, self._lines(line)))
 
     def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         entry = self._copy.entry(edit["path"])
@@ -409,13 +414,6 @@ def _heading(edit: Mapping[str, Any]) -> str:
 def _labels(texts: Iterable[str], around: str) -> tuple[str, ...]:
     labels = (clean_line(clean_answer(text)).strip(around).strip() for text in texts)
     return tuple(dict.fromkeys(label for label in labels if not is_placeholder(label)))
-
-
-def _without_head(text: str) -> str:
-    """The text below the title: a model's own frontmatter and first heading are left out."""
-    body = frontmatter.split(text.lstrip().encode()).body.decode("utf-8", "replace")
-    first, _, rest = body.strip().partition("\n")
-    return (rest if re.match(r"#[ \t]", first) else body).strip()
 
 
 def _cleaned(text: str) -> str:

@@ -94,16 +94,10 @@ def _figures_and_dates(text: str) -> tuple[tuple[Figure, ...], tuple[Dated, ...]
 
 def days_meant(text: str, said: date) -> set[date]:
     """The days that a text of this day may mean."""
-    found: set[date] = set()
-    dates = [*_dates(text)[0], *_dates(absolute_dates(text, said))[0]]
-    short = [_numeric(match) for match in _NUMERIC.finditer(text)]
-    for day in chain.from_iterable([*(each.readings for each in dates), *short]):
-        found.update(_days(day, said))
-    for match in _ORDINAL.finditer(text):
-        if 1 <= int(match[1]) <= _LONGEST_MONTH:
-            around = [said + timedelta(days=n) for n in range(-_LONGEST_MONTH, _LONGEST_MONTH + 1)]
-            found |= {day for day in around if day.day == int(match[1])}
-    return found
+    dates = (*_dates(text)[0], *_dates(absolute_dates(text, said))[0])
+    readings = [*(each.readings for each in dates), *map(_numeric, _NUMERIC.finditer(text))]
+    readings += ((Day(day=int(match[1])),) for match in _ORDINAL.finditer(text))
+    return {day for meant in chain(*readings) for day in _days(meant, said)}
 
 
 def _days(meant: Day, said: date) -> Iterator[date]:
@@ -112,9 +106,9 @@ def _days(meant: Day, said: date) -> Iterator[date]:
         for year in years if meant.year is None else (meant.year,):
             with suppress(ValueError):
                 yield date(year, meant.month, meant.day)
-    elif meant.weekday is not None:
-        around = [said + timedelta(days=n) for n in range(-_WEEK, _WEEK + 1)]
-        yield from [day for day in around if day.weekday() == meant.weekday]
+    elif meant.month is None:
+        reach = _LONGEST_MONTH if meant.weekday is None else _WEEK
+        yield from filter(meant.means, (said + timedelta(n) for n in range(-reach, reach + 1)))
 
 
 def _clock(hour: int, minute: str) -> frozenset[str]:
@@ -152,16 +146,33 @@ def _is_unit(char: str) -> bool:
 @lru_cache(maxsize=512)  # a line is asked for its figures, its dates and the days it means in turn
 def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
     """The dates of a text, and the text with blanks in their place."""
+    found: list[Dated] = []
+    for read in (_iso_dates, _dates_with_year, _named_dates):
+        dated, text = read(text)
+        found += dated
+    return tuple(found), text
+
+
+def _iso_dates(text: str) -> tuple[list[Dated], str]:
     found = [
         Dated(match[0], (Day(*(int(each) if each else None for each in match.groups())),))
         for match in _ISO.finditer(text)
     ]
-    text = _blank(_ISO, text)
+    return found, _blank(_ISO, text)
+
+
+def _dates_with_year(text: str) -> tuple[list[Dated], str]:
+    found = []
     for match in _NUMERIC.finditer(text):
         readings = _numeric(match)
         if match[4] and readings:
             found.append(Dated(match[0], readings))
             text = _without(text, match.start(), match.end())
+    return found, text
+
+
+def _named_dates(text: str) -> tuple[list[Dated], str]:
+    found = []
     language, words = language_of(text), tokens(text)
     weekdays, months = language.places["weekdays"], language.places["months"]
     for number, token in enumerate(words):
@@ -182,7 +193,7 @@ def _dates(text: str) -> tuple[tuple[Dated, ...], str]:
             for each in filter(None, (near, year)):
                 text = _without(text, each.start, each.end)
         found.append(Dated(text[token.start : token.end], (named,)))
-    return tuple(found), text
+    return found, text
 
 
 def _numeric(match: re.Match[str]) -> tuple[Day, ...]:

@@ -150,7 +150,7 @@ class Ground:
         return (
             self._unheard_figure(Sentence.of(line), figures, dates, known)
             or self._unheard_name(line, figures, known)
-            or self._unheard_words(line, figures, dates, known)
+            or self._unheard_words(line, dates, known, is_about=bool(figures or dates))
             or self._misread(line, known)
         )
 
@@ -180,18 +180,16 @@ class Ground:
         return ""
 
     def _unheard_words(
-        self, line: str, figures: Sequence[Figure], dates: Sequence[Dated], known: Ground
+        self, line: str, dates: Sequence[Dated], known: Ground, *, is_about: bool
     ) -> str:
         """The stems that weren't said, where too few of a line's were."""
+        calendar = analyser.terms(" ".join(each.text for each in dates))
+        stems = _countable(line, known.terms | stems_of("self") | frozenset(calendar))
         compounds = language_of(line).nouns_have_capitals
-        calendar = {term for each in dates for term in analyser.terms(each.text)}
-        free = known.terms | stems_of("self") | calendar
-        stems = [each for each in telling_terms(line) if each not in free and not _has_digit(each)]
-        said = [each for each in stems if _stands(each, self.terms, compounds)]
-        lacking = [each for each in stems if each not in said and each not in self.asked]
-        is_about = bool(said or figures or dates)
-        is_said = is_about and len(said) >= round(_SHARE * (len(said) + len(lacking)))
-        return "" if is_said else " ".join(lacking or stems)
+        said = {each for each in stems if _stands(each, self.terms, compounds)}
+        lacking = [each for each in stems if each not in said | self.asked]
+        is_said = len(said) >= round(_SHARE * (len(said) + len(lacking)))
+        return "" if is_said and (said or is_about) else " ".join(lacking or stems)
 
     def _misread(self, line: str, known: Ground) -> str:
         """What a line or a part of it says otherwise than the sentences nearest to it."""
@@ -209,12 +207,13 @@ class Ground:
             return ""
         if number := swapped(near, told):
             return number
-        turned = [told.turned(each) for each in near]
+        turned = [*map(told.turned, near)]
         if all(turned) and not is_part:  # without the "no" before its comma a part says otherwise
             return " ".join(sorted(turned[0]))
-        if all(each.asks for each in near) and not self._answers(told, is_part=is_part):
+        asking = [each.asks for each in near]
+        if all(asking) and not self._answers(told, is_part=is_part):
             return " ".join(sorted(told.stems & near[0].stems))
-        return "" if any(each.asks for each in near) else self._displacing(told, near, known)
+        return "" if any(asking) else self._displacing(told, near, known)
 
     def _nearest(self, told: Sentence) -> list[Sentence]:
         """The sentences that share most stems with one, if any do."""
@@ -244,13 +243,22 @@ class Ground:
         terms = frozenset(analyser.terms(within)) | known.terms
         for name in names:
             stems = frozenset(analyser.terms(name))
-            is_told = any(stems & each.stems and told.tells(each, stems) for each in self.sentences)
-            if not (is_told or stems <= terms) and all(
-                self._names_another(each, stems, told) and not each.stems <= known.terms
-                for each in near
-            ):
+            is_told = stems <= terms or self._tells_elsewhere(told, stems)
+            if not is_told and self._is_in_place_of(stems, told, near, known):
                 return name
         return ""
+
+    def _tells_elsewhere(self, told: Sentence, name: frozenset[str]) -> bool:
+        """True if a line tells another sentence as well, which has a name."""
+        return any(name & each.stems and told.tells(each, name) for each in self.sentences)
+
+    def _is_in_place_of(
+        self, name: frozenset[str], told: Sentence, near: list[Sentence], known: Ground
+    ) -> bool:
+        """True if each of some sentences names another where a line has this name."""
+        return not any(each.stems <= known.terms for each in near) and all(
+            self._names_another(each, name, told) for each in near
+        )
 
     def _names_another(self, said: Sentence, name: frozenset[str], told: Sentence) -> bool:
         """True if a sentence names who speaks, or what was said last, where a line has a name."""
@@ -347,6 +355,11 @@ def _marked(line: str) -> list[str]:
 
 def _has_digit(term: str) -> bool:
     return any(map(str.isdigit, term))
+
+
+def _countable(line: str, free: frozenset[str]) -> list[str]:
+    """The stems of a line that must have been said: no numbers, which are looked at themselves."""
+    return [each for each in telling_terms(line) if not (each in free or _has_digit(each))]
 
 
 def _stands(term: str, terms: frozenset[str], compounds: bool) -> bool:  # noqa: FBT001 - of a language

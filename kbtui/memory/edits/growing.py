@@ -26,8 +26,10 @@ from kbtui.knowledge.entries.entry import (
     section_text,
 )
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import value_text
+from kbtui.knowledge.format.lines import bullet_of, fenced, heading_of
 from kbtui.offline.language import of_all, telling_terms
 from kbtui.offline.lines import sentences
 from kbtui.text import clean_line, fold
@@ -36,17 +38,14 @@ from kbtui.workspace.layout import short_name
 WORDING = "before until then replaced by replaces"
 """The words of kbtui's own in the notes of what changed."""
 
+_PAST = EVOLUTION.casefold()
 STRICT = 1.0
 LOOSE = 0.6
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$")
-_EVOLVED = re.compile(rf"^#{{1,6}}[ \t]+{EVOLUTION}[ \t]*$", re.IGNORECASE)
 _OURS = frozenset(
     {"type", "created", "updated", "title", "summary", "description", "aliases", "alias"}
 )
 _NOTHING: tuple[Any, ...] = (None, "", [])
 _LISTS = ("tags", "related", "sources")
-_BULLET = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
-_FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _KEYED = re.compile(r"^(?P<key>[^\s:][^:\n]{0,59}?):[ \t]+(?P<value>\S.*)$")
 _SECTION = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 _LEAST_SHARE = 0.6
@@ -111,18 +110,23 @@ def grown_entry(
         likeness: What share of a statement's words, in their order, must stand in one of the
             entry's for it to count as known.
     """
-    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
-    body = parts.body.decode("utf-8", "surrogatepass")
+    above, body = _parted(text)
     for item in _items(fact.text):
         place = None if item.is_block else _line_of(body, item.text)
         if place is not None:
             body = _with_value(body, place, item.text, day) if correct else body
         elif add and not _has(body, item, likeness):
             body = _added(body, item, fact.kind, day)
-    grown = text[: len(text) - len(parts.body.decode("utf-8", "surrogatepass"))] + body
+    grown = above + body
     if not head:
         return grown
     return _with_head(grown, _head_changes(grown, fact, related, correct=correct))
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What stands above the body of an entry, and the body."""
+    body = body_of(text)
+    return text[: len(text) - len(body)], body
 
 
 def is_said(statement: str, known: Sequence[str], likeness: float = STRICT) -> bool:
@@ -209,14 +213,21 @@ def _line_of(body: str, statement: str) -> int | None:
     if not value:
         return None
     found = []
-    evolving = False
-    for place, line in enumerate(body.splitlines()):
-        if heading := _HEADING.match(line):
-            evolving = heading[2].casefold() == EVOLUTION.casefold()
+    for place, _, line in _current(body.splitlines()):
         key, value = key_and_value(plain_fact(line))
-        if value and not evolving and normalise(key) == normalise(wanted):
+        if value and normalise(key) == normalise(wanted):
             found.append(place)
     return found[0] if len(found) == 1 else None
+
+
+def _current(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """The lines that tell of now, not under Evolution: each with its place and its heading."""
+    heading = ""
+    for place, line in enumerate(lines):
+        if title := heading_of(line):
+            heading = title[1].casefold()
+        if heading != _PAST:
+            yield place, heading, line
 
 
 def key_and_value(statement: str) -> tuple[str, str]:
@@ -245,7 +256,7 @@ def _below_lead(body: str, line: str) -> str:
     newline = "\r\n" if "\r\n" in body else "\n"
     kept = lead.rstrip()
     last = kept.rsplit("\n", 1)[-1]
-    gap = newline if _BULLET.match(last) else newline * 2
+    gap = newline if bullet_of(last) else newline * 2
     return f"{kept}{gap if kept else ''}{line}{newline}{newline if rest else ''}{rest}"
 
 
@@ -254,8 +265,8 @@ def _items(body: str) -> Iterator[BodyItem]:
     for (kind, _), group in groupby(_kinds(body.splitlines()), itemgetter(0)):
         lines = [line for _, line in group]
         if kind == "heading":
-            title = _HEADING.match(lines[-1])
-            heading = title[2].strip() if title and len(title[1]) > 1 else ""
+            level, title = heading_of(lines[-1]) or (0, "")
+            heading = title if level > 1 else ""
         elif kind == "block":
             yield BodyItem(heading, "\n".join(lines), is_block=True)
         elif kind == "text":
@@ -266,23 +277,20 @@ def _items(body: str) -> Iterator[BodyItem]:
 
 def _kinds(lines: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
     """What each line is, and the number of its paragraph: lines of one kind belong together."""
-    fence, paragraph = "", 0
-    for line in lines:
-        mark = _FENCE.match(line)
-        kind = "text"
-        if fence or mark or line.lstrip().startswith("|"):
-            kind = "block"
-            if mark and fence in ("", mark[1]):
-                fence = "" if fence else mark[1]
-        elif not line.strip():
-            kind = "blank"
-        elif _HEADING.match(line):
-            kind = "heading"
-        elif _BULLET.match(line):
-            kind = "item"
-        elif line[0] == "#":
-            paragraph += 1
-        yield (kind, paragraph), line
+    paragraph = 0
+    for line, is_code in fenced(lines):
+        paragraph += line.startswith("#")  # a tag that begins a line begins a paragraph
+        yield ("block" if is_code else _kind_of(line), paragraph), line
+
+
+def _kind_of(line: str) -> str:
+    if not line.strip():
+        return "blank"
+    if line.lstrip().startswith("|"):
+        return "block"
+    if heading_of(line):
+        return "heading"
+    return "item" if bullet_of(line) else "text"
 
 
 def _by_heading(body: str) -> dict[str, str]:
@@ -290,9 +298,9 @@ def _by_heading(body: str) -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     heading = ""
     for line in body.splitlines():
-        title = _HEADING.match(line)
-        if title and len(title[1]) == 2:  # the level of sections
-            heading = title[2].strip()
+        level, title = heading_of(line) or (0, "")
+        if level == 2:  # of sections
+            heading = title
             parts.setdefault(heading, [])
         else:
             parts.setdefault(heading, []).append(line)
@@ -305,15 +313,10 @@ def _head_changes(
 ) -> dict[str, Any]:
     """What the frontmatter doesn't say yet: tags, links, and a value that its summary names."""
     values = frontmatter.parse(text).values
-    changes: dict[str, Any] = {}
-    for key, wanted in (("tags", fact.tags), ("related", related)):
-        known = values.get(key) or []
-        if not isinstance(known, list) or not all(isinstance(each, str) for each in known):
-            continue
-        seen = {each.strip("#[]").casefold() for each in known}
-        fresh = [each for each in wanted if each.strip("[]").casefold() not in seen]
-        if values and fresh:
-            changes[key] = [*known, *fresh]
+    if not values:
+        return {}
+    changes = frontmatter.with_more(values, "tags", fact.tags)
+    changes |= frontmatter.with_more(values, "related", related)
     summary = values.get("summary")
     if correct and isinstance(summary, str):
         changes |= _corrected(summary, fact)
@@ -355,57 +358,55 @@ def evolution_of(text: str) -> list[str]:
 
 def merged_head(entry: Entry, target: Entry) -> str:
     """The text of `target` with what only the frontmatter of `entry` says."""
+    if not target.frontmatter:
+        return target.text
     front = split_front(entry.text)
-    units = front.units if front else {}
     lines: list[str] = []
     changes: dict[str, Any] = {}
-    for key, value in entry.frontmatter.items():
-        known = target.frontmatter.get(key)
-        if key in _OURS or value == known or value in _NOTHING:
-            continue
-        joined = _joined(key, value, target)
-        if joined is not None:
+    for key, value in _of_its_own(entry, target):
+        if (joined := _joined(key, value, target)) is not None:
             changes |= joined
         elif key not in target.frontmatter:
-            lines += units.get(key, (f"{key}: {value_text(value)}\n",))
-        elif known in _NOTHING:
+            unit = front.units.get(key) if front else None
+            lines += unit or [f"{key}: {value_text(value)}\n"]
+        elif target.frontmatter[key] in _NOTHING:
             changes[key] = value
         else:
             both = f"{short_name(entry.path)} and {short_name(target.path)}"
             raise UsageError(
                 f"{both} have another {key!r} each.", "Only their owner can say which one holds."
             )
-    created = [each.created for each in (entry, target) if each.created]
-    if target.created and min(created) != target.created:
-        changes["created"] = min(created)
-    if not target.frontmatter:
-        return target.text
-    text = frontmatter.set_keys(target.text, changes) if changes else target.text
-    parts = frontmatter.split(text.encode())
+    if target.created and entry.created:
+        changes["created"] = min(entry.created, target.created)
+    parts = frontmatter.split(frontmatter.set_keys(target.text, changes).encode())
     return parts.with_head(parts.head.decode() + "".join(lines)).join().decode()
+
+
+def _of_its_own(entry: Entry, target: Entry) -> Iterator[tuple[str, Any]]:
+    """What an entry's owner has its frontmatter say, and another's doesn't."""
+    for key, value in entry.frontmatter.items():
+        if key not in _OURS and value not in _NOTHING and value != target.frontmatter.get(key):
+            yield key, value
 
 
 def _joined(key: str, value: Any, target: Entry) -> dict[str, Any] | None:
     """The change that adds the items of a list to those of `target`; None: one is no list."""
     listed = "tags" if key == "tag" else key
-    place, held = frontmatter.items(target.frontmatter, listed)
+    place, _ = frontmatter.items(target.frontmatter, listed)
     lists = _is_list(value) and _is_list(target.frontmatter.get(key))
     if listed not in _LISTS or place not in target.frontmatter or not lists:
         return None
+    names = {target.path, short_name(target.path), target.slug}
     others = frontmatter.items({key: value}, listed)[1]
-    names = {target.path, short_name(target.path), target.slug} if key == "related" else set()
-    joined = {item.lstrip("#"): item for item in held}
-    for item in others:
-        joined.setdefault(item.lstrip("#"), item)
-    kept = [item for item in joined.values() if item.strip("[]") not in names]
-    return {} if kept == held else {place: frontmatter.with_items(target.frontmatter, place, kept)}
+    added = [item for item in others if key != "related" or item.strip("[]") not in names]
+    return frontmatter.with_more(target.frontmatter, listed, added)
 
 
 def merged_body(text: str, other: str, target: Entry, day: date) -> str:
     """The text of `target` with all that `other` says beyond it; nothing of either is lost."""
-    body = frontmatter.split(other.encode()).body.decode()
+    body = body_of(other)
     rest = _without_evolution(body)
-    fact = Fact(_below_title(rest), target.type or "topic", target.title)
+    fact = Fact(below_title(rest), target.type or "topic", target.title)
     grown = grown_entry(text, fact, day, correct=False, head=False)
     said = statements(grown)
     for statement in statements(other.removesuffix(body) + rest):
@@ -434,10 +435,12 @@ def _without_evolution(body: str) -> str:
     if section is None:
         return body
     lines = body.replace(section, "", 1).splitlines(keepends=True)
-    return "".join(line for line in lines if not _EVOLVED.match(line.rstrip()))
+    titled = ((line, heading_of(line)) for line in lines)
+    return "".join(line for line, title in titled if not title or title[1].casefold() != _PAST)
 
 
-def _below_title(body: str) -> str:
+def below_title(body: str) -> str:
+    """A body without the heading that it begins with."""
     first, _, rest = body.lstrip().partition("\n")
     return rest if re.match(r"#[ \t]", first) else body
 
@@ -459,8 +462,7 @@ def missing(old: str, texts: Iterable[str]) -> list[str]:
 
 def stated(text: str) -> list[str]:
     """What a document states now: not what its Evolution says of former times."""
-    body = frontmatter.split(text.encode("utf-8", "surrogatepass")).body.decode("utf-8", "replace")
-    items = (item for item in _items(body) if item.heading.casefold() != EVOLUTION.casefold())
+    items = (item for item in _items(body_of(text)) if item.heading.casefold() != _PAST)
     return [item.text for item in items if not item.is_block]
 
 
@@ -472,18 +474,20 @@ def telling(text: str) -> list[str]:
 def find_statement(wanted: str, known: Sequence[str]) -> str | None:
     """The one statement that another, or a telling part of it, means; None: none, or several."""
     words = set(telling(wanted))
-    numbers = {word for word in words if any(char.isdigit() for char in word)}
-    least = _LEAST_SHARE if len(words) >= _FEW_WORDS else 1.0
-    found: list[tuple[float, str]] = []
-    for statement in dict.fromkeys(known):
-        said = set(telling(statement))
-        share = len(words & said) / len(words) if words else 0.0
-        if share >= least and numbers <= said:
-            found.append((share + len(words & said) / max(len(words | said), 1), statement))
-    found.sort(reverse=True)
-    if not found or (len(found) > 1 and found[0][0] == found[1][0]):
+    if not words:
         return None
-    return found[0][1]
+    numbers = {word for word in words if any(char.isdigit() for char in word)}
+    least = len(words) * (_LEAST_SHARE if len(words) >= _FEW_WORDS else 1.0)
+
+    def likeness(statement: str) -> float:
+        said = set(telling(statement))
+        shared = len(words & said)
+        is_like = shared >= least and numbers <= said
+        return shared / len(words) + shared / len(words | said) if is_like else 0.0
+
+    found = sorted(((likeness(each), each) for each in dict.fromkeys(known)), reverse=True)
+    (best, statement), (second, _) = [*found, (0.0, ""), (0.0, "")][:2]
+    return statement if best > second else None
 
 
 def sentence_of(line: str, wanted: str) -> str:
@@ -525,13 +529,15 @@ def with_value(line: str, part: str, new: str) -> str | None:
 
 def _place_of(lines: Sequence[str], statement: str) -> tuple[str, int | None]:
     """Under which heading a statement stands, and in which line; None: only in the Evolution."""
-    heading = ""
-    for number, line in enumerate(lines):
-        if title := _HEADING.match(line.rstrip()):
-            heading = title[2].strip().casefold()
-        elif heading != EVOLUTION.casefold() and statement in plain_fact(line):
+    for number, heading, line in _current(lines):
+        if statement in plain_fact(line) and not heading_of(line):
             return heading, number
-    return heading, None
+    return "", None
+
+
+def _ended_as(was: str, new: str) -> str:
+    """A statement with the full stop that another has."""
+    return f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
 
 
 def superseded(text: str, old: str, fact: Fact, day: date) -> str:
@@ -540,24 +546,19 @@ def superseded(text: str, old: str, fact: Fact, day: date) -> str:
     The old one moves into the Evolution; what was decided stays as it was decided, unless the
     whole line is what is replaced.
     """
-    parts = frontmatter.split(text.encode("utf-8", "surrogatepass"))
-    body = parts.body.decode("utf-8", "surrogatepass")
-    new = clean_line(plain_fact(next(filter(str.strip, fact.text.splitlines()), "")))
+    above, body = _parted(text)
+    new = plain_fact(next(filter(str.strip, fact.text.splitlines()), ""))
     lines = body.splitlines(keepends=True)
     heading, place = _place_of(lines, old)
     if place is None:
         return text
     is_whole = plain_fact(lines[place]) == plain_fact(fact.replaces)
     was = plain_fact(lines[place]) if is_whole else sentence_of(old, fact.replaces)
-    is_decided = heading == "decision" and fact.kind == "decision" and not is_whole
-    if not is_decided:
-        ended = f"{new}." if was.endswith(".") and not new.endswith((".", "!", "?")) else new
-        lines[place] = lines[place].replace(was, ended, 1)
+    if is_whole or not heading == fact.kind == "decision":
+        lines[place] = lines[place].replace(was, _ended_as(was, new), 1)
     # A line that was said word for word stays so: the old one, and until when it held.
-    note = f"{day.isoformat()}: {new.rstrip('.')} (before: {was})"
-    note = f"{day.isoformat()}, until then: {was}" if is_whole else note
-    changed = append_to_section("".join(lines), EVOLUTION, f"- {note}")
-    grown = text[: len(text) - len(body)] + changed
+    note = f", until then: {was}" if is_whole else f": {new.rstrip('.')} (before: {was})"
+    grown = above + append_to_section("".join(lines), EVOLUTION, f"- {day.isoformat()}{note}")
     summary = frontmatter.parse(text).values.get("summary")
     if isinstance(summary, str) and find_statement(was, [summary]):
         return _with_head(grown, {"summary": new})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from rapidfuzz import fuzz, process
 
@@ -13,10 +14,12 @@ from kbtui.errors import UsageError
 from kbtui.history.change import Actor
 from kbtui.knowledge.entries.entry import parse_entry, section_text
 from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import plain_fact, statements
+from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, Overlay, shown_text
 from kbtui.memory.edits.growing import evolution_of, is_said, missing
-from kbtui.memory.edits.memory_file import is_statement, line_key, split_lines
+from kbtui.memory.edits.memory_file import is_statement, line_key
 from kbtui.memory.records.usable_answers import is_placeholder, why_unusable
 from kbtui.text import shorten
 from kbtui.workspace.layout import short_name
@@ -99,20 +102,32 @@ def reason_to_ask_of_tool(
         old = files.original(path)
         if not old or path in files.repaired:
             continue
-        moved = [new for other, new in edits.items() if data is None and other != path]
-        new = data or b"".join(filter(None, moved))
-        gone = _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
-        came = [line for each in edits.values() for line in _added(shown_text(old), each)]
-        is_theirs = bool(gone) or (
+        gone = _taken_from_people(old, edits, path, authors)
+        is_theirs = gone or (
             data is None and any(author.writes_human_text for author in authors(path))
         )
-        if is_theirs and not asked(_names_of(files, path), [*gone, *came]):
+        if is_theirs and not asked(_names_of(files, path), [*gone, *_coming(files, edits, path)]):
             what = f"{shorten(gone[0], _SHOWN)!r} in " if gone else "in "
             return (
                 f"the user wrote {what}{short_name(path)}, and hasn't asked in this turn for a"
                 " change of that"
             )
     return ""
+
+
+def _taken_from_people(
+    old: bytes, edits: Edits, path: str, authors: Callable[[str], Sequence[Actor]]
+) -> list[str]:
+    """The lines of the user's that edits take out of a file; it may have moved elsewhere."""
+    moved = b"".join(data or b"" for other, data in edits.items() if other != path)
+    new = edits[path] or moved
+    return _gone_of_people(shown_text(old), shown_text(new), partial(authors, path), new)
+
+
+def _coming(files: Overlay, edits: Edits, path: str) -> list[str]:
+    """The statements of edits that a file didn't make."""
+    old = shown_text(files.original(path))
+    return [line for data in edits.values() for line in _added(old, data)]
 
 
 def _names_of(files: Overlay, path: str) -> list[str]:
@@ -132,23 +147,33 @@ def _gone_of_people(
 
     Those of its frontmatter may grow into what stands in that of `head`, if any.
     """
-    kept = Counter(line.rstrip() for line in split_lines(new))
-    data = old.encode()
-    grown = _grown_keys(data, head) if head is not None else set()
-    below = len(split_lines(old)) - len(split_lines(frontmatter.split(data).body.decode()))
-    changed = []
-    for number, line in enumerate(split_lines(old)):
-        if kept[line.rstrip()] > 0:
-            kept[line.rstrip()] -= 1
-        elif line.strip() and (number >= below or line.partition(":")[0] not in grown):
-            changed.append((number, line))
+    grown = _grown_keys(old.encode(), head)
+    lines = split_lines(old)
+    below = len(lines) - len(split_lines(body_of(old)))
+    changed = [
+        number
+        for number in _lacking(lines, split_lines(new))
+        if number >= below or lines[number].partition(":")[0] not in grown
+    ]
     wrote = authors() if changed else ()
-    by = [(line, wrote[number]) for number, line in changed if number < len(wrote)]
+    by = [(lines[number], wrote[number]) for number in changed if number < len(wrote)]
     return [plain_fact(line) for line, author in by if author and author.writes_human_text]
 
 
-def _grown_keys(old: bytes, new: bytes) -> set[str]:
+def _lacking(lines: Sequence[str], others: Sequence[str]) -> Iterator[int]:
+    """The numbers of the lines that say something and that others lack; each stands for one."""
+    left = Counter(map(str.rstrip, others))
+    for number, line in enumerate(map(str.rstrip, lines)):
+        if left[line]:
+            left[line] -= 1
+        elif line:
+            yield number
+
+
+def _grown_keys(old: bytes, new: bytes | None) -> set[str]:
     """The keys of the frontmatter that lose nothing."""
+    if new is None:
+        return set()
     before, after = frontmatter.parse(old).values, frontmatter.parse(new).values
 
     def items(key: str, value: object) -> list[object]:
@@ -165,21 +190,21 @@ def _grown_keys(old: bytes, new: bytes) -> set[str]:
 
 def _check_kept(path: str, before: str, after: str) -> None:
     """An Evolution section only grows, and what was decided stays, there at the least."""
-    kept = iter([_unlinked(line) for line in evolution_of(after)])
-    if not all(_unlinked(line) in kept for line in evolution_of(before)):
+    past = _lines("\n".join(evolution_of(after)))
+    kept = iter(past)
+    if not all(line in kept for line in _lines("\n".join(evolution_of(before)))):
         raise UsageError(
             f"The Evolution section of {short_name(path)} only grows.",
             "Leave its lines as they are, and add a dated one below.",
         )
-    if before and parse_entry(path, before.encode()).type == "decision":
-        old, new = (_lines(section_text(text, "Decision")) for text in (before, after))
-        past = [_unlinked(line) for line in evolution_of(after)]
-        gone = [line for line in set(old) - set(new) if not any(line in each for each in past)]
-        if gone:
-            raise UsageError(
-                f"What was decided in {short_name(path)} stays as it was decided.",
-                "Add what changed under Evolution, with add_line.",
-            )
+    if not before or parse_entry(path, before.encode()).type != "decision":
+        return
+    old, new = (_lines(section_text(text, "Decision") or "") for text in (before, after))
+    if not all(line in new or any(line in each for each in past) for line in old):
+        raise UsageError(
+            f"What was decided in {short_name(path)} stays as it was decided.",
+            "Add what changed under Evolution, with add_line.",
+        )
 
 
 def _check_said(
@@ -209,13 +234,10 @@ def _check_worth(fact: str) -> None:
 def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[Actor]) -> str:
     elsewhere = _said_elsewhere(files, path, edits)
     if edits[path] is None:
-        if any(author.writes_human_text for author in authors):
-            return f"it would remove {short_name(path)}, in which you wrote"
-        lost = missing(old, elsewhere)
-        return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else ""
+        return _risk_of_removal(path, missing(old, elsewhere), authors)
     new = shown_text(edits[path])
-    said = [fact for text in elsewhere for fact in statements(text)]
-    kept = {line.rstrip() for line in split_lines(new)}
+    said = [*chain.from_iterable(map(statements, elsewhere))]
+    kept = {*map(str.rstrip, split_lines(new))}
 
     def counts(line: str, author: Actor) -> bool:
         is_own = author.writes_human_text or line.rstrip() in kept or not is_statement(line)
@@ -224,6 +246,12 @@ def _risk(files: Overlay, path: str, old: str, edits: Edits, authors: Sequence[A
     by = zip(split_lines(old), authors, strict=False)
     judged = [(line, author) for line, author in by if counts(line, author)]
     return review_reason("".join(line for line, _ in judged), new, [author for _, author in judged])
+
+
+def _risk_of_removal(path: str, lost: Sequence[str], authors: Sequence[Actor]) -> str:
+    if any(author.writes_human_text for author in authors):
+        return f"it would remove {short_name(path)}, in which you wrote"
+    return f"it would lose {shorten(lost[0], _SHOWN)!r}" if lost else ""
 
 
 def _said_elsewhere(files: Overlay, path: str, edits: Edits) -> list[str]:
@@ -248,13 +276,9 @@ def _added(before: str, data: bytes | None) -> list[str]:
     return [fact for fact in statements(shown_text(data)) if fact not in known]
 
 
-def _lines(section: str | None) -> list[str]:
-    return [_unlinked(line) for line in (section or "").splitlines() if line.strip()]
-
-
-def _unlinked(line: str) -> str:
-    """A line without what its links lead to, which repairs may change."""
-    return _LINK.sub("", line).strip()
+def _lines(text: str) -> list[str]:
+    """Those that say something, without what their links lead to, which repairs may change."""
+    return [_LINK.sub("", line).strip() for line in text.splitlines() if line.strip()]
 
 
 def lost_share(old: str, new: str) -> float:
@@ -262,23 +286,18 @@ def lost_share(old: str, new: str) -> float:
 
     A line that was reworded isn't lost. Blank lines don't count.
     """
-    before = [key for line in split_lines(old) if (key := line_key(line))]
-    others = Counter(key for line in split_lines(new) if (key := line_key(line)))
-    missing = []
-    for key in before:
-        if others[key]:
-            others[key] -= 1
-        else:
-            missing.append(key)
-    rest = list(others.elements())
+    before, after = (
+        Counter(key for line in split_lines(text) if (key := line_key(line))) for text in (old, new)
+    )
+    rest = [*(after - before).elements()]
     lost = 0
-    for key in missing:
+    for key in (before - after).elements():
         like = process.extractOne(key, rest, scorer=fuzz.ratio, score_cutoff=60.0)
         if like is None:
             lost += 1
         else:
             del rest[like[2]]
-    return lost / len(before) if before else 0.0
+    return lost / before.total() if before else 0.0
 
 
 def review_reason(old: str, new: str, authors: Sequence[Actor | None] = ()) -> str:

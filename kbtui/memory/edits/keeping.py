@@ -225,14 +225,14 @@ class FactKeeper:
         self, fact: Fact, done: Sequence[Done], path: str, *, corrected: bool = False
     ) -> FactOutcome:
         changes = [each for each in done if each.paths]
+        waits = [each.proposed for each in changes if each.proposed]
         if not changes:
             return FactOutcome(fact, "known", path, "It says so already.")
-        waits = next((each.proposed for each in changes if each.proposed), "")
-        if waits and all(each.proposed for each in changes):
-            return FactOutcome(fact, "proposed", path, waits)
+        if len(waits) == len(changes):
+            return FactOutcome(fact, "proposed", path, waits[0])
         if path in changes[0].made and path.startswith(_ENTRIES):
             return FactOutcome(fact, "created", path)
-        return FactOutcome(fact, "corrected" if corrected else "added", path, waits)
+        return FactOutcome(fact, "corrected" if corrected else "added", path, "".join(waits[:1]))
 
     def _tried(self, operation: Operation) -> list[Done]:
         try:
@@ -270,9 +270,13 @@ class FactKeeper:
 
     def _others(self, statement: str, path: str | None) -> list[str]:
         """The files that may say a statement, without its own."""
+        places = dict.fromkeys([MEMORY, *self._likely(statement)])
+        return [each for each in places if each != path]
+
+    def _likely(self, statement: str) -> list[str]:
+        """The entries that may say a statement: those changed in this run, then the nearest."""
         changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        near = self.copy.services.subjects.near(statement)
-        return [each for each in dict.fromkeys([MEMORY, *changed, *near]) if each != path]
+        return [*changed, *self.copy.services.subjects.near(statement)]
 
     def _data(self, path: str) -> bytes | None:
         return self.copy.files.data(path) if self.copy.files.exists(path) else None
@@ -294,11 +298,8 @@ class FactKeeper:
         for path, old in self._standing(fact):
             if where and path != MEMORY:
                 continue
-            if (
-                fact.kind == "decision"
-                and path.startswith(f"{_ENTRIES}decisions/")
-                and (fact.subject and path != self.copy.subject(fact))
-            ):
+            is_other = fact.subject and path != self.copy.subject(fact)
+            if is_other and _is_of_decision(path, fact):
                 self._links.append(supersede_decision(path, fact, self.day))
                 return None  # what was decided stays; both say which one holds
             done.append(self.copy.perform(self._correction(path, old, fact)))
@@ -318,18 +319,16 @@ class FactKeeper:
 
     def _places(self, fact: Fact) -> list[str]:
         """Where the old statement may stand, the likeliest first."""
-        own = self.copy.subject(fact) if fact.subject else self._belongs(fact)
-        changed = [each for each in self.copy.files.edits if each.startswith(_ENTRIES)]
-        others = [*changed, *self.copy.services.subjects.near(fact.replaces)]
-        places = [own or "", MEMORY, *others]
+        own = (self.copy.subject(fact) if fact.subject else self._belongs(fact)) or ""
+        others = self._likely(fact.replaces)
+        places = [own, MEMORY, *others]
         if fact.place == "memory":  # what a person's entry says may be the same of somebody else
-            others = [each for each in others if not each.startswith(_FIRST[0])]
-            places = [MEMORY, own or "", *others]
+            places = [MEMORY, own, *(each for each in others if not each.startswith(_FIRST[0]))]
         return [each for each in dict.fromkeys(places) if each and self._data(each)]
 
     def _correction(self, path: str, old: str, fact: Fact) -> Operation:
         new, part = plain_fact(fact.text), plain_fact(fact.replaces)
-        if fact.kind == "decision" and path.startswith(f"{_ENTRIES}decisions/"):
+        if _is_of_decision(path, fact):
             return supersede(path, old, fact, self.day)
         whole = with_value(old, part, new) or new
         operation = correct_memory(old, whole)
@@ -346,6 +345,10 @@ class FactKeeper:
         title = self.copy.title(path)
         if was and now and re.search(rf"\b{re.escape(was)}\b", title):
             self._tried(rename_entry(path, title.replace(was, now)))
+
+
+def _is_of_decision(path: str, fact: Fact) -> bool:
+    return fact.kind == "decision" and path.startswith(f"{_ENTRIES}decisions/")
 
 
 def _check_worth(fact: Fact, lines: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from kbtui.knowledge.format.facts import normalise, plain_fact
+from kbtui.knowledge.format.lines import bullet_of, heading_of, split_lines
 
 MEMORY = "memory/MEMORY.md"
 FACTS = "Facts"
@@ -21,7 +22,6 @@ _FIRST_HEADINGS = {
 }
 _ALIKE = 5  # letters with which words begin that are taken for forms of one
 _SHORTEST = 3
-_BULLET = re.compile(r"([ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?(.*)", re.DOTALL)
 _BOM = "\ufeff"
 
 
@@ -79,7 +79,9 @@ class _Memory:
             return []
         lines = [(at, line) for at, line in enumerate(self._lines) if is_statement(line)]
         whole = [
-            (at, _start(line), len(line.rstrip())) for at, line in lines if _content(line) == old
+            (at, len(bullet_of(line)), len(line.rstrip()))
+            for at, line in lines
+            if _content(line) == old
         ]
         pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
         return whole or [
@@ -146,7 +148,7 @@ class _Memory:
     def _level(self) -> int:
         """How deep the file's sections are: below a lone title, else as deep as the others."""
         depths = [heading[0] for line in self._lines if (heading := heading_of(line))]
-        if depths == [1] and not any(_start(line) for line in self._lines):
+        if depths == [1] and not any(map(bullet_of, self._lines)):
             return 2
         inner = depths[1:] if len(depths) > 1 and depths[0] < min(depths[1:]) else depths
         return Counter(inner).most_common(1)[0][0] if inner else 1
@@ -158,14 +160,8 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word[:_ALIKE] for word in words if len(word) >= _SHORTEST) - {"user"}
 
 
-def _start(line: str) -> int:
-    """Where the text of a line starts, behind its bullet; 0 where it has none."""
-    match = _BULLET.match(line)
-    return match.end(1) if match and match[1] else 0
-
-
 def _content(line: str) -> str:
-    return line[_start(line) :].rstrip()
+    return line[len(bullet_of(line)) :].rstrip()
 
 
 def _ended(line: str, end: str) -> str:
@@ -174,21 +170,6 @@ def _ended(line: str, end: str) -> str:
 
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
-
-
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*\s*")
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends, as git counts them: only a line feed ends one."""
-    return _LINE.findall(text)
-
-
-def heading_of(line: str) -> tuple[int, str] | None:
-    """The level and text of a heading line; None for any other."""
-    match = _HEADING.fullmatch(line)
-    return (len(match[1]), match[2]) if match else None
 
 
 def is_statement(line: str) -> bool:

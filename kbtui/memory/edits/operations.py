@@ -6,12 +6,14 @@ somebody else has changed meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 
 from kbtui.errors import NotFoundError, UsageError
 from kbtui.knowledge.entries.entry import EVOLUTION, append_to_section
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import Fact, normalise, plain_fact
+from kbtui.knowledge.format.lines import split_lines
 from kbtui.knowledge.library.overlay import Edits, with_aliases
 from kbtui.memory.edits.growing import (
     STRICT,
@@ -28,7 +30,6 @@ from kbtui.memory.edits.memory_file import (
     MEMORY,
     is_statement,
     line_key,
-    split_lines,
     with_correction,
     with_facts,
 )
@@ -68,39 +69,29 @@ def without_line(ref: str, line: str) -> Operation:
 
     def work(copy: WorkingCopy) -> Edits:
         path = copy.file(ref)
-        return {path: copy.files.encoded(path, _taken_out(copy, path, line)[1])}
+        return copy.files.edit(path, _taken_out(copy, path, line)[1])
 
     return Operation(work)
 
 
 def correct_memory(old: str, new: str) -> Operation:
     """Replace a line of MEMORY.md, or part of one, that is no longer true; nothing removes it."""
-
-    def work(copy: WorkingCopy) -> Edits:
-        corrected = with_correction(copy.files.text(MEMORY) or "", old, new)
-        return {MEMORY: copy.files.encoded(MEMORY, corrected)}
-
-    return Operation(work)
+    return _changing(MEMORY, lambda text: with_correction(text, old, new))
 
 
 def remember(line: str) -> Operation:
     """Add a fact to MEMORY.md under the heading where it belongs."""
-
-    def work(copy: WorkingCopy) -> Edits:
-        grown = with_facts(copy.files.text(MEMORY) or "", [line])
-        return {MEMORY: copy.files.encoded(MEMORY, grown)}
-
-    return Operation(work)
+    return _changing(MEMORY, lambda text: with_facts(text, [line]))
 
 
 def note(path: str, line: str) -> Operation:
     """Add a fact to a day's note, where it doesn't say it yet."""
+    return _changing(path, lambda text: with_facts(text, [line], "Noted"))
 
-    def work(copy: WorkingCopy) -> Edits:
-        grown = with_facts(copy.files.text(path) or "", [line], "Noted")
-        return {path: copy.files.encoded(path, grown)}
 
-    return Operation(work)
+def _changing(path: str, change: Callable[[str], str]) -> Operation:
+    """Change what a file says."""
+    return Operation(lambda copy: copy.files.edit(path, change(copy.files.text(path) or "")))
 
 
 # Facts -------------------------------------------------------------------------------------------
@@ -128,7 +119,7 @@ def keep_in_entry(fact: Fact, day: date, likeness: float = STRICT) -> tuple[Oper
                 head=head,
                 likeness=likeness,
             )
-            return {path: copy.files.encoded(path, grown)}
+            return copy.files.edit(path, grown)
 
         return Operation(work, optional=head)
 
@@ -147,7 +138,7 @@ def supersede(ref: str, old: str, fact: Fact, day: date) -> Operation:
     def work(copy: WorkingCopy) -> Edits:
         path = copy.file(ref)
         text = superseded(copy.files.text(path) or "", old, fact, day)
-        return {path: copy.files.encoded(path, text)}
+        return copy.files.edit(path, text)
 
     return Operation(work)
 
@@ -180,7 +171,7 @@ def set_summary(ref: str, summary: str) -> Operation:
                 "Its summary is its first sentence.",
             )
         changed = frontmatter.set_keys(entry.text, {"summary": clean_line(summary)})
-        return {entry.path: copy.files.encoded(entry.path, changed)}
+        return copy.files.edit(entry.path, changed)
 
     return Operation(work)
 
@@ -209,7 +200,7 @@ def link_entries(ref: str, to: str, day: date) -> Operation:
         fact = Fact("", entry.type or "topic", entry.title)
         related = [short_name(other.path)]
         grown = grown_entry(entry.text, fact, day, related=related, add=False, correct=False)
-        return {entry.path: copy.files.encoded(entry.path, grown)}
+        return copy.files.edit(entry.path, grown)
 
     return Operation(work, optional=True)
 
@@ -302,7 +293,7 @@ def _with_line(copy: WorkingCopy, ref: str, line: str, section: str, day: date) 
         grown = grown_entry(
             text or "", Fact(body, entry.type or "topic", entry.title), day, head=False
         )
-    return {path: copy.files.encoded(path, grown)}
+    return copy.files.edit(path, grown)
 
 
 def _evolved(copy: WorkingCopy, path: str, line: str) -> bytes:

@@ -206,20 +206,21 @@ class Told:
         """
         told = Sentence.of(line)
         left = set(told.stems)
-        short = [each for each in enumerate(self._told) if len(each[1][0].text) <= _LONGEST]
         found: list[int] = []
-        while left:
-            near = [
-                (len(left & sentence.stems), -len(sentence.stems), at)
-                for at, (sentence, _, _) in short
-                if left & sentence.stems
-                and at not in found
-                and (_is_like(left, sentence, found) or (found and told.tells(sentence)))
-            ]
-            if not near:
-                break
-            found.append(max(near)[2])
-            left -= self._told[found[-1]][0].stems
+
+        def adds(at: int) -> bool:
+            sentence = self._told[at][0]
+            is_new = len(sentence.text) <= _LONGEST and at not in found and left & sentence.stems
+            tells = _is_like(left, sentence, found) or (found and told.tells(sentence))
+            return bool(is_new and tells)
+
+        def nearness(at: int) -> tuple[int, int, int]:
+            stems = self._told[at][0].stems
+            return len(left & stems), -len(stems), at
+
+        while (best := max(filter(adds, range(len(self._told))), key=nearness, default=-1)) >= 0:
+            found.append(best)
+            left -= self._told[best][0].stems
         return [self._as_said(at) for at in sorted(found)] or [(line, None)]
 
     def _as_said(self, at: int) -> tuple[str, int | None]:

@@ -12,8 +12,9 @@ from datetime import date, datetime
 from kbtui.errors import KbtuiError
 from kbtui.history.history import LineOrigin
 from kbtui.knowledge.format.facts import Fact, plain_fact
+from kbtui.knowledge.format.lines import heading_of, split_lines
 from kbtui.knowledge.library.overlay import shown_text
-from kbtui.memory.edits.memory_file import FACTS, MEMORY, heading_of, is_statement, split_lines
+from kbtui.memory.edits.memory_file import FACTS, MEMORY, is_statement
 from kbtui.memory.edits.operations import keep_in_entry, without_line
 from kbtui.memory.edits.working_copy import WorkingCopy
 from kbtui.models.port import estimate_tokens

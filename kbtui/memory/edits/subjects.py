@@ -72,21 +72,29 @@ class Subjects:
     def near(self, statement: str) -> list[str]:
         """The entries that may say a statement: of few all are looked at, of many the index is."""
         infos = self._library.infos()
-        if len(infos) > _MOST_READ and self._search is not None:
-            try:
-                result = self._search.search(
-                    shorten(statement, _QUERY_WIDTH), "knowledge", _LOOKED_AT
-                )
-                return [hit.path for hit in result.hits]
-            except KbtuiError as error:
-                log.info("the index can't be asked for %r: %s", statement, error)
+        if len(infos) > _MOST_READ:
+            found = self._hits(statement)
+            if found is not None:
+                return found
         wanted = {word for word in normalise(statement).split() if len(word) >= _SHORTEST_NAME}
         shares = {
             info.path: len(wanted & self._words_of(info)) for info in infos[:_MOST_READ] if wanted
         }
         least = _ALIKE_AND_FOUND * len(wanted)
-        found = sorted(shares, key=lambda path: -shares[path])
-        return [path for path in found if shares[path] >= least][:_LOOKED_AT]
+        ranked = sorted(shares, key=lambda path: -shares[path])
+        return [path for path in ranked if shares[path] >= least][:_LOOKED_AT]
+
+    def _hits(self, text: str) -> list[str] | None:
+        """The entries that the index finds for a text; None: it can't be asked."""
+        if self._search is None:
+            return None
+        query = shorten(text, _QUERY_WIDTH)
+        try:
+            result = self._search.search(query, "knowledge", _LOOKED_AT)
+        except KbtuiError as error:
+            log.info("the index can't be asked for %r: %s", query, error)
+            return None
+        return [hit.path for hit in result.hits]
 
     def _words_of(self, info: EntryInfo) -> frozenset[str]:
         """The words of an entry; kept for as long as it stays the same."""
@@ -124,20 +132,9 @@ class Subjects:
 
     def _searched(self, fact: Fact, infos: Sequence[EntryInfo]) -> EntryInfo | None:
         """The first entry that the index finds for the subject, if it is called alike."""
-        if self._search is None:
-            return None
-        try:
-            result = self._search.search(
-                shorten(f"{fact.subject} {fact.summary or fact.text}", _QUERY_WIDTH),
-                "knowledge",
-                _LOOKED_AT,
-                semantic=True,
-            )
-        except KbtuiError as error:
-            log.info("the index can't be asked for %r: %s", fact.subject, error)
-            return None
         known = {info.path: info for info in infos}
-        hits = [known[hit.path] for hit in result.hits if hit.path in known]
+        found = self._hits(f"{fact.subject} {fact.summary or fact.text}") or ()
+        hits = [known[path] for path in found if path in known]
         alike = self._alike(fact, hits, _ALIKE_AND_FOUND)
         return alike[0] if alike and alike[0] is hits[0] else None
 

@@ -15,10 +15,10 @@ from kbtui.errors import UsageError
 from kbtui.knowledge.entries.entry import Entry, append_to_section, parse_entry, render_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
-from kbtui.knowledge.format.frontmatter import items, with_items
+from kbtui.knowledge.format.frontmatter import with_more
 from kbtui.knowledge.library.library import Content
 from kbtui.knowledge.library.overlay import Edits
-from kbtui.memory.edits.memory_file import MEMORY, is_statement
+from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.operations import replaced
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.text import clean_line
@@ -129,17 +129,10 @@ def _edited(entry: Entry, wanted: Edit) -> str:
 
 def _appended(whole: str, addition: str, section: str, type_: str | None) -> str:
     """A text with more at its end or under a heading; items that stand there aren't added again."""
-    if all(line.startswith(_BULLETS) for line in addition.splitlines()):
-        known = set(map(normalise, statements(whole)))
-        lines = addition.splitlines()
-        addition = "\n".join(
-            line
-            for line in lines
-            if not (is_statement(line) and normalise(plain_fact(line)) in known)
-        )
-        if not addition:
-            return whole
+    addition = _fresh_items(whole, addition)
     heading = section.strip().lstrip("#").strip()
+    if not addition:
+        return whole
     if heading:
         return append_to_section(whole, heading, addition, type_)
     if not whole.strip():
@@ -150,15 +143,21 @@ def _appended(whole: str, addition: str, section: str, type_: str | None) -> str
     return f"{whole.rstrip()}{gap}{addition}\n"
 
 
+def _fresh_items(whole: str, addition: str) -> str:
+    """Of a list the items that a text doesn't have yet; anything else as it is."""
+    lines = addition.splitlines()
+    if not all(line.startswith(_BULLETS) for line in lines):
+        return addition
+    known = set(map(normalise, statements(whole)))
+    return "\n".join(line for line in lines if normalise(plain_fact(line)) not in known)
+
+
 def _keys(entry: Entry, wanted: Edit) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     if wanted.summary:
         keys["summary"] = clean_line(wanted.summary)
     for name, added in (wanted.lists or {}).items():
-        present = {"tags": entry.tags, "related": entry.related, "aliases": entry.aliases}[name]
-        words = dict.fromkeys(clean_line(word) for word in added)
-        fresh = [word for word in words if word and word.strip("[]") not in present]
-        if fresh:
-            key, written = items(entry.frontmatter, name)
-            keys[key] = with_items(entry.frontmatter, key, [*written, *fresh])
+        there = {"tags": entry.tags, "related": entry.related, "aliases": entry.aliases}[name]
+        fresh = (word for word in map(clean_line, added) if word.strip("[]") not in there)
+        keys |= with_more(entry.frontmatter, name, fresh)
     return keys

@@ -8,7 +8,7 @@ somebody else has changed meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -314,15 +314,14 @@ class WorkingCopy:
         """
         there = (*self.files.before.values(), *self.files.edits.values())
         known = {fact for data in there for fact in statements(shown_text(data))}
-        memory = self._standing(MEMORY)
         for path, data in edits.items():
             before, after = statements(shown_text(self._there(path))), statements(shown_text(data))
             entry = self.files.entry(path) or (parse_entry(path, data) if data else None)
-            names = " ".join((entry.title, entry.slug, *entry.aliases)) if entry else ""
             if entry and not self.author.by_tool and self._is_new(path, data):
-                yield entry.title, f"{memory} {' '.join(after)}"
-            gone = " ".join(each for each in before if each not in set(after))
-            yield from ((each, f"{names} {gone}") for each in after if each not in known)
+                yield entry.title, " ".join((self._standing(MEMORY), *after))
+            names = (entry.title, entry.slug, *entry.aliases) if entry else ()
+            about = " ".join((*names, *_besides(before, set(after))))
+            yield from ((each, about) for each in _besides(after, known))
 
     def _is_new(self, path: str, data: bytes | None) -> bool:
         """True for an entry that edits make."""
@@ -476,6 +475,10 @@ class WorkingCopy:
             if path in group.paths
         }
         return Wish(group.why, texts, copy.files.before)
+
+
+def _besides(lines: Iterable[str], known: Container[str]) -> Iterator[str]:
+    return (each for each in lines if each not in known)
 
 
 @lru_cache(512)  # a run looks at each of its entries once for every fact

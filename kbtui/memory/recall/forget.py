@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kbtui.documents.documents import Documents, is_document
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.history.change import Actor, Change, Origin
-from kbtui.knowledge.format import frontmatter
+from kbtui.knowledge.format.body import body_of
 from kbtui.knowledge.format.facts import statements
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.recall.mentions import (
@@ -33,7 +34,7 @@ from kbtui.memory.services import Services
 from kbtui.offline.lines import sentences
 from kbtui.search.results import Hit, OtherPlace
 from kbtui.sessions.log_records import TITLE, Mask
-from kbtui.text import counted
+from kbtui.text import counted, enumerated
 from kbtui.workspace import files
 from kbtui.workspace.layout import BOOTSTRAP_FILES
 
@@ -76,6 +77,11 @@ class ForgetPlan:
     masks: tuple[tuple[str, tuple[Mask, ...]], ...] = ()
     places: tuple[tuple[str, str], ...] = ()
     archived: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that say it."""
+        return tuple(dict.fromkeys(match.path for match in self.matches))
 
     @property
     def sources(self) -> tuple[FactSource, ...]:
@@ -135,13 +141,7 @@ class Forgetting:
         Raises:
             UsageError: it names nothing to look for.
         """
-        wanted = words_of(text)
-        if not wanted:
-            raise UsageError("There is nothing to forget.", "Say what: /forget my favorite color")
-        first = [each.text for _, data in self._files() for each in mentions(data, [wanted])]
-        # One word of a line that says it is said of other things as well.
-        more = [fact for fact in map(words_of, first) if len(fact) >= _LEAST_WORDS]
-        facts = tuple(dict.fromkeys([wanted, *more]))
+        facts = self._facts(text)
         matches: list[ForgottenLine] = []
         empty: list[str] = []
         for path, data in self._files():
@@ -156,8 +156,18 @@ class Forgetting:
             tuple(empty),
             tuple(self._masks(facts)),
             tuple(self._places(facts)),
-            sum(_says_it(entry, facts) for entry in self._entries()),
+            sum(_says_it(entry, facts) for entry in self._services.archive.entries()),
         )
+
+    def _facts(self, text: str) -> tuple[Words, ...]:
+        """What something is known by: its words, and those of each line that says it."""
+        wanted = words_of(text)
+        if not wanted:
+            raise UsageError("There is nothing to forget.", "Say what: /forget my favorite color")
+        first = [each.text for _, data in self._files() for each in mentions(data, [wanted])]
+        # One word of a line that says it is said of other things as well.
+        more = [fact for fact in map(words_of, first) if len(fact) >= _LEAST_WORDS]
+        return tuple(dict.fromkeys([wanted, *more]))
 
     def forget(self, plan: ForgetPlan) -> Forgotten:
         """Do what a plan says; lines that were changed since are looked at again.
@@ -166,21 +176,6 @@ class Forgetting:
             ConflictError: the files kept changing; nothing is done.
             StorageError: the file system refused.
         """
-        paths = dict.fromkeys(match.path for match in plan.matches)
-        buried = [plan.text, *(match.text for match in plan.matches)]
-
-        def work(change: Change) -> None:
-            for path in paths:
-                data = files.read_if_there(self._layout, path)
-                if data is None or path in plan.entries:
-                    continue
-                rest = without(data, mentions(data, plan.facts))
-                if rest != data:
-                    change.write(path, rest, expecting=files.blob_id(data))
-            if plan.archived:
-                self._services.archive.reword(change, lambda text: _reworded(text, plan.facts))
-            self._tombstones.bury(change, buried, plan.sources)
-
         for ref, key in plan.places:
             self._inbox.reject(ref, hunks=[key])
         _, commit = committed(
@@ -189,7 +184,7 @@ class Forgetting:
             Actor.YOU,
             "You asked to forget it.",
             Origin(),
-            work,
+            partial(self._take_out, plan),
         )
         deleted = [self._services.library.delete(path) for path in plan.entries]
         commits = [each.id for each in (commit, *deleted) if each is not None]
@@ -197,7 +192,21 @@ class Forgetting:
             self._services.sessions.mask(session, masks, by=commits[0] if commits else "")
         self._services.search.refresh([f"sessions/{session}.jsonl" for session, _ in plan.masks])
         left = (*self._still(plan), *_left(plan, commits))
-        return Forgotten(tuple(commits), tuple(paths), plan.entries, left)
+        return Forgotten(tuple(commits), plan.paths, plan.entries, left)
+
+    def _take_out(self, plan: ForgetPlan, change: Change) -> None:
+        """Put what a plan says of files that stay into a running change."""
+        for path in plan.paths:
+            data = files.read_if_there(self._layout, path)
+            if data is None or path in plan.entries:
+                continue
+            rest = without(data, mentions(data, plan.facts))
+            if rest != data:
+                change.write(path, rest, expecting=files.blob_id(data))
+        if plan.archived:
+            self._services.archive.reword(change, lambda text: _reworded(text, plan.facts))
+        buried = [plan.text, *(match.text for match in plan.matches)]
+        self._tombstones.bury(change, buried, plan.sources)
 
     def _still(self, plan: ForgetPlan) -> Iterator[str]:
         """Say where it is found though it was forgotten: in what isn't changed for that."""
@@ -205,14 +214,13 @@ class Forgetting:
         found = self._services.search.search(" ".join(wanted), "all", _MOST_HITS, semantic=False)
         places: dict[str, Hit | OtherPlace] = {hit.path: hit for hit in found.hits}
         places |= {each.path: each for hit in found.hits for each in hit.also}
-        says_it = [path for path, place in places.items() if self._says(place, wanted)]
+        says_it = sorted(path for path, place in places.items() if self._says(place, wanted))
         if says_it:
-            names = [self._layout.file(path) for path in sorted(says_it)]
-            rest = len(names) - _MOST_NAMED
-            names[_MOST_NAMED:] = [f"{rest} more"] if rest > 0 else []
-            verb = "says" if len(names) == 1 else "say"
+            names = [*map(self._layout.file, says_it[:_MOST_NAMED])]
+            if rest := says_it[_MOST_NAMED:]:
+                names.append(f"{len(rest)} more")
             yield (
-                f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} still {verb} it:"
+                f"{enumerated(names)} still {'says' if len(names) == 1 else 'say'} it:"
                 " documents, titles, names, headings, properties and code are yours to change."
             )
         if found.notice:
@@ -253,9 +261,6 @@ class Forgetting:
             if data is not None:
                 yield path, data
 
-    def _entries(self) -> Sequence[ArchiveEntry]:
-        return self._services.archive.entries()
-
     def _masks(self, facts: Sequence[Words]) -> Iterator[tuple[str, tuple[Mask, ...]]]:
         for info in self._services.sessions.list():
             try:
@@ -275,8 +280,7 @@ class Forgetting:
 
 def _unwrapped(text: str) -> str:
     """The paragraphs of a document, a line each."""
-    body = frontmatter.split(text.encode("utf-8", "surrogateescape")).body
-    return _WRAP.sub(" ", body.decode("utf-8", "surrogateescape"))
+    return _WRAP.sub(" ", body_of(text))
 
 
 def _says_it(entry: ArchiveEntry, facts: Sequence[Words]) -> bool:

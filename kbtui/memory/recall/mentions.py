@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, stating_lines
-from kbtui.memory.edits.memory_file import split_lines
+from kbtui.knowledge.format.lines import split_lines
 from kbtui.memory.records.transcript import questions_in
 from kbtui.offline.lines import sentence_spans
 from kbtui.sessions.log_records import TITLE, Mask, SessionLog

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kbtui.errors import ConflictError, NotFoundError
 from kbtui.history.change import Actor
-from kbtui.memory.edits.memory_file import MEMORY as MEMORY, heading_of, split_lines
+from kbtui.knowledge.format.lines import heading_of, split_lines
+from kbtui.memory.edits.memory_file import MEMORY as MEMORY
 from kbtui.memory.edits.spotlight import (
     MOST_LINES as MOST_LINES,
     count_lines as count_lines,

@@ -13,7 +13,7 @@ from typing import Any
 
 import platformdirs
 
-from kbtui.memory.records.ranges import Range, merged, read_range
+from kbtui.memory.records.ranges import Range, merged, overlap, read_range
 from kbtui.text import slugify
 from kbtui.workspace.jsonl import BadLine, parse_records
 
@@ -58,6 +58,10 @@ class ArchiveEntry:
             return date.fromisoformat(self.timestamp[:10])
         except ValueError:
             return None
+
+    def is_of(self, session: str | None, messages: Range) -> bool:
+        """True if it is about some of these messages of a session."""
+        return self.session == session and overlap(self.messages, messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +110,8 @@ def to_record(entry: ArchiveEntry) -> dict[str, Any]:
 
 def read_entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
     """Read a line, nanobot's own included; None where it has no cursor or no content."""
-    cursor, content = value.get("cursor"), value.get("content")
-    if isinstance(cursor, str) and cursor.isdecimal() and len(cursor) <= _MAX_DIGITS:
-        cursor = int(cursor)
-    if not isinstance(cursor, int) or isinstance(cursor, bool) or not 1 <= cursor <= MAX_CURSOR:
-        return None
-    if not isinstance(content, str):
+    cursor, content = _cursor(value.get("cursor")), value.get("content")
+    if cursor is None or not isinstance(content, str):
         return None
     session, origin = value.get("session"), value.get("origin")
     return ArchiveEntry(
@@ -126,6 +126,12 @@ def read_entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
         verbatim=value.get("verbatim") is True,
         not_grounded=texts_of(value.get(NOT_GROUNDED)),
     )
+
+
+def _cursor(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) <= _MAX_DIGITS:
+        value = int(value)
+    return value if type(value) is int and 1 <= value <= MAX_CURSOR else None
 
 
 def texts_of(value: Any) -> tuple[str, ...]:

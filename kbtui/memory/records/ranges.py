@@ -24,6 +24,13 @@ def holds(ranges: Sequence[Range], number: int) -> bool:
     return any(first <= number <= last for first, last in ranges)
 
 
+def overlap(one: Range | None, other: Range | None) -> bool:
+    """True if two ranges have a number in common."""
+    if one is None or other is None:
+        return False
+    return one[0] <= other[1] and one[1] >= other[0]
+
+
 def ranges_of(numbers: Iterable[int]) -> list[Range]:
     """Say numbers as ranges: 1, 2, 3, 7 is 1-3 and 7-7."""
     return merged((number, number) for number in numbers)

@@ -14,7 +14,6 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from kbtui.agent.attachments import Attachment, attachments_of
 from kbtui.agent.earlier import condensed_of, earlier_text
@@ -23,7 +22,8 @@ from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError
-from kbtui.memory.records.archive import ARCHIVE, Archive
+from kbtui.memory.records.archive import ARCHIVE
+from kbtui.memory.services import Services
 from kbtui.models.port import (
     ChatModel,
     Message,
@@ -32,16 +32,15 @@ from kbtui.models.port import (
     estimate_tokens,
     prompt_tokens,
 )
-from kbtui.models.roles import ModelRegistry
 from kbtui.models.schema import describe
 from kbtui.sessions.store import Session, SessionMessage
 from kbtui.sessions.window import SUMMARY_SHARE, SessionWindow, session_window
-from kbtui.settings import ContextSettings, Settings
+from kbtui.settings import ContextSettings
 from kbtui.shipped.install import SKILLS
 from kbtui.text import clean_line
 from kbtui.views.view import Audience, View
 from kbtui.workspace.files import listed
-from kbtui.workspace.layout import BOOTSTRAP_FILES, Workspace
+from kbtui.workspace.layout import BOOTSTRAP_FILES
 
 IDENTITY = """\
 You are kbtui, the agent of a personal knowledge base in the user's terminal. You talk with the \
@@ -70,20 +69,6 @@ _ROUNDED = 50  # tokens; a budget that changes by a few would change what a prov
 _CLOCK_MINUTES = 15
 
 
-class ContextServices(Protocol):
-    """All that a prompt is put together from; `Services` and a `KnowledgeBase` have it."""
-
-    @property
-    def workspace(self) -> Workspace: ...  # noqa: D102
-    @property
-    def models(self) -> ModelRegistry: ...  # noqa: D102
-    @property
-    def settings(self) -> Settings: ...  # noqa: D102
-    @property
-    def archive(self) -> Archive: ...  # noqa: D102
-    def seen_by(self, audience: Audience) -> View: ...  # noqa: D102
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a prompt, for ``/context``."""
@@ -109,7 +94,7 @@ class AssembledPrompt:
 
 
 def assemble(
-    services: ContextServices,
+    services: Services,
     session: Session | None,
     text: str,
     *,
@@ -143,7 +128,7 @@ def assemble(
         sees=lambda: model.sees,
         lines_naming=lines_naming,
     )
-    said = "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
+    said = _with_attached(text, attached)
     room = standing.session_room(limits, estimate_tokens(said))
     window = _session(services, before, room)
     heard = _heard(before, window)
@@ -162,14 +147,19 @@ def assemble(
     parts += late
     messages = [system, *window.messages]
     if said:
-        known = f"<context>\n{_joined(late)}\n</context>"
         pictures = tuple(each.picture for each in attached if each.picture is not None)
-        messages.append(Message("user", f"{known}\n\n{said}", pictures=pictures))
-        parts.append(Part("message", estimate_tokens(said), said))
+        told = f"<context>\n{_joined(late)}\n</context>\n\n{said}"
+        messages.append(Message("user", told, pictures=pictures))
+        parts.append(_part("message", said))
     shown.paths += [each.path for each in attached if each.text or each.picture]
     return AssembledPrompt(
         tuple(messages), tuple(parts), tuple(attached), shown.view.private_sources(shown.paths)
     )
+
+
+def _with_attached(text: str, attached: Sequence[Attachment]) -> str:
+    """What the user says, with the files that it refers to."""
+    return "\n\n".join([text, *(each.as_prompt() for each in attached)]) if text else ""
 
 
 def _tools(model: ChatModel, window: int) -> Part:
@@ -179,14 +169,14 @@ def _tools(model: ChatModel, window: int) -> Part:
     return _part("tools", told)
 
 
-def _chat_model(services: ContextServices) -> ChatModel:
+def _chat_model(services: Services) -> ChatModel:
     try:
         return services.models.chat()
     except ModelError:
         return OfflineModel()
 
 
-def session_room(services: ContextServices) -> int:
+def session_room(services: Services) -> int:
     """The tokens that a session's messages have in the prompts of the chat's model; reads files.
 
     Asks which model answers, which may take a moment.
@@ -200,9 +190,7 @@ def session_room(services: ContextServices) -> int:
     return standing.session_room(services.settings.context, 0)
 
 
-def _session(
-    services: ContextServices, messages: Sequence[SessionMessage], room: int
-) -> SessionWindow:
+def _session(services: Services, messages: Sequence[SessionMessage], room: int) -> SessionWindow:
     """The part of a session that a prompt holds."""
     most = services.settings.context.memory_window
     return session_window(messages, most_tokens=room, most_messages=most)
@@ -215,7 +203,7 @@ def _heard(messages: Sequence[SessionMessage], window: SessionWindow) -> tuple[S
 
 
 def _earlier(
-    services: ContextServices,
+    services: Services,
     view: View,
     standing: _Standing,
     session: str,
@@ -337,7 +325,7 @@ def _subject(text: str, before: Sequence[SessionMessage]) -> str:
     return "\n".join([*said[-2:], text])
 
 
-def _standing(services: ContextServices, shown: _Shown, frame: _PromptWindow) -> _Standing:
+def _standing(services: Services, shown: _Shown, frame: _PromptWindow) -> _Standing:
     """Put together what stands in every prompt; one part's spare room goes to the next."""
     limits = services.settings.context
     parts = tuple(_known_parts(services, shown, frame))
@@ -368,7 +356,7 @@ def _share(limit: int, room: int, parts: int = 1) -> int:
     return max(0, min(limit, room // parts)) // _ROUNDED * _ROUNDED
 
 
-def _known_parts(services: ContextServices, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
+def _known_parts(services: Services, shown: _Shown, frame: _PromptWindow) -> Iterator[Part]:
     """Who the agent is, bootstrap files, skills, and MEMORY.md."""
     limits = services.settings.context
     place = f"Workspace “{clean_line(services.workspace.root.name)}”, on {_platform()}."
@@ -411,7 +399,7 @@ def _file(read: Callable[[str], str], path: str, budget: int) -> str:
     return shown if shown == whole else f"{shown}\n{cut_note(path)}"
 
 
-def _bootstrap(services: ContextServices, read: Callable[[str], str], budget: int) -> str:
+def _bootstrap(services: Services, read: Callable[[str], str], budget: int) -> str:
     """The user's own files about the agent and himself; each may use what the others leave."""
     shown: list[str] = []
     for name in listed(services.workspace, BOOTSTRAP_FILES):
@@ -422,7 +410,7 @@ def _bootstrap(services: ContextServices, read: Callable[[str], str], budget: in
     return "\n\n".join(shown)
 
 
-def _skills(services: ContextServices, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
+def _skills(services: Services, shown: _Shown, budget: int, frame: _PromptWindow) -> str:
     """Always-on skills in full as long as they fit, the others in a line each.
 
     Of a skill that has a brief form a model with a small window is given that. One without tools is
@@ -434,15 +422,15 @@ def _skills(services: ContextServices, shown: _Shown, budget: int, frame: _Promp
         if skill.name in SKILLS and not frame.tools:
             continue
         body = skill.brief if frame.is_small and skill.brief else skill.body
-        cost = estimate_tokens(body)
-        if skill.always and (cost <= budget or not skill.path):
-            budget -= cost
-            full.append(body)
-            shown.paths.append(skill.path)
+        if skill.always and (estimate_tokens(body) <= budget or not skill.path):
+            told, among = body, full
         elif skill.path and frame.tools and estimate_tokens(skill.line) <= budget:
-            budget -= estimate_tokens(skill.line)
-            lines.append(skill.line)
-            shown.paths.append(skill.path)
+            told, among = skill.line, lines
+        else:
+            continue
+        budget -= estimate_tokens(told)
+        among.append(told)
+        shown.paths.append(skill.path)
     if lines:
         full.append("# Further skills\n\n" + "\n".join(lines))
     return "\n\n".join(full)

@@ -13,7 +13,6 @@ from kbtui.text import shorten
 
 _LINE_WIDTH = 160
 _SHORTEST_LINE = 24
-_SPEAKERS = frozenset({"user", "assistant"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +67,10 @@ def _lines(
     left: Sequence[SessionMessage], condensed: Sequence[Condensed], budget: int
 ) -> Iterator[str]:
     """What is to be said of them, the newest first."""
-    if not left:
-        return
-    said = [
-        each
-        for each in left
-        if each.role in _SPEAKERS
-        and each.content.strip()
-        and not any(stretch.holds(each) for stretch in condensed)
-    ]
+    spoken = (each for each in left if each.is_said)
+    said = [each for each in spoken if not any(stretch.holds(each) for stretch in condensed)]
     width = max(_SHORTEST_LINE, min(_LINE_WIDTH, 3 * budget // max(1, len(said)) - 12))
-    for each in reversed(said):
-        yield f"- {each.role}: {shorten(each.content, width)}"
+    yield from (f"- {each.role}: {shorten(each.content, width)}" for each in reversed(said))
     for stretch in reversed(condensed):
         if stretch.messages[0] <= left[-1].id and stretch.summary.strip():
             yield f"- [{stretch.when}] {stretch.summary.strip()}"

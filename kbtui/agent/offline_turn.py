@@ -41,6 +41,10 @@ _REPLIES: dict[Kind, str] = {
     "paste": "Not kept: that looks pasted.",
     "work": "Not kept: that takes a model. Without one I keep what you tell me, and quote it.",
 }
+_FORGET = (
+    "I don't delete anything by myself: `/forget` (in a terminal `kbtui forget`)"
+    " shows all places and asks."
+)
 _MASKED = "it isn't kept, and it is masked in the log of this conversation."
 _TIERS: dict[Tier, str] = {
     "sure": "From your notes:",
@@ -82,27 +86,28 @@ class OfflineTurn(Turn):
             case "secret":
                 return [f"That holds a secret ({reading.secret}): {_MASKED}"]
             case "statement" | "task" | "decision" | "remember":
-                if self.keeping is None:
-                    return ["Nothing can be kept here."]
-                reading = _with_question(reading, before)
-                answered = await self._answer(reading.question) if reading.question else []
-                keep = partial(self._keep, self.keeping, reading)
-                return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
+                return await self._kept(_with_question(reading, before))
             case "question":
-                parts = await self._answer(reading.question)
-                is_long = len(reading.text.split()) > _SHORT_ANSWER
-                if not reading.surely and (is_long or parts[0] != _TIERS["sure"]):
-                    self.not_kept = self.text
-                return parts
+                return await self._asked(reading)
             case "forget":
-                said = (
-                    "I don't delete anything by myself: `/forget` (in a terminal `kbtui forget`)"
-                    " shows all places and asks."
-                )
-                return [*await self._answer(reading.text), said]
+                return [*await self._answer(reading.text), _FORGET]
             case kind:
                 self.not_kept = self.text if kind in ("paste", "work") else ""
                 return [_REPLIES[kind]]
+
+    async def _kept(self, reading: Reading) -> list[str]:
+        if self.keeping is None:
+            return ["Nothing can be kept here."]
+        answered = await self._answer(reading.question) if reading.question else []
+        keep = partial(self._keep, self.keeping, reading)
+        return [await self._step(KEEP, {"text": reading.text}, keep), *answered]
+
+    async def _asked(self, reading: Reading) -> list[str]:
+        parts = await self._answer(reading.question)
+        is_long = len(reading.text.split()) > _SHORT_ANSWER
+        if not reading.surely and (is_long or parts[0] != _TIERS["sure"]):
+            self.not_kept = self.text
+        return parts
 
     async def _step(
         self, name: str, arguments: dict[str, str], work: Callable[[ToolCall], _Done]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -88,14 +88,7 @@ class Quoting:
         found: list[Candidate] = []
         for path in (MEMORY, *reversed(days)):
             with suppress(KbtuiError):
-                day = str(day_of(path) or "")
-                said = lines_of(view.text(path))
-                known = [each for each in said if each.time or not day]
-                title = "" if day else "MEMORY.md"
-                found += [
-                    Candidate(path, each.text, each.first, title, when=day, time=each.time)
-                    for each in reversed(known)
-                ]
+                found += _told_in(path, view.text(path))
             if len(found) >= MOST_SHOWN:
                 break
         return found[:MOST_SHOWN]
@@ -124,15 +117,11 @@ class Quoting:
     def _candidates(self, hits: tuple[Hit, ...], *, leading: bool = True) -> list[Candidate]:
         """The lines of hits; with `leading` one that leads to a list has items of it behind it."""
         found: dict[tuple[str, int, str], Candidate] = {}
-        for hit in sorted(hits, key=lambda each: each.path.startswith("sessions/")):
-            if _SECOND_HAND.fullmatch(hit.path):
-                continue
+        first_hand = (hit for hit in hits if not _SECOND_HAND.fullmatch(hit.path))
+        for hit in sorted(first_hand, key=lambda each: each.path.startswith("sessions/")):
             for each in self._spoken(hit) if hit.session else self._written(hit, leading=leading):
                 found.setdefault((each.path, each.number, each.text), each)
-        # What was kept stands in the conversation as well, perhaps behind an order to keep it.
-        said = {each: fold(without_dates(each.text)) for each in found.values()}
-        kept = tuple({text for each, text in said.items() if not each.told and text})
-        return [each for each, text in said.items() if not each.told or not text.endswith(kept)]
+        return _once(found.values())
 
     def _written(self, hit: Hit, *, leading: bool) -> Iterator[Candidate]:
         """The lines of a note or a document."""
@@ -156,16 +145,36 @@ class Quoting:
 
     def _spoken(self, hit: Hit) -> Iterator[Candidate]:
         """What the user said, and what an imported assistant told them."""
-        is_mine = hit.speaker == "user"
-        if not (hit.path.startswith("sessions/") and hit.session and hit.messages):
+        if hit.messages is None or not _is_told(hit):
             return
-        if is_mine or (hit.speaker == "assistant" and is_imported(hit.session)):
-            texts = [each.text for each in lines_of(hit.text)]
-            whole = " ".join(texts)
-            is_one = is_mine and len(whole) <= _LONGEST_LINE and not asks(whole)
-            for text in [whole] if is_one else texts:
-                if len(text) <= _LONGEST_LINE:
-                    yield _candidate(hit, text, hit.messages[0])
+        texts = [each.text for each in lines_of(hit.text)]
+        whole = " ".join(texts)
+        is_one = hit.speaker == "user" and len(whole) <= _LONGEST_LINE and not asks(whole)
+        for text in [whole] if is_one else texts:
+            if len(text) <= _LONGEST_LINE:
+                yield _candidate(hit, text, hit.messages[0])
+
+
+def _once(found: Iterable[Candidate]) -> list[Candidate]:
+    """Lines without what was kept as well, perhaps said behind an order to keep it."""
+    said = {each: fold(without_dates(each.text)) for each in found}
+    kept = tuple({text for each, text in said.items() if not each.told and text})
+    return [each for each, text in said.items() if not (each.told and text.endswith(kept))]
+
+
+def _is_told(hit: Hit) -> bool:
+    """True for what the user said, or the assistant of another program."""
+    by_other = hit.speaker == "assistant" and is_imported(hit.session or "")
+    return hit.path.startswith("sessions/") and (hit.speaker == "user" or by_other)
+
+
+def _told_in(path: str, text: str) -> Iterator[Candidate]:
+    """What MEMORY.md or the note of a day says, the newest first; of a note only its journal."""
+    day = str(day_of(path) or "")
+    for line in reversed([*lines_of(text)]):
+        if line.time or not day:
+            title = "" if day else "MEMORY.md"
+            yield Candidate(path, line.text, line.first, title, when=day, time=line.time)
 
 
 def _candidate(hit: Hit, text: str, number: int) -> Candidate:

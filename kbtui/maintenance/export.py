@@ -163,7 +163,7 @@ def session_markdown(session: str, title: str, messages: Iterable[SessionMessage
     """The lines of a conversation as Markdown, without what the tools said; `session` is its id."""
     yield f"# {clean_line(title)}\n"
     for message in messages:
-        if message.role in {"user", "assistant"} and message.content.strip():
+        if message.is_said:
             yield f"## {speaker(message.role, session)}, {moment(message.time)}\n"
             yield f"{clean(message.content).strip()}\n"
             yield from _sources(message)

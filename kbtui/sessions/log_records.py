@@ -36,6 +36,7 @@ TITLE = 0
 
 _MAX_ID_GAP = 100_000  # ids missing because of unreadable lines
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
+_SPEAKERS = frozenset({"user", "assistant"})
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -65,6 +66,11 @@ class SessionMessage:
     turn: str | None = None
     interrupted: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_said(self) -> bool:
+        """Return whether the user said or the assistant answered something."""
+        return self.role in _SPEAKERS and bool(self.content.strip())
 
     @property
     def used_private(self) -> bool:

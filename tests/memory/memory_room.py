@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -175,3 +176,11 @@ def entry(type_: str, title: str, text: str) -> list[dict[str, Any]]:
 
 def _lasting(type_: str, subject: str, text: str) -> dict[str, Any]:
     return {"text": text, "type": type_, "subject": subject, "importance": 3}
+
+
+def as_older_versions_drop(workspace: Workspace) -> None:
+    """Let the last tombstone say that memory passes over the messages that it names."""
+    file = workspace.memory / "tombstones.jsonl"
+    *lines, last = file.read_text("utf-8").splitlines()
+    record = {**json.loads(last), "drops": True}
+    file.write_text("\n".join([*lines, json.dumps(record), ""]), "utf-8")

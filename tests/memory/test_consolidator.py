@@ -17,6 +17,7 @@ from tests.memory.memory_room import (
     SEED,
     START,
     Room,
+    as_older_versions_drop,
     call_save,
     call_slice,
     entry,
@@ -517,7 +518,8 @@ async def test_a_forgotten_message_is_passed_over(asked: Room, server: ScriptedS
     session = asked.talk([(0, "user", "my PIN is 4711"), (1, "user", "I like tea")])
     with asked.history.change(Actor.YOU, "forget") as change:
         sources = [FactSource(session.id, (1, 1))]
-        asked.pipeline.tombstones.bury(change, ["my PIN is 4711"], sources, drop_messages=True)
+        asked.pipeline.tombstones.bury(change, ["my PIN is 4711"], sources)
+    as_older_versions_drop(asked.workspace)
     server.replies = [Reply("not a tool call")]
     outcome = await _run(asked, session.id)
     assert outcome.kind == "raw"

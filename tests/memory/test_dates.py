@@ -67,3 +67,4 @@ def test_a_stamp_before_a_history_entry_is_not_said_twice() -> None:
     assert without_stamp("[2026-03-06 10:00] User shared.") == "User shared."
     assert without_stamp("2026-03-06: User shared.") == "User shared."
     assert without_stamp("User shared.") == "User shared."
+    assert without_stamp("Met on 2026-03-06.") == "Met on 2026-03-06."

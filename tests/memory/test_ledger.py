@@ -39,7 +39,7 @@ class Said:
 
 @pytest.fixture
 def ledger(sessions: SessionStore, archive: Archive, history: History) -> Ledger:
-    return Ledger(sessions, archive, history)
+    return Ledger(sessions, archive, history, Tombstones(archive.workspace, history))
 
 
 @pytest.fixture
@@ -315,7 +315,9 @@ class _Machine:
         self.store = SessionStore(self.workspace)
         self.session = self.store.create()
         self.written = Archive(self.workspace, self.history, "here")
-        self.ledger = Ledger(self.store, self.written, self.history)
+        self.ledger = Ledger(
+            self.store, self.written, self.history, Tombstones(self.written.workspace, self.history)
+        )
         self.archived: list[int] = []
 
     def say(self, role: Any, number: int) -> None:
@@ -365,7 +367,9 @@ def test_a_read_only_workspace_is_accounted_for_all_the_same(tmp_path: Path) -> 
     history = History(locked, Scanner(locked))
     history.open()
     archive = Archive(locked, history, "here")
-    audit = Ledger(SessionStore(locked), archive, history).account()
+    audit = Ledger(
+        SessionStore(locked), archive, history, Tombstones(archive.workspace, history)
+    ).account()
     assert (audit.messages, audit.pending, audit.unaccounted) == (2, 2, 0)
     assert Cursors(locked, history).seen() == {}
     assert not Tombstones(locked, history).buried("Likes tea")

@@ -15,6 +15,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.memory.records.tombstones import TOMBSTONES, FactSource, Tombstones
 from kbtui.workspace.scan import Scanner
+from tests.memory.memory_room import as_older_versions_drop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -164,9 +165,8 @@ def test_burying_again_counts_from_then_on_and_for_what_was_said_since(
     assert not stones.buried("Likes tea", said=said)
     now[0] += timedelta(minutes=2)
     with history.change(Actor.YOU, "forget") as change:
-        assert (
-            stones.bury(change, ["Likes tea"], [FactSource("s", (7, 7))], drop_messages=True) == 0
-        )
+        assert stones.bury(change, ["Likes tea"], [FactSource("s", (7, 7))]) == 0
+    as_older_versions_drop(workspace)
     assert stones.buried("Likes tea", said=said)
     assert stones.forgotten("s") == [(1, 2), (7, 7)]
     assert stones.dropped("s") == [(7, 7)]

@@ -6,7 +6,7 @@ has proposed and nobody has decided on counts as written for its next edits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -93,17 +93,19 @@ def asked_for(said: str, names: Sequence[str], lines: Sequence[str]) -> bool:
     They have where they state what the lines say, or ask to change what is called so; a question
     asks for nothing. The lines are those that would go, and those that would come.
     """
-    called = {term for name in names for term in telling_terms(name)}
-    told = {term for line in lines for term in telling_terms(line)}
+    called, told = _terms(names), _terms(lines)
     for sentence in sentences(said):
         words = {analyser.terms_of(token.word)[0] for token in tokens(sentence)}
         asks_to_change = not words.isdisjoint(stems_of("change"))
-        if sentence.rstrip().endswith("?") and not asks_to_change:
-            continue
+        is_question = sentence.endswith("?") and not asks_to_change
         wanted = told | called if asks_to_change else told - called
-        if wanted.intersection(telling_terms(sentence)):
+        if not is_question and wanted.intersection(telling_terms(sentence)):
             return True
     return False
+
+
+def _terms(texts: Iterable[str]) -> set[str]:
+    return {term for text in texts for term in telling_terms(text)}
 
 
 def is_reviewed(context: ToolContext) -> bool:

@@ -118,10 +118,11 @@ def restated(before: str, after: str) -> tuple[dict[str, str], dict[str, str]]:
     )
     gone = {normalise(fact): fact for fact in was if fact not in now}
     come = {normalise(fact): fact for fact in now if fact not in was}
-    return _besides(gone, come), _besides(come, gone)
+    return besides(gone, come), besides(come, gone)
 
 
-def _besides(facts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+def besides(facts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+    """Those of some facts, by normal form, that aren't among others."""
     return {key: fact for key, fact in facts.items() if key and key not in others}
 
 

@@ -135,12 +135,12 @@ class Pending:
     workspace: Workspace
     view: View
     archive: Archive
-    tombstones: Tombstones | None = None
+    tombstones: Tombstones
 
     def conversation(self, session: str) -> SessionTranscript:
         """A session as it stands on disk."""
         lines = read_lines(self.workspace.sessions / f"{session}.jsonl")
-        forgotten = self.tombstones.dropped(session) if self.tombstones is not None else ()
+        forgotten = self.tombstones.dropped(session)
         return read_conversation(session, lines.records, self.view.sessions.withheld, forgotten)
 
     def parts(

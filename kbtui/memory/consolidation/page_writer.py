@@ -30,7 +30,7 @@ from kbtui.memory.edits.working_copy import Author, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.archive import Archive
 from kbtui.memory.records.committing import committed
-from kbtui.memory.records.dates import absolute_dates, without_stamp
+from kbtui.memory.records.dates import absolute_dates
 from kbtui.memory.records.ranges import holds
 from kbtui.offline.language import telling_terms
 from kbtui.settings import OFFLINE, FlushSettings
@@ -84,7 +84,7 @@ class MemoryWriter:
             return None
         origin = self._origin(page, model)
         live = self.live_edits(page)
-        content = absolute_dates(without_stamp(answer.summary), page.day)
+        content = absolute_dates(answer.summary, page.day)
         answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
 
         def work(change: Change) -> SavedPage:

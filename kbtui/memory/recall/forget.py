@@ -23,6 +23,7 @@ from kbtui.memory.recall.mentions import (
     masks_of,
     mentions,
     says,
+    says_any,
     without,
     words_of,
 )
@@ -274,7 +275,7 @@ class Forgetting:
         for plan in self._inbox.waiting():
             for place in plan.places:
                 proposed = "\n".join(place.theirs)
-                if any(says(proposed, fact) for fact in facts):
+                if says_any(proposed, facts):
                     yield plan.proposal.id, place.key
 
 

@@ -11,6 +11,7 @@ from kbtui.errors import KbtuiError
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.records.archive import ArchiveEntry, is_record
+from kbtui.memory.records.ranges import holds
 from kbtui.memory.records.transcript import SessionTranscript
 from kbtui.memory.services import Services
 from kbtui.offline.lines import sentences
@@ -55,7 +56,7 @@ def _left_out_of(
     conversation: SessionTranscript, entries: Sequence[ArchiveEntry], lines: _Lines
 ) -> Iterator[LeftOutMessage]:
     for message in conversation.messages:
-        holding = [each for each in entries if _holds(each, message.id)]
+        holding = [each for each in entries if each.messages and holds([each.messages], message.id)]
         if message.role != "user" or not holding:
             continue
         reason = conversation.reasons.get(message.id)
@@ -64,15 +65,17 @@ def _left_out_of(
             yield LeftOutMessage(conversation.id, message.id, text, reason)
             continue
         told = {word for each in holding for word in normalise(each.content).split()}
-        for text in sentences(conversation.spoken(message)):
-            words = set(normalise(text).split())
-            if words and not text.endswith("?") and not lines.hold(words, told):
-                shown = shorten(text, _WIDTH)
-                yield LeftOutMessage(conversation.id, message.id, shown, NOT_SUMMED_UP)
+        for text in _untold(conversation.spoken(message), lines, told):
+            shown = shorten(text, _WIDTH)
+            yield LeftOutMessage(conversation.id, message.id, shown, NOT_SUMMED_UP)
 
 
-def _holds(entry: ArchiveEntry, message: int) -> bool:
-    return entry.messages is not None and entry.messages[0] <= message <= entry.messages[1]
+def _untold(text: str, lines: _Lines, told: set[str]) -> Iterator[str]:
+    """The statements of a message that neither lines of memory hold nor the archive's words."""
+    for sentence in sentences(text):
+        words = set(normalise(sentence).split())
+        if words and not sentence.endswith("?") and not lines.hold(words, told):
+            yield sentence
 
 
 def _said_by_memory(services: Services) -> Iterator[str]:

@@ -48,6 +48,11 @@ def says(text: str, wanted: frozenset[str]) -> bool:
     return bool(wanted) and wanted <= _words(text)
 
 
+def says_any(text: str, facts: Iterable[frozenset[str]]) -> bool:
+    """True if a text says one of some facts, each given by its words."""
+    return any(says(text, fact) for fact in facts)
+
+
 def _words(text: str) -> frozenset[str]:
     """The words of a text, those of a link's name and of a table's cells as well."""
     return frozenset(normalise(text.replace("|", " ")).split())
@@ -65,7 +70,7 @@ def mentions(data: bytes, facts: Sequence[frozenset[str]]) -> list[MentioningLin
     summary = values.get(SUMMARY)
     body = parts.body.decode("utf-8", "surrogateescape")
     is_all = _is_about(str(values.get("title") or ""), body, facts)
-    if isinstance(summary, str) and (is_all or any(says(summary, fact) for fact in facts)):
+    if isinstance(summary, str) and (is_all or says_any(summary, facts)):
         found.append(MentioningLine(0, summary))
     first = data[: len(data) - len(parts.body)].count(b"\n")
     asked = ""
@@ -112,10 +117,10 @@ def masks_of(log: SessionLog, facts: Sequence[frozenset[str]]) -> list[Mask]:
     for message in log.messages:
         spans = spans_saying(message.content, facts, asked if message.role == "user" else "")
         told = " ".join(call.arguments for call in message.tool_calls)
-        calls = any(says(told, fact) for fact in facts)
+        calls = says_any(told, facts)
         if spans or calls:
             found.append(Mask(message.id, spans, calls))
-        if message.role in ("user", "assistant") and message.content.strip():
+        if message.is_said:
             asked = " ".join(questions_in(message.content))
     return found
 

@@ -20,6 +20,7 @@ from kbtui.history.change import Actor, Commit, Origin
 from kbtui.knowledge.format.facts import normalise, plain_fact
 from kbtui.memory.edits.memory_file import line_key
 from kbtui.memory.records.cursors import Cursors
+from kbtui.memory.records.ranges import holds
 from kbtui.text import counted, shorten
 from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace, is_recorded, short_name
@@ -35,7 +36,6 @@ _Told = TypeVar("_Told")
 _SHORTEST_WORD = 3
 _MOST_REWORDINGS = 8
 _NEARLY = 0.6  # of what the best one has in common with the line
-_SPEAKERS = frozenset({"user", "assistant"})
 _NO_MORE = "The entry was private when it was written, so no more is told of it."
 
 
@@ -205,14 +205,7 @@ class Provenance:
             gone = f"{why.note} The conversation {of.session} isn't there any more."
             return replace(why, session=of.session, note=gone)
         log = self._sessions.read_log(of.session)
-        first, last = of.messages or (0, -1)
-        said = [
-            each
-            for each in log.messages
-            if each.role in _SPEAKERS
-            and each.content.strip()
-            and (first <= each.id <= last or (of.turn is not None and each.turn == of.turn))
-        ]
+        said = [each for each in log.messages if _is_told_in(each, of)]
         taken_back = "" if said or not of.messages else " What was said there was taken back since."
         return replace(
             why,
@@ -225,15 +218,8 @@ class Provenance:
 
     def _archived(self, of: Origin, text: str) -> Iterable[ArchiveEntry]:
         """The archive entries about the messages that something was made of."""
-        first, last = of.messages or (0, -1)
-        found = [
-            entry
-            for entry in self._archive.entries()
-            if entry.session == of.session
-            and entry.messages is not None
-            and entry.messages[0] <= last
-            and entry.messages[1] >= first
-        ]
+        entries = self._archive.entries()
+        found = [entry for entry in entries if entry.is_of(of.session, of.messages)]
         exact = [entry for entry in found if entry.cursor == of.cursor]
         return exact or _likeliest(text, found, lambda entry: entry.content) or found
 
@@ -246,6 +232,13 @@ class Provenance:
             for entry in self._archive.entries(before)
             if entry.cursor <= after.get(entry.origin, 0)
         ]
+
+
+def _is_told_in(message: SessionMessage, of: Origin) -> bool:
+    """True for something said in the turn, or the messages, that a change was made of."""
+    in_turn = of.turn is not None and message.turn == of.turn
+    in_range = of.messages is not None and holds([of.messages], message.id)
+    return message.is_said and (in_turn or in_range)
 
 
 class ShownProvenance:

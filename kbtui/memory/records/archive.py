@@ -9,10 +9,11 @@ from the log. ``HISTORY.md`` holds the same entries for people and grep.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
 from hashlib import sha256
 from time import time
 from typing import Any
@@ -36,9 +37,9 @@ from kbtui.memory.records.archive_lines import (
     texts_of,
     to_record,
     with_block,
-    without_time,
 )
 from kbtui.memory.records.cursors import Cursors as Cursors
+from kbtui.memory.records.dates import without_stamp
 from kbtui.memory.records.ranges import Range, merged
 from kbtui.memory.records.record_merge import resolver_of as resolver_of
 from kbtui.memory.records.tombstones import LOST_KEY as LOST_KEY, Tombstones as Tombstones
@@ -141,7 +142,7 @@ class Archive:
         entry = ArchiveEntry(
             cursor=self._next_cursor(change.read),
             timestamp=timestamp,
-            content=without_time(clean(content).strip()),
+            content=without_stamp(clean(content).strip()),
             session=session,
             messages=messages,
             origin=self._origin,
@@ -205,13 +206,7 @@ class Archive:
         comes first stays; what was changed since stays too, and so does the archive's own line. A
         file from which a line would go that others wrote as well is left as it is.
         """
-        made = {_about(entry) for entry in self.entries() if entry.origin < self._origin}
-        doubled = [
-            entry
-            for entry in self.entries()
-            if entry.origin == self._origin and entry.session and _about(entry) in made
-        ]
-        commits = [*self._history.log()] if doubled else []
+        commits = [*self._history.log()] if (doubled := self._doubled()) else []
         undone = {each for commit in commits for each in (commit.origin.undoes or "").split()}
         count = 0
         for entry in doubled:
@@ -220,6 +215,12 @@ class Archive:
                 with suppress(ConflictError, UsageError):  # some later sync may do it
                     count += self._take_back(made_by, commits)
         return count
+
+    def _doubled(self) -> list[ArchiveEntry]:
+        """The entries of this machine of which a machine that comes first has made one as well."""
+        entries = [entry for entry in self.entries() if entry.session]
+        made = {_about(entry) for entry in entries if entry.origin < self._origin}
+        return [e for e in entries if e.origin == self._origin and _about(e) in made]
 
     def _take_back(self, made_by: str, commits: Sequence[Commit]) -> bool:
         """Undo a commit, but for files from which lines would go that other commits wrote too."""
@@ -292,20 +293,13 @@ class Archive:
         gone: list[ArchiveEntry] = []
         for path in (*self._years(), ARCHIVE):
             data = change.read(path) or b""
-            lines: dict[int, bytes | None] = dict(enumerate(data.split(b"\n"), 1))
-            for record in parse_records(data, path)[0]:
-                entry = read_entry(record.value)
-                if entry is not None and entry.session in sessions:
-                    gone.append(entry)
-                    lines[record.number] = None
-            if None in lines.values():
-                self._put(
-                    change, path, b"\n".join(each for each in lines.values() if each is not None)
-                )
+            found = {n: entry for n, entry in _entries_in(data, path) if entry.session in sessions}
+            if found:
+                gone += found.values()
+                self._put(change, path, _without_lines(data, found))
         for path in self.shown() if gone else ():
-            text = old = _text(change.read(path))
-            for entry in gone:
-                text = text.replace(as_block(entry), "", 1)
+            old = _text(change.read(path))
+            text = reduce(lambda text, entry: text.replace(as_block(entry), "", 1), gone, old)
             if text != old:
                 self._put(change, path, _bytes(text))
         return len(gone)
@@ -328,31 +322,25 @@ class Archive:
         cursors go on to count the moved ones.
         """
         data = change.read(ARCHIVE) or b""
-        records, _ = parse_records(data, ARCHIVE)
-        movable = [
-            (record, entry)
-            for record in records[: max(0, len(records) - keep)]
-            if (entry := read_entry(record.value))
-            and entry.cursor <= _limit(keep_after, entry.origin)
-        ]
+        known = list(_entries_in(data, ARCHIVE))
+        old = known[: max(0, len(known) - keep)]
+        movable = {n: e for n, e in old if e.cursor <= _limit(keep_after, e.origin)}
         if len(movable) <= keep // 5:
             return 0
-        shown = _text(change.read(PROJECTION))
+        lines, shown = data.split(b"\n"), _text(change.read(PROJECTION))
         years: dict[str, tuple[bytes, str]] = {}
-        for record, entry in movable:
+        for number, entry in movable.items():
             year = entry.timestamp[:4] if entry.timestamp[:4].isdecimal() else "undated"
-            lines, text = years.get(year, (b"", ""))
+            moved, text = years.get(year, (b"", ""))
             block = as_block(entry)
             if block and block in shown:
                 shown = shown.replace(block, "", 1)
                 text += block
-            years[year] = (lines + record.data + b"\n", text)
-        moved = {record.number for record, _ in movable}
-        rest = [line for number, line in enumerate(data.split(b"\n"), 1) if number not in moved]
-        self._write(change, ARCHIVE, b"\n".join(rest))
+            years[year] = (moved + lines[number - 1] + b"\n", text)
+        self._write(change, ARCHIVE, _without_lines(data, movable))
         self._write(change, PROJECTION, _bytes(shown))
-        for year, (lines, text) in years.items():
-            self._write_year(change, year, lines, text)
+        for year, (moved, text) in years.items():
+            self._write_year(change, year, moved, text)
         return len(movable)
 
     def _write_year(self, change: Change, year: str, lines: bytes, text: str) -> None:
@@ -397,9 +385,8 @@ class Archive:
         shown = read(PROJECTION)
         if shown is not None:
             return _bytes(with_block(_text(shown), as_block(entry)))
-        records, _ = parse_records(read(ARCHIVE) or b"", ARCHIVE)
-        entries = (read_entry(record.value) for record in records)
-        return _bytes("".join(as_block(each) for each in entries if each))
+        entries = (entry for _, entry in _entries_in(read(ARCHIVE) or b"", ARCHIVE))
+        return _bytes("".join(map(as_block, entries)))
 
     def _next_cursor(self, read: _Reader) -> int:
         known = [entry.cursor for entry in self._book(read).entries]
@@ -498,6 +485,18 @@ class Archive:
                 fresh.append((origin.session, Holding(origin.cursor, origin.messages)))
         self._commits = (head, (*found, *fresh))
         return self._commits[1]
+
+
+def _entries_in(data: bytes, path: str) -> Iterator[tuple[int, ArchiveEntry]]:
+    """The entries of a file, each with the number of its line."""
+    for record in parse_records(data, path)[0]:
+        if (entry := read_entry(record.value)) is not None:
+            yield record.number, entry
+
+
+def _without_lines(data: bytes, numbers: Container[int]) -> bytes:
+    """The lines of a file but for some, which are counted from 1."""
+    return b"\n".join(line for n, line in enumerate(data.split(b"\n"), 1) if n not in numbers)
 
 
 def _held(book: Book) -> Iterator[tuple[str, Holding]]:

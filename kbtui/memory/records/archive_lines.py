@@ -21,7 +21,6 @@ MAX_CURSOR = 2**53
 NOT_GROUNDED = "not_grounded"
 _MAX_DIGITS = 15
 _RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|tombstones\.jsonl)")
-_TIME = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]\s*")
 
 
 def is_record(path: str) -> bool:
@@ -59,7 +58,7 @@ class ArchiveEntry:
         except ValueError:
             return None
 
-    def is_of(self, session: str | None, messages: Range) -> bool:
+    def is_of(self, session: str | None, messages: Range | None) -> bool:
         """True if it is about some of these messages of a session."""
         return self.session == session and overlap(self.messages, messages)
 
@@ -211,11 +210,6 @@ def with_block(text: str, block: str) -> str:
     if not text or not block or text.endswith("\n\n"):
         return text + block
     return text + ("\n" if text.endswith("\n") else "\n\n") + block
-
-
-def without_time(content: str) -> str:
-    """Take off the time that models put in front, which is kept apart and computed by us."""
-    return _TIME.sub("", content, count=1) if _TIME.match(content) else content
 
 
 # A HISTORY.md from before -------------------------------------------------------------------------

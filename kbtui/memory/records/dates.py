@@ -57,10 +57,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], 
 )
 _IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
 _SENTENCE_STARTS = ("", "\n", ".", "!", "?", ":", "-", "*")
-_IN_BRACKETS = re.compile(r" \(\d{4}-\d\d-\d\d\)")
-_STAMP = re.compile(
-    r"^\s*\[?(?P<stamp>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)\]?[\s:,-]*"
-)
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_CLOCK = r"\d{2}:\d{2}(?::\d{2})?"
+_STAMP = re.compile(rf"\A\s*(?:\[{_DAY}[^\]\n]*\]|{_DAY}(?:[T ]{_CLOCK})?)[\s:,-]*")
 
 
 def local(time: datetime) -> datetime:
@@ -69,7 +68,7 @@ def local(time: datetime) -> datetime:
 
 
 def without_stamp(text: str) -> str:
-    """A history entry without the ``[2026-03-06 10:00]`` that models put in front of it."""
+    """An entry of the archive without the ``[2026-03-06 10:00]`` that models put in front of it."""
     return _STAMP.sub("", text, count=1).strip()
 
 
@@ -88,7 +87,7 @@ def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
 
 def without_dates(text: str) -> str:
     """A text without the dates that `absolute_dates` puts in brackets behind words."""
-    return _IN_BRACKETS.sub("", text)
+    return _IS_DATED.sub("", text)
 
 
 def _dated(text: str, day: date, write: Callable[[re.Match[str], date], str]) -> str:

@@ -16,6 +16,7 @@ from itertools import takewhile
 from kbtui.errors import ConflictError, KbtuiError, NotFoundError, UsageError
 from kbtui.history.change import Actor, Change, Commit, Origin
 from kbtui.history.history import History
+from kbtui.knowledge.format.lines import heading_of
 from kbtui.knowledge.library.library import Library
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.dates import (
@@ -30,7 +31,6 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import Workspace
 
 _SECTION = "Journal"
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*$")
 _IN_LIST = re.compile(r"[-*+•][ \t]|[ \t]{2,}\S")
 _NO_TEXT = ("|", ">", "~", "`")  # a row, a quote, a fence
 _BY_HAND = "Open the note, and strike it out there."
@@ -228,13 +228,11 @@ def _with_item(note: str, item: str, section: str) -> tuple[str, int]:
         start = stop = len(lines)
     at = _behind(lines, start, stop)
     in_list = at > start and _IN_LIST.match(lines[at - 1])
-    added = [] if in_list or not at else [end]
-    number = at + len(added) + 1
-    added += [f"{line}{end}" for line in item.split("\n")]
-    if at == stop < len(lines):
-        added.append(end)
-    lines[at:at] = added
-    return "\n".join(lines if not lines[-1] else [*lines, ""]), number
+    above = [] if in_list or not at else [end]
+    below = [end] if at == stop < len(lines) else []
+    lines[at:at] = [*above, *(f"{line}{end}" for line in item.split("\n")), *below]
+    text = "\n".join(lines)
+    return text if text.endswith("\n") else f"{text}\n", at + len(above) + 1
 
 
 def _behind(lines: list[str], start: int, stop: int) -> int:
@@ -246,14 +244,12 @@ def _behind(lines: list[str], start: int, stop: int) -> int:
 
 def _section(lines: list[str], section: str) -> tuple[int | None, int]:
     """The lines of a section, without its heading; of "" those before the first below the title."""
-    heads = [
-        (n, found) for n, line in enumerate(lines) if (found := _HEADING.match(line.rstrip("\r")))
-    ]
+    heads = [(n, *found) for n, line in enumerate(lines) if (found := heading_of(line))]
     if not section:
-        return 0, next((n for n, head in heads if len(head[1]) > 1), len(lines))
-    for place, (number, head) in enumerate(heads):
-        if fold(head[2]) == fold(section):
-            after = (n for n, other in heads[place + 1 :] if len(other[1]) <= len(head[1]))
+        return 0, next((n for n, level, _ in heads if level > 1), len(lines))
+    for place, (number, level, title) in enumerate(heads):
+        if fold(title) == fold(section):
+            after = (n for n, other, _ in heads[place + 1 :] if other <= level)
             return number + 1, next(after, len(lines))
     return None, 0
 

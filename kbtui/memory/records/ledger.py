@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import glob
 import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -152,7 +154,7 @@ class Ledger:
     sessions: SessionStore
     archive: Archive
     history: History
-    tombstones: Tombstones | None = None
+    tombstones: Tombstones
 
     def pending(self, session_id: str, *, by_model: bool = False) -> Range | None:
         """The first messages that aren't archived, up to the next that is; None: all are.
@@ -212,34 +214,29 @@ class Ledger:
         pending: list[int] = []
         lost: list[int] = []
         dropped: dict[int, str] = {}
-        forgotten = self.tombstones.dropped(session_id) if self.tombstones is not None else []
-        reasons = _reasons(log, forgotten)
-        archived: dict[int, list[int]] = {}
+        archived: defaultdict[int, list[int]] = defaultdict(list)
+        reasons = _reasons(log, self.tombstones.dropped(session_id))
         for number in range(log.first_id, log.last_id + 1):
             holding = next((each for each in holdings if each.holds(number)), None)
             why = (holding.dropped if holding is not None else reasons).get(number)
             if why is not None:
                 dropped[number] = why
             elif holding is not None:
-                archived.setdefault(holding.cursor, []).append(number)
+                archived[holding.cursor].append(number)
             else:
                 is_lost = number not in log.messages or number < newest
                 (lost if is_lost else pending).append(number)
         numbers = log.last_id - log.first_id + 1
-        gaps = numbers - len(log.messages)
+        unreadable = max(0, log.bad - (numbers - len(log.messages)))
         return SessionAccount(
             session_id,
-            numbers + max(0, log.bad - gaps),
+            numbers + unreadable,
             pending=tuple(ranges_of(pending)),
-            archived=tuple(
-                (cursor, each)
-                for cursor, numbers in sorted(archived.items())
-                for each in ranges_of(numbers)
-            ),
+            archived=tuple(_by_cursor(archived)),
             dropped=tuple(dropped.items()),
             unaccounted=tuple(ranges_of(lost)),
             in_entries=tuple(merged(written)),
-            unreadable=max(0, log.bad - gaps),
+            unreadable=unreadable,
             problems=log.problems,
         )
 
@@ -259,6 +256,11 @@ class Ledger:
             if origin.session and origin.messages:
                 written.setdefault(origin.session, []).append(origin.messages)
         return written
+
+
+def _by_cursor(archived: Mapping[int, list[int]]) -> Iterator[tuple[int, Range]]:
+    for cursor, numbers in sorted(archived.items()):
+        yield from ((cursor, each) for each in ranges_of(numbers))
 
 
 class _WholeLog:

@@ -22,7 +22,7 @@ from typing import Any
 from kbtui.errors import KbtuiError, NotFoundError
 from kbtui.history.change import Actor, Change, Commit
 from kbtui.history.history import History
-from kbtui.knowledge.format.facts import normalise, restated
+from kbtui.knowledge.format.facts import besides, normalise, restated
 from kbtui.memory.records.archive_lines import is_record
 from kbtui.memory.records.dates import absolute_dates, local
 from kbtui.memory.records.ranges import Range, read_range
@@ -31,7 +31,7 @@ from kbtui.sessions.log_records import TITLE
 from kbtui.sessions.store import SessionStore
 from kbtui.workspace import files
 from kbtui.workspace.durable import storage_errors
-from kbtui.workspace.jsonl import BadLine, add_record, parse_records
+from kbtui.workspace.jsonl import BadLine, Record, add_record, parse_records
 from kbtui.workspace.layout import MACHINE, Workspace
 
 TOMBSTONES = "memory/tombstones.jsonl"
@@ -81,16 +81,13 @@ class _Stone:
             undone=before.undone and self.undone,
         )
 
-    def says(
-        self, now: datetime, sources: Sequence[FactSource], *, drops: bool, undone: bool
-    ) -> bool:
+    def says(self, now: datetime, sources: Sequence[FactSource], *, undone: bool) -> bool:
         """True if there is nothing to add to it.
 
         What was buried long ago is buried again: the user may have stated it in between.
         """
-        known = self.dropped if drops else self.sources
         holds = not self.lifted and self.time >= now and self.undone <= undone
-        return holds and set(sources) <= set(known)
+        return holds and set(sources) <= set(self.sources)
 
 
 @dataclass(eq=False)
@@ -111,20 +108,18 @@ class Tombstones:
         facts: Iterable[str],
         sources: Sequence[FactSource] = (),
         *,
-        drop_messages: bool = False,
         undone: bool = False,
     ) -> int:
         """Add tombstones to a running change; how many facts were buried that hadn't been.
 
-        `sources` is where they had been said; with `drop_messages` these messages say nothing but
-        that: memory passes them over. What was `undone` is kept from those that work in the
+        `sources` is where they had been said. What was `undone` is kept from those that work in the
         background alone; what was forgotten from whoever isn't told it again.
         """
-        return self._add(change, facts, sources, lifted=False, drops=drop_messages, undone=undone)
+        return self._put(change, self._digests(facts), sources, undone=undone)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
         """Take tombstones away: the user has stated these facts again, or undone an undo."""
-        return self._add(change, facts, (), lifted=True)
+        return self._put(change, self._digests(facts), lifted=True)
 
     def buried(
         self, fact: str, *, said: Iterable[tuple[datetime, str]] = (), asked: bool = False
@@ -143,23 +138,15 @@ class Tombstones:
 
     def forgotten(self, session: str) -> list[Range]:
         """The messages of a session whose facts were buried."""
-        return [
-            source.messages
-            for stone in self._stones().values()
-            if not stone.lifted
-            for source in stone.sources
-            if source.session == session
-        ]
+        return self._messages(session, lambda stone: stone.sources)
 
     def dropped(self, session: str) -> list[Range]:
-        """The messages of a session that the user wants passed over."""
-        return [
-            source.messages
-            for stone in self._stones().values()
-            if not stone.lifted
-            for source in stone.dropped
-            if source.session == session
-        ]
+        """The messages of a session that the user wanted passed over: an older version asked."""
+        return self._messages(session, lambda stone: stone.dropped)
+
+    def _messages(self, session: str, of: Callable[[_Stone], Iterable[FactSource]]) -> list[Range]:
+        stones = (stone for stone in self._stones().values() if not stone.lifted)
+        return [each.messages for stone in stones for each in of(stone) if each.session == session]
 
     def companion(self, change: Change) -> bool:
         """Bury what an undo takes out of memory, and lift what it brings back; tells if it did.
@@ -175,14 +162,11 @@ class Tombstones:
             return False
         removed, added = _restated(change)
         sources = self._sources(change.origin.undoes)
-        lost = [fact for key, fact in removed.items() if key not in added]
-        back = [fact for key, fact in added.items() if key not in removed]
-        self.bury(change, _untimed(lost), sources, undone=True)
-        self.lift(change, _untimed(back))
-        buried = {self._digest(fact) for fact in removed.values()}
-        commits = change.origin.undoes.split()
-        again = [stone.digest for stone in chain(*map(self.buried_by, commits))]
-        self._put(change, [each for each in again if each not in buried], (), lifted=True)
+        self.bury(change, _untimed(besides(removed, added).values()), sources, undone=True)
+        self.lift(change, _untimed(besides(added, removed).values()))
+        again = chain(*map(self.buried_by, change.origin.undoes.split()))
+        gone = self._digests(removed.values())
+        self._put(change, (e.digest for e in again if e.digest not in gone), lifted=True)
         return True
 
     def _is_import(self, commits: str) -> bool:
@@ -217,20 +201,21 @@ class Tombstones:
     def buried_by(self, commit: str) -> list[_Stone]:
         """The tombstones that a commit set; none where it isn't there any more."""
         try:
-            parent = self.history.commit(commit).parent
-            before, after = (
-                self.history.tree(each).get(TOMBSTONES) if each else None
-                for each in (parent, commit)
-            )
+            before = self._blob_at(self.history.commit(commit).parent)
+            after = self._blob_at(commit)
         except KbtuiError:
             return []
-        if after is None or after == before:
+        if after == before:
             return []
-        old = self.history.read_blob(before) if before else b""
-        known = {record.data for record in parse_records(old, TOMBSTONES)[0]}
-        records, _ = parse_records(self.history.read_blob(after), TOMBSTONES)
-        stones = [_stone(record.value) for record in records if record.data not in known]
+        known = {record.data for record in self._records(before)}
+        stones = (_stone(each.value) for each in self._records(after) if each.data not in known)
         return [stone for stone in stones if stone is not None and not stone.lifted]
+
+    def _blob_at(self, commit: str | None) -> str | None:
+        return self.history.tree(commit).get(TOMBSTONES) if commit else None
+
+    def _records(self, blob: str | None) -> list[Record]:
+        return parse_records(self.history.read_blob(blob) if blob else b"", TOMBSTONES)[0]
 
     def problems(self) -> tuple[BadLine, ...]:
         """Lines that can't be used; they stay in the file as they are."""
@@ -244,58 +229,38 @@ class Tombstones:
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, LOST_KEY))
         return tuple(sorted(bad, key=lambda line: line.number))
 
-    def _add(
-        self,
-        change: Change,
-        facts: Iterable[str],
-        sources: Sequence[FactSource],
-        *,
-        lifted: bool,
-        drops: bool = False,
-        undone: bool = False,
-    ) -> int:
-        digests = [self._digest(fact) for fact in facts if normalise(fact)]
-        return self._put(change, digests, sources, lifted=lifted, drops=drops, undone=undone)
-
     def _put(
         self,
         change: Change,
         digests: Iterable[str],
-        sources: Sequence[FactSource],
+        sources: Sequence[FactSource] = (),
         *,
-        lifted: bool,
-        drops: bool = False,
+        lifted: bool = False,
         undone: bool = False,
     ) -> int:
-        before = change.before(TOMBSTONES)
-        data = change.read(TOMBSTONES) or b""
-        known = _read(data)
-        now = self.clock()
-        count = 0
-        written = False
+        data = grown = change.read(TOMBSTONES) or b""
+        known, now, count = _read(data), self.clock(), 0
         for digest in dict.fromkeys(digests):
             stone = known.get(digest)
-            buried = stone is not None and not stone.lifted
-            if lifted and not buried:
-                continue
-            if not lifted and stone and stone.says(now, sources, drops=drops, undone=undone):
-                continue
-            record = self._record(digest, sources, now)
-            marks = {"lifted": lifted, "drops": drops, "undone": undone}
-            data = add_record(data, record | {mark: True for mark, holds in marks.items() if holds})
-            count += not buried or lifted
-            written = True
-        if written:
-            change.put(TOMBSTONES, data, over=before)
+            is_buried = stone is not None and not stone.lifted
+            is_known = stone is not None and stone.says(now, sources, undone=undone)
+            if is_buried if lifted else not is_known:
+                record = self._record(digest, sources, now, lifted=lifted, undone=undone)
+                grown = add_record(grown, record)
+                count += lifted or not is_buried
+        if grown != data:
+            change.put(TOMBSTONES, grown, over=change.before(TOMBSTONES))
         return count
 
-    def _record(self, digest: str, sources: Sequence[FactSource], time: datetime) -> dict[str, Any]:
+    def _record(
+        self, digest: str, sources: Sequence[FactSource], time: datetime, **marks: bool
+    ) -> dict[str, Any]:
         record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
         if sources:
             record["sources"] = [
                 {"session": source.session, "messages": list(source.messages)} for source in sources
             ]
-        return record
+        return record | {mark: True for mark, holds in marks.items() if holds}
 
     def _sources(self, undone: str) -> tuple[FactSource, ...]:
         """Where what the undone commits say had been said."""
@@ -317,6 +282,9 @@ class Tombstones:
             data = files.read_if_there(self.workspace, TOMBSTONES) or b""
             self._cached = (state, _read(data))
         return self._cached[1]
+
+    def _digests(self, facts: Iterable[str]) -> list[str]:
+        return [self._digest(fact) for fact in facts if normalise(fact)]
 
     def _digest(self, fact: str) -> str:
         return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()

@@ -146,7 +146,7 @@ def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str
     for message in messages:
         if message.role == "user":
             said.append((message.time, f"{asked} {message.content}".strip()))
-        if message.role in ("user", "assistant") and message.content.strip():
+        if message.is_said:
             asked = " ".join(questions_in(message.content))
     return said
 

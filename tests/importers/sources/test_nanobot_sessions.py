@@ -17,6 +17,7 @@ from kbtui.importers.sources.nanobot import (
     read_old_session,
 )
 from kbtui.memory.background.service import Ledger
+from kbtui.memory.records.tombstones import Tombstones
 from kbtui.sessions.store import SessionStore
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def test_what_nanobot_condensed_is_not_condensed_again(
     workspace: Workspace, history: History, archive: Archive, sessions: SessionStore, old: Path
 ) -> None:
     convert_sessions(workspace)
-    ledger = Ledger(sessions, archive, history)
+    ledger = Ledger(sessions, archive, history, Tombstones(archive.workspace, history))
     assert ledger.pending("telegram_123456789") == (1, 5)
     assert count_consolidated(workspace, history, archive) == 1
     assert ledger.pending("telegram_123456789") == (3, 5)
@@ -180,7 +181,9 @@ def test_nanobots_jsonl_is_read_and_counted_as_far_as_it_wrote_it(
         session.append("user", "said to us")
     assert count_consolidated(workspace, history, archive) == 1
     assert archive.covered("cli_direct") == [(1, 5)]
-    assert Ledger(sessions, archive, history).pending("cli_direct") == (6, 6)
+    assert Ledger(sessions, archive, history, Tombstones(archive.workspace, history)).pending(
+        "cli_direct"
+    ) == (6, 6)
 
 
 json_values = st.recursive(

@@ -205,7 +205,7 @@ def _is_numbered(begun: str, rest: str) -> bool:
     if not words or not words[-1].isdigit():
         return False
     language, following = language_of(begun), tokens(rest[:_LONGEST_WORD])[:1]
-    is_date = any(language.place("months", each.word) is not None for each in following)
+    is_date = any(each.word in language.places["months"] for each in following)
     return len(words) == 1 or language.nouns_have_capitals or is_date
 
 

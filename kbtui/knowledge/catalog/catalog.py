@@ -97,16 +97,17 @@ class Catalog:
             return
         self._entries.keep_up()  # while what the change before wrote is parsed still
         altered = self._altered(edits, change)
-        if not altered:
-            return
-        if not large:
-            known = {info.path: info for info in self._entries.infos()}
-            merged = {**known, **altered}.values()
-            infos = _sorted(self._entries.marked(info for info in merged if info is not None))
-            if len(infos) <= AT_ONCE:
-                self._write_small(change, infos)
-                return
-        self._postpone(change.actor)
+        if altered and (large or not self._write_at_once(change, altered)):
+            self._postpone(change.actor)
+
+    def _write_at_once(self, change: Change, altered: Mapping[str, EntryInfo | None]) -> bool:
+        """Write the index along with a change; False if there are too many entries for that."""
+        known = {info.path: info for info in self._entries.infos()}
+        infos = _sorted(self._entries.marked(filter(None, {**known, **altered}.values())))
+        if len(infos) > AT_ONCE:
+            return False
+        self._write_small(change, infos)
+        return True
 
     def renew(self, paths: Iterable[str]) -> None:
         """Rewrite the index where entries came that another program may have changed alone."""
@@ -122,14 +123,13 @@ class Catalog:
         """Write what was postponed, `renewing` in any case; None when there was nothing to do."""
         with self._lock:
             pending, self._pending = self._pending, None
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-        if pending is None and renewing is None and not self._mark.exists():
+            self._stop_timer()
+        asked_by = pending.actor if pending else renewing
+        if asked_by is None and not self._mark.exists():
             return None
         if not self._workspace.writable or self._workspace.in_place:
             return None
-        actor = pending.actor if pending else renewing or Actor.YOU
+        actor = asked_by or Actor.YOU
         begun = time.monotonic()
         infos = self._entries.infos()
         with self._history.change(actor, "bring the index up to date") as change:
@@ -268,11 +268,15 @@ class Catalog:
             self._pending.actor = actor
             wait = min(IDLE_SECONDS, max(0.0, self._pending.since + LATEST_SECONDS - now))
             wait = max(wait, self._rests_until - now)
-            if self._timer is not None:
-                self._timer.cancel()
+            self._stop_timer()
             self._timer = threading.Timer(wait, self._flush_later)
             self._timer.daemon = True
             self._timer.start()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _flush_later(self) -> None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
 # Raised whenever the same bytes would be parsed into something else.
-_IDENTITY = f"entries 6 {privacy.VERSION}"
+_IDENTITY = f"entries 8 {privacy.VERSION}"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
@@ -287,11 +288,10 @@ class EntryIndex:
         rows: list[tuple[object, ...]] = []
         found: list[tuple[str, str]] = []
         for state in changed:
-            try:
-                data = contents.get(state.path)
-                if data is None:
-                    data = files.read_bytes(self._workspace, state.path)
-            except KbtuiError:  # gone meanwhile, too large, or not to be read
+            data = contents.get(state.path)
+            if data is None:
+                data = self._read(state.path)
+            if data is None:
                 gone.append(state.path)
                 continue
             entry = parse_entry(state.path, data)
@@ -331,6 +331,11 @@ class EntryIndex:
             self._graph.drop(path)
         self._rename(before, None)
 
+    def _read(self, path: str) -> bytes | None:
+        with suppress(KbtuiError):  # gone meanwhile, too large, or not to be read
+            return files.read_bytes(self._workspace, path)
+        return None
+
     def _rename(self, before: EntryInfo | None, after: EntryInfo | None) -> None:
         """Keep index and graph in step when an entry appears, vanishes, or is called otherwise."""
         info = after or before
@@ -338,13 +343,8 @@ class EntryIndex:
             return
         self._index = self._index.changed(before, after)
         if self._graph is not None:
-            self._graph.index = self._index
             names = {name for one in (before, after) if one for name in one.names}
-            touched = self._graph.sources_naming(names)
-            if before is not None:
-                touched |= {source for source, _link in self._graph.incoming(before.path)}
-            for source in touched:
-                self._graph.again(source)
+            self._graph.follow(self._index, names, before.path if before else None)
 
     def _forget_order(self) -> None:
         self._sorted = None

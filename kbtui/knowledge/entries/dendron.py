@@ -59,8 +59,9 @@ def dendron_at(root: Path) -> Dendron | None:
     settings = next(
         (above for above in (root, *root.parents[:_ABOVE]) if (above / SETTINGS).is_file()), None
     )
+    has_files = any((root / name).is_file() for name in FILES)
     if settings is None:
-        return Dendron() if any((root / name).is_file() for name in FILES) else None
+        return Dendron() if has_files else None
     values = _values(settings / SETTINGS)
     vaults: dict[str, str | None] = {}
     names: dict[str, str] = {}
@@ -68,8 +69,7 @@ def dendron_at(root: Path) -> Dendron | None:
         names[name.casefold()] = name
         vaults[name.casefold()] = _below(root, settings / place)
     known = Dendron(vaults, settings, _daily(values), names)
-    is_here = settings == root or known.folders or any((root / name).is_file() for name in FILES)
-    return known if is_here else None
+    return known if settings == root or known.folders or has_files else None
 
 
 def _values(file: Path) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -36,13 +36,12 @@ from kbtui.knowledge.format.links import (
     related_link,
     target_first as target_first,
 )
-from kbtui.workspace.files import blob_id, decode
+from kbtui.workspace.files import Decoded, blob_id, decode
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
 
 # A date or a time at the beginning of a name, with what parts it from the rest.
 DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
 _LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
-_UNREAD = "it names `private`, so the file counts as private until that is put right"
 _PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 _ID = re.compile(r"(?:\d{12}|\d{14})(?=[-_ ])")
@@ -52,40 +51,69 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _BETWEEN = "\x1f"
 _LONG = 32_768  # bytes of an entry that isn't kept
 COLUMNS = (
-    "path TEXT PRIMARY KEY, blob TEXT, size INTEGER, mtime INTEGER, title TEXT, type TEXT,"
-    " tags TEXT, aliases TEXT, created TEXT, updated TEXT, summary TEXT, private INTEGER,"
-    " problem TEXT"
+    "path TEXT PRIMARY KEY, title TEXT, type TEXT, tags TEXT, aliases TEXT, created TEXT,"
+    " updated TEXT, summary TEXT, private INTEGER, problem TEXT, blob TEXT, size INTEGER,"
+    " mtime INTEGER"
 )
-Row = tuple[
-    str, str, int, int, str, str | None, str, str, str | None, str | None, str, int, str | None
-]
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A parsed entry. `text` is the whole document, without a byte-order mark.
+class _Described:
+    """What an entry says of itself; `blob` is the hash of its content.
 
-    `category` is the folder under ``knowledge/`` (empty at its top), `body_line` the number of
-    the first line behind the frontmatter. `problem` says why a machine must leave the file
-    alone; such an entry is shown raw and stays searchable.
+    `category` is the folder under ``knowledge/`` (empty at its top). `problem` says why a machine
+    must leave the file alone; such an entry is shown raw and stays searchable.
     """
 
     path: str
-    text: str
-    blob: str
     title: str
     type: str | None
     category: str
     slug: str
     tags: tuple[str, ...]
     aliases: tuple[str, ...]
-    related: tuple[str, ...]
     created: str | None
     updated: str | None
     summary: str
     private: bool
-    links: tuple[Link, ...]
     problem: str | None
+    blob: str
+
+    @property
+    def is_entry(self) -> bool:
+        """True if it lies under ``knowledge/``; notes of the memory are known as well."""
+        return self.path.startswith("knowledge/")
+
+    @property
+    def name(self) -> str:
+        """Category and slug, e.g. ``people/alice``: how entries are told apart."""
+        return f"{self.category}/{self.slug}" if self.category else self.slug
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that it is called in links."""
+        return (self.slug, self.title, *self.aliases, *ids_in(self.slug))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryInfo(_Described):
+    """What lists need of an `Entry`, with the size of its file in bytes."""
+
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(_Described):
+    """A parsed entry. `text` is the whole document, without a byte-order mark.
+
+    `body_line` is the number of the first line behind the frontmatter.
+    """
+
+    text: str
+    related: tuple[str, ...]
+    links: tuple[Link, ...]
     frontmatter: Mapping[str, Any] = field(hash=False)
     body_line: int
 
@@ -170,9 +198,7 @@ def _parsed(path: str, data: bytes) -> Entry:
     category = category_of(path)
     slug = slug_of(path)
     private = says_private(data)
-    problem = matter.problem
-    if private and "private" not in map(str.lower, values) and not problem:
-        problem = None if says_private_inline(decoded.text) else _UNREAD
+    problem = matter.problem or (_unsure(decoded.text, values) if private else None)
     type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,
@@ -190,7 +216,7 @@ def _parsed(path: str, data: bytes) -> Entry:
         summary=_summary(values, type_, _PROPERTIES.sub("", body) if properties else body),
         private=private,
         links=tuple(links),
-        problem=_problem(decoded.encoding, problem, exact=decoded.exact),
+        problem=_problem(decoded, problem),
         frontmatter=matter.values,
         body_line=body_line,
     )
@@ -236,10 +262,17 @@ def _properties(body: str) -> dict[str, Any]:
     return found
 
 
-def _problem(encoding: str, problem: str | None, *, exact: bool) -> str | None:
-    if not exact:
+def _unsure(text: str, values: Mapping[str, Any]) -> str | None:
+    """What is wrong with an entry that counts as private as nobody can tell whether it is."""
+    if "private" not in map(str.lower, values) and not says_private_inline(text):
+        return "it names `private`, so the file counts as private until that is put right"
+    return None
+
+
+def _problem(decoded: Decoded, problem: str | None) -> str | None:
+    if not decoded.exact:
         return "Some of its bytes aren't text; they are shown as \N{REPLACEMENT CHARACTER}."
-    if encoding == "utf-16":
+    if decoded.encoding == "utf-16":
         return "It is written in UTF-16; it can be read, but isn't changed."
     return f"Its frontmatter can't be read: {problem}." if problem else None
 
@@ -252,61 +285,10 @@ def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
     return written or summary_of(body)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryInfo:
-    """The columns of an `Entry` that lists need; `size` in bytes, `blob` its content's hash."""
-
-    path: str
-    title: str
-    type: str | None
-    category: str
-    slug: str
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    created: str | None
-    updated: str | None
-    summary: str
-    private: bool
-    problem: str | None
-    blob: str
-    size: int
-    mtime_ns: int
-
-    @property
-    def is_entry(self) -> bool:
-        """True if it lies under ``knowledge/``; notes of the memory are known as well."""
-        return self.path.startswith("knowledge/")
-
-    @property
-    def name(self) -> str:
-        """Category and slug, e.g. ``people/alice``: how entries are told apart."""
-        return f"{self.category}/{self.slug}" if self.category else self.slug
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Everything that it is called in links."""
-        return (self.slug, self.title, *self.aliases, *ids_in(self.slug))
-
-
 def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
-    """Take the columns off a parsed entry."""
-    return EntryInfo(
-        path=entry.path,
-        title=entry.title,
-        type=entry.type,
-        category=entry.category,
-        slug=entry.slug,
-        tags=entry.tags,
-        aliases=entry.aliases,
-        created=entry.created,
-        updated=entry.updated,
-        summary=entry.summary,
-        private=entry.private,
-        problem=entry.problem,
-        blob=entry.blob,
-        size=size,
-        mtime_ns=mtime_ns,
-    )
+    """What lists need of a parsed entry."""
+    columns = (*(getattr(entry, each.name) for each in fields(_Described)), size, mtime_ns)
+    return EntryInfo(*columns)
 
 
 def unread(path: str) -> EntryInfo:
@@ -319,41 +301,15 @@ def unread(path: str) -> EntryInfo:
 
 def row_of(info: EntryInfo) -> Row:
     """Write the columns for the cache."""
-    return (
-        info.path,
-        info.blob,
-        info.size,
-        info.mtime_ns,
-        info.title,
-        info.type,
-        _BETWEEN.join(info.tags),
-        _BETWEEN.join(info.aliases),
-        info.created,
-        info.updated,
-        info.summary,
-        int(info.private),
-        info.problem,
-    )
+    lists = (_BETWEEN.join(info.tags), _BETWEEN.join(info.aliases))
+    told = (info.created, info.updated, info.summary, info.private, info.problem)
+    return (info.path, info.title, info.type, *lists, *told, info.blob, info.size, info.mtime_ns)
 
 
 def info_from(row: Row) -> EntryInfo:
     """Read the columns from the cache."""
-    path, blob, size, mtime_ns, title, type_, tags, aliases, created, updated = row[:10]
-    summary, private, problem = row[10:]
-    return EntryInfo(
-        path,
-        title,
-        type_,
-        category_of(path),
-        slug_of(path),
-        tuple(tags.split(_BETWEEN)) if tags else (),
-        tuple(aliases.split(_BETWEEN)) if aliases else (),
-        created,
-        updated,
-        summary,
-        bool(private),
-        problem,
-        blob,
-        size,
-        mtime_ns,
-    )
+    path, title, type_, tags, aliases, created, updated, summary, private, *rest = row
+    lists = [tuple(each.split(_BETWEEN)) if each else () for each in (tags, aliases)]
+    named = (path, title, type_, category_of(path), slug_of(path), *lists)
+    columns = (*named, created, updated, summary, bool(private), *rest)
+    return EntryInfo(*columns)

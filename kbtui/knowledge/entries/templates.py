@@ -69,14 +69,18 @@ def render_entry(
     text it stands below the title as it is. None: a person is going to write, so all headings of
     the type are there to be written into.
     """
-    keys: dict[str, Any] = {"type": type_} if front.type else {}
-    keys |= {"created": front.day, "updated": front.day} if front.dates else {}
-    keys |= {"related": list(related)} if related or front.empty else {}
-    keys |= {"tags": list(tags)} if tags or front.empty else {}
-    keys |= {"aliases": list(aliases)} if aliases else {}
-    keys |= {"sources": list(sources)} if sources else {}
-    keys |= {"summary": clean_line(summary)} if summary.strip() else {}
-    head = "".join(f"{scalar_text(key)}: {value_text(value)}\n" for key, value in keys.items())
+    keys: dict[str, tuple[object, Any]] = {
+        "type": (front.type, type_),
+        "created": (front.dates, front.day),
+        "updated": (front.dates, front.day),
+        "related": (related or front.empty, list(related)),
+        "tags": (tags or front.empty, list(tags)),
+        "aliases": (aliases, list(aliases)),
+        "sources": (sources, list(sources)),
+        "summary": (summary.strip(), clean_line(summary)),
+    }
+    written = {key: value for key, (is_there, value) in keys.items() if is_there}
+    head = "".join(f"{scalar_text(key)}: {value_text(value)}\n" for key, value in written.items())
     if isinstance(sections, str):
         text = sections.strip("\n")
     else:
@@ -84,6 +88,12 @@ def render_entry(
     if not re.match(r"#[ \t]+\S", text.lstrip()):  # it begins with its title
         text = f"# {clean_line(title)}\n\n{text}".rstrip("\n")
     return f"---\n{head}---\n{text}\n" if head else f"{text}\n"
+
+
+def _with_section(above: str, section: str, below: str, newline: str) -> str:
+    gap = "" if not above or above.endswith(newline * 2) else newline
+    gap += "" if not above or above.endswith("\n") else newline
+    return f"{above}{gap}{section}{newline}{newline if below else ''}{below}"
 
 
 def append_to_section(text: str, heading: str, line: str, type_: str | None = None) -> str:
@@ -96,10 +106,7 @@ def append_to_section(text: str, heading: str, line: str, type_: str | None = No
     span = _section_span(text, heading)
     if span is None:
         place = _place_of_new(text, heading, type_)
-        above, below = text[:place], text[place:]
-        gap = "" if not above or above.endswith(newline * 2) else newline
-        gap += "" if not above or above.endswith("\n") else newline
-        return f"{above}{gap}## {heading}{newline}{line}{newline}{newline if below else ''}{below}"
+        return _with_section(text[:place], f"## {heading}{newline}{line}", text[place:], newline)
     start, end = span
     kept = text[start:end].rstrip()
     tail = text[start + len(kept) : end]

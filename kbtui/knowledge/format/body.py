@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from kbtui.knowledge.format.lines import fenced
 from kbtui.text import clean_line, shorten, slugify
 
 BOM = b"\xef\xbb\xbf"
@@ -148,19 +149,11 @@ def tags_in_body(body: str) -> list[str]:
 def _first_prose(body: str) -> str:
     """The first paragraph that is text, joined to one line."""
     paragraph: list[str] = []
-    fence = ""
-    for raw in body.splitlines():
-        line = raw.strip()
-        if fence:
-            fence = "" if line.startswith(fence) else fence
-        elif line.startswith(("```", "~~~")):
-            fence = line[:3]
-            if paragraph:
-                break
-        elif not line or _NOT_PROSE.match(line) or (paragraph and _BULLET.match(line)):
-            if paragraph:
-                break
-        elif plain_line(_BULLET.sub("", line, count=1)):
+    for line, is_code in fenced(map(str.strip, body.splitlines())):
+        is_prose = line and not is_code and not _NOT_PROSE.match(line)
+        if paragraph and (not is_prose or _BULLET.match(line)):
+            break
+        if is_prose and plain_line(_BULLET.sub("", line, count=1)):
             paragraph.append(line)
             if sum(map(len, paragraph)) > 4 * SUMMARY_WIDTH:
                 break
@@ -304,6 +297,17 @@ def line_named(text: str, name: str) -> int | None:
     return heading.line if heading else None
 
 
+def _start_of_block(lines: Sequence[str], at: int, name: str) -> int:
+    """Where the paragraph, list or table begins that has its ``^name`` in this line."""
+    if lines[at].strip() == name:  # the id of a list or table stands below it
+        at = next((n for n in range(at - 1, 0, -1) if lines[n].strip()), 0)
+    elif _ITEM.match(lines[at]):
+        return at
+    while at > 0 and lines[at - 1].strip():
+        at -= 1
+    return at
+
+
 def part_named(text: str, name: str) -> str:
     """What a link to a heading or ``^block`` means: all below that heading, or that paragraph."""
     line = line_named(text, name)
@@ -311,16 +315,7 @@ def part_named(text: str, name: str) -> str:
         return ""
     lines = text.split("\n")
     if name.startswith("^"):
-        first = line - 1
-        if lines[first].strip() == name:  # the id of a list or table stands below it
-            first -= 1
-            while first > 0 and not lines[first].strip():
-                first -= 1
-        elif _ITEM.match(lines[first]):
-            return lines[first]
-        while first > 0 and lines[first - 1].strip():
-            first -= 1
-        return "\n".join(lines[first:line])
+        return "\n".join(lines[_start_of_block(lines, line - 1, name) : line])
     headings = headings_of(text)
     level = next(each.level for each in headings if each.line == line)
     ends = (each.line for each in headings if each.line > line and each.level <= level)

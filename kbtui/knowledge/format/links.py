@@ -185,14 +185,8 @@ def _wiki_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
 
 
 def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
-    if "](" in text:
-        patterns = [_MARKDOWN, _DEFINITION] if "]:" in text else [_MARKDOWN]
-    elif "]:" in text:
-        patterns = [_DEFINITION]
-    else:
-        return
-    for pattern in patterns:
-        for match in pattern.finditer(text):
+    for sign, pattern in (("](", _MARKDOWN), ("]:", _DEFINITION)):
+        for match in pattern.finditer(text) if sign in text else ():
             written = match["angle"] if match["angle"] is not None else match["bare"]
             target, _, heading = written.partition("#")
             # A footnote's definition has the form of a link's; a plain anchor stays in the file.

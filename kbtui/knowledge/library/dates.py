@@ -66,14 +66,13 @@ class DateKeeper:
         if self._in_place or (not matter.values and not by_machine):
             return data
         today = self._now().date()
-        keys: dict[str, Any] = {}
-        type_ = TYPE_OF_FOLDER.get(category_of(path).partition("/")[0])
-        if type_ and not matter.values.get("type") and by_machine:
-            keys["type"] = type_
-        if not matter.values.get("created"):
-            keys["created"] = matter.values.get("updated") or today
-        if not matter.values.get("updated"):
-            keys["updated"] = matter.values.get("created") or today
+        said = matter.values.get
+        usual = {
+            "type": by_machine and TYPE_OF_FOLDER.get(category_of(path).partition("/")[0]),
+            "created": said("updated") or today,
+            "updated": said("created") or today,
+        }
+        keys = {key: value for key, value in usual.items() if value and not said(key)}
         return frontmatter.set_keys(data, keys) if keys else data
 
     def _edited(self, data: bytes, matter: Frontmatter, before: Frontmatter) -> bytes:

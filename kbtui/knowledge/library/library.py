@@ -479,13 +479,13 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
-    said = [clean_line(word) for word in words]
-    names = [(word, word.lstrip("-").lstrip("#").strip(",")) for word in said]
-    if not any(name for _, name in names):
+    added, removed = dict[str, str](), dict[str, str]()
+    for word in map(clean_line, words):
+        if name := word.lstrip("-").lstrip("#").strip(","):
+            (removed if word.startswith("-") else added)[name.casefold()] = name
+    if not added and not removed:
         raise UsageError("There is no tag to add.", "Say it: /tag work -draft")
-    added = {name.casefold(): name for word, name in names if name and word[:1] != "-"}
-    removed = {name.casefold() for word, name in names if name and word[:1] == "-"}
-    return list(added.values()), removed
+    return list(added.values()), set(removed)
 
 
 def _names(item: Any) -> set[str]:

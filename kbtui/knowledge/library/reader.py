@@ -387,15 +387,12 @@ class _CommitEntries:
         notes = [path for path in self.blobs if is_entry(path)] or [
             path for path in self.blobs if path.lower().endswith(".md")
         ]
-        found = [
-            known
-            if (known := now.get(path)) is not None and known.blob == self.blobs[path]
-            else self._parsed(path)
-            for path in notes
-        ]
+        found = (self._info(path, now.get(path)) for path in notes)
         return tuple(sorted(found, key=lambda info: (info.category, info.slug, info.path)))
 
-    def _parsed(self, path: str) -> EntryInfo:
+    def _info(self, path: str, known: EntryInfo | None) -> EntryInfo:
+        if known is not None and known.blob == self.blobs[path]:
+            return known
         data = self.read(path)
         entry = parse_entry(path, data)
         self._links[path] = entry.links

@@ -236,11 +236,6 @@ class LinkGraph:
             if target is not None:
                 self._incoming.setdefault(target, {})[source] = None
 
-    def again(self, source: str) -> None:
-        """Resolve the links of one file as the index is now."""
-        if source in self._packed:
-            self.put(source, self._packed[source])
-
     def drop(self, source: str) -> None:
         """Forget the links of one file."""
         for link in self.links_of(source):
@@ -273,6 +268,15 @@ class LinkGraph:
     def sources_naming(self, names: Iterable[str]) -> set[str]:
         """The files with a link that says one of these names, wherever it leads."""
         return {source for name in names for source in self._naming.get(name_key(name), ())}
+
+    def follow(self, index: LinkIndex, names: Iterable[str], was: str | None) -> None:
+        """Resolve by a newer index what says one of the names that changed, or led to `was`."""
+        self.index = index
+        touched = self.sources_naming(names)
+        if was is not None:
+            touched |= {source for source, _link in self.incoming(was)}
+        for source in touched & self._packed.keys():
+            self.put(source, self._packed[source])
 
     def degree(self, target: str) -> int:
         """How many files link to an entry."""

@@ -207,6 +207,18 @@ def markdown_of(name: str, data: bytes) -> str:
     return "\n\n".join([*pieces, body]) + "\n"
 
 
+def _write_file(tree: Tree, path: str, file: Path) -> None:
+    pieces = tree.pieces(path)
+    if pieces is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("wb") as stream:
+        stream.writelines(pieces)
+    status = None if path == _SIGN else files.file_status(tree.workspace, path)
+    if status:
+        os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
+
+
 def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
     """Write the files below a folder, which is there whole or not at all.
 
@@ -224,16 +236,7 @@ def write_folder(tree: Tree, target: Path, *, overwrite: bool = False) -> None:
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             for path in tree.paths:
-                pieces = tree.pieces(path)
-                if pieces is None:
-                    continue
-                file = part / tree.name(path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                with file.open("wb") as stream:
-                    stream.writelines(pieces)
-                status = None if path == _SIGN else files.file_status(tree.workspace, path)
-                if status:
-                    os.utime(file, ns=(status.st_mtime_ns, status.st_mtime_ns))
+                _write_file(tree, path, part / tree.name(path))
             part.chmod(0o755)
             if is_there:
                 shutil.copytree(part, target, dirs_exist_ok=True)

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -54,6 +54,21 @@ def could_be_in_place(workspace: Workspace) -> bool:
     return any(note.relative_to(workspace.root).parts[0] not in ours for note in notes)
 
 
+def _refuse_files_of_owner(workspace: Workspace, folders: Iterable[Path]) -> None:
+    others = (f for folder in folders for f in folder.rglob("*.md") if not _OURS.fullmatch(f.name))
+    if kept := next(chain(_own_files(workspace.knowledge), others), None):
+        raise UsageError(
+            f"{kept.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
+            "Move it to where you want it, and try again.",
+        )
+
+
+def _remove_empty_folders(top: Path) -> None:
+    for folder in (*sorted(top.rglob("*/"), reverse=True), top):
+        with contextlib.suppress(OSError):  # not empty
+            folder.rmdir()
+
+
 def move_in_place(workspace: Workspace) -> Workspace:
     """Let the notes beside an empty ``knowledge/`` be the entries, as they lie.
 
@@ -67,12 +82,7 @@ def move_in_place(workspace: Workspace) -> Workspace:
     if workspace.in_place:
         return workspace
     folders = [workspace.place(name) for name in ("memory", "skills", "sessions")]
-    others = (f for folder in folders for f in folder.rglob("*.md") if not _OURS.fullmatch(f.name))
-    if kept := next(chain(_own_files(workspace.knowledge), others), None):
-        raise UsageError(
-            f"{kept.relative_to(workspace.root)} is yours already, in a folder of kbtui's.",
-            "Move it to where you want it, and try again.",
-        )
+    _refuse_files_of_owner(workspace, folders)
     moved = replace(workspace, in_place=True)
     with WorkspaceLock(workspace).hold(), storage_errors("Can't move the workspace"):
         for old in folders:
@@ -82,10 +92,7 @@ def move_in_place(workspace: Workspace) -> Workspace:
         for file in workspace.knowledge.rglob("INDEX.md"):
             file.unlink()
         for name in ("knowledge", "docs"):
-            top = workspace.root / name
-            for folder in (*sorted(top.rglob("*/"), reverse=True), top):
-                with contextlib.suppress(OSError):  # not empty
-                    folder.rmdir()
+            _remove_empty_folders(workspace.root / name)
         files.write_machine_file(workspace.root, f"{MACHINE}/.gitignore", b"*\n")
         files.write_machine_file(workspace.root, f"{MACHINE}/format", f"{IN_PLACE}\n".encode())
     return moved
@@ -192,10 +199,7 @@ def _take_summaries(workspace: Workspace, history: History) -> list[str]:
     count = 0
     with history.change(Actor.IMPORT, "The lines of the old INDEX.md are kept.") as change:
         paths = _paths_by_name(workspace)
-        for line in text.splitlines():
-            found = _LINE.match(line.strip())
-            if found is None:
-                continue
+        for found in filter(None, map(_LINE.match, map(str.strip, text.splitlines()))):
             name = (found["link"] or found["file"] or found["name"]).strip()
             path = paths.get(name.removesuffix(".md").removeprefix("knowledge/").casefold())
             data = change.read(path) if path else None

@@ -272,10 +272,10 @@ class Purging:
             return  # it is reported
         with storage_errors(f"Can't write {file}"):
             if file.is_symlink():
-                target = os.fsencode(file.readlink())
                 if count:
+                    target = secret.without(os.fsencode(file.readlink()))
                     file.unlink()
-                    file.symlink_to(os.fsdecode(secret.without(target)))
+                    file.symlink_to(os.fsdecode(target))
             elif count and self._is_derived(file, secret):
                 file.unlink()
                 return

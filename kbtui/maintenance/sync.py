@@ -201,19 +201,23 @@ class Syncing:
         for longer, end in ((ours, other[same:]), (theirs, mine[same:])):
             if _only_retitles(end) and longer.endswith(b"\n"):
                 return longer + b"".join(end), b""
-        session = path.rpartition("/")[2].removesuffix(".jsonl")
         records, _ = parse_records(b"".join(mine[:same]), path)
         last = SessionLog.of(each.value for each in records).last_id
         head = {**(json_object(mine[0]) or {}), "begins": last + 1}
         begun = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        if self._is_condensed_elsewhere(path, last):
+            return theirs, begun + b"".join(mine[same:])
+        return ours, begun + b"".join(other[same:])
+
+    def _is_condensed_elsewhere(self, path: str, last: int) -> bool:
+        """True if only other computers condensed messages of a conversation behind the `last`."""
+        session = path.rpartition("/")[2].removesuffix(".jsonl")
         condensed_by = {
             entry.origin
             for entry in self._archive.entries()
             if entry.session == session and entry.messages and entry.messages[1] > last
         }
-        if condensed_by and self._archive.origin not in condensed_by:
-            return theirs, begun + b"".join(mine[same:])
-        return ours, begun + b"".join(other[same:])
+        return bool(condensed_by) and self._archive.origin not in condensed_by
 
     def _propose(self, clashes: Sequence[Clash], proposals: list[str]) -> None:
         for clash in clashes:

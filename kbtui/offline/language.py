@@ -150,19 +150,7 @@ def languages() -> tuple[Language, ...]:
 def _read(code: str, text: str) -> Language:
     from whoosh.lang.stopwords import stoplists
 
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.read_string(text)
-    typed = {
-        name: [each.strip() for each in value.replace("\n", " ").split(",")]
-        for name, value in parser["lists"].items()
-    }
-    endings = typed.pop("endings", [])
-    lists = {
-        name: tuple(
-            each.replace("~", end) for each in said for end in (endings if "~" in each else [""])
-        )
-        for name, said in {"articles": [], **typed}.items()
-    }
+    lists = _lists(text)
     told = {**lists, "small": (*lists["small"], *stoplists.get(code, ()))}
     words = {
         name: frozenset(each.word for phrase in phrases for each in tokens(phrase))
@@ -175,6 +163,23 @@ def _read(code: str, text: str) -> Language:
     places["numbers"] = _places(lists["numbers"])
     known = frozenset().union(*(found for name, found in words.items() if name not in _SEASONS))
     return Language(code, lists, words, known, silent, places)
+
+
+def _lists(text: str) -> dict[str, tuple[str, ...]]:
+    """The phrases of a file by the name of their list; in one ``~`` stands for each ending."""
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.read_string(text)
+    typed = {
+        name: [each.strip() for each in value.replace("\n", " ").split(",")]
+        for name, value in parser["lists"].items()
+    }
+    endings = typed.pop("endings", [])
+    return {
+        name: tuple(
+            each.replace("~", end) for each in said for end in (endings if "~" in each else [""])
+        )
+        for name, said in {"articles": [], **typed}.items()
+    }
 
 
 def _places(said: Iterable[str], short: Iterable[str] = ()) -> dict[str, int]:

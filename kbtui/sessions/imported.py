@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -118,8 +118,7 @@ class Imported:
         try:
             header = json.loads(first)
             line = [(str(mark), int(number)) for mark, number in header["line"]]
-            after = [json.loads(each) for each in rest[header["lines"] :] if each.strip()]
-            new = [json.loads(each) for each in rest[: header["lines"]] if each.strip()]
+            new, after = _records(rest[: header["lines"]]), _records(rest[header["lines"] :])
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
         ids = [each["id"] for each in (*new, *after) if isinstance(each.get("id"), int)]
@@ -210,6 +209,10 @@ class Imported:
 def _sort_key(name: str) -> tuple[str, int]:
     found = _NAME.fullmatch(name)
     return (found["of"], int(found["part"] or 1)) if found else (name, 0)
+
+
+def _records(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    return [json.loads(each) for each in lines if each.strip()]
 
 
 def _without(data: bytes, batch: str) -> bytes | None:

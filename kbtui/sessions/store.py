@@ -37,7 +37,7 @@ from kbtui.sessions.log_records import (
     unmask_record,
 )
 from kbtui.text import clean_line, slugify
-from kbtui.workspace.jsonl import append_line, read_lines
+from kbtui.workspace.jsonl import append_line, is_same_file, read_lines
 from kbtui.workspace.layout import Workspace
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -69,7 +69,7 @@ class Claim:
                     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
                     os.close(descriptor)
                     raise _already_open(session_id, holder) from None
-                if _is_same_file(file, descriptor):
+                if is_same_file(file, descriptor):
                     break
                 os.close(descriptor)
             os.ftruncate(descriptor, 0)
@@ -87,15 +87,6 @@ class Claim:
             self._file.unlink()
         os.close(self._descriptor)
         self._descriptor = None
-
-
-def _is_same_file(file: Path, descriptor: int) -> bool:
-    """Return whether the locked file still has its name and wasn't just removed."""
-    try:
-        named = file.stat()
-    except FileNotFoundError:
-        return False
-    return named.st_ino == os.fstat(descriptor).st_ino
 
 
 def _already_open(session_id: str, holder: str) -> ConflictError:

@@ -176,14 +176,14 @@ def _locked(file: Path, *, make: bool, flags: int = _WRITING) -> Iterator[tuple[
         descriptor = os.open(file, flags | (os.O_CREAT if make else 0), 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _is_same_file(file, descriptor):
+            if is_same_file(file, descriptor):
                 yield descriptor, new
                 return
         finally:
             os.close(descriptor)
 
 
-def _is_same_file(file: Path, descriptor: int) -> bool:
+def is_same_file(file: Path, descriptor: int) -> bool:
     """Return whether a file wasn't replaced or removed while waiting for its lock."""
     try:
         return os.path.samestat(file.lstat(), os.fstat(descriptor))

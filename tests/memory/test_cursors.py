@@ -72,5 +72,3 @@ def test_foreign_values_are_passed_over(workspace: Workspace, history: History) 
     )
     cursors = Cursors(workspace, history)
     assert cursors.seen() == {"here": 3}
-    assert cursors.seen("other") == {"here": 1}
-    assert cursors.seen("else") == {}

@@ -15,7 +15,6 @@ from kbtui.history.history import History
 from kbtui.memory.consolidation.consolidator import (
     CondensingOutcome,
     Consolidator,
-    Progress,
     Trigger,
 )
 from kbtui.memory.consolidation.notes import SessionMemoryWriter
@@ -229,15 +228,6 @@ def _nobody(_event: WorkerEvent) -> None:
 Tell = Callable[[WorkerEvent], None]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
-    """The outcome of a session; with an `error` it must be looked at again later."""
-
-    outcome: CondensingOutcome | None = None
-    notice: str = ""
-    error: KbtuiError | None = None
-
-
 class SessionWork:
     """Condenses a session, and at its end writes its note."""
 
@@ -248,16 +238,19 @@ class SessionWork:
         self._consolidator = consolidator
         self._notes = notes
 
-    async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> SessionReport:
-        """Do what there is to do about a session, to its end if `closing`; reports errors."""
+    async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> CondensingOutcome:
+        """Do what there is to do about a session, to its end if `closing`; nothing is raised.
+
+        With an error in the outcome it must be looked at again later.
+        """
         try:
             if await asyncio.to_thread(self._is_untouched, session):
-                return SessionReport()
+                return CondensingOutcome("nothing", session)
             trigger = await asyncio.to_thread(self._consolidator.trigger, session)
             if closing:
                 trigger = Trigger.CLOSED
             if trigger is None:
-                return SessionReport()
+                return CondensingOutcome("nothing", session)
             outcome = await self.condense(session, trigger, tell)
             if closing:
                 await self._write_notes(session, outcome, tell)
@@ -265,8 +258,9 @@ class SessionWork:
                 await self._notes.renew(session)
         except KbtuiError as error:
             is_news = not isinstance(error, WorkspaceBusyError)  # else another does the same work
-            return SessionReport(notice=str(error) if is_news else "", error=error)
-        return SessionReport(outcome, outcome.notice, outcome.error)
+            notice = str(error) if is_news else ""
+            return CondensingOutcome("postponed", session, notice=notice, error=error)
+        return outcome
 
     def _is_untouched(self, session: str) -> bool:
         return self._pending.conversation(session).untouched
@@ -288,13 +282,18 @@ class SessionWork:
 
         `by_model` as in `Consolidator.run`.
         """
+
+        def on_page(page: int, pages: int) -> None:
+            text = f"Condensing a conversation, {page} of {pages}"
+            tell(WorkerEvent("progress", CONDENSING, session, text, page, pages))
+
         tell(WorkerEvent("started", CONDENSING, session, "Condensing a conversation"))
         outcome = await self._consolidator.run(
             session,
             everything=everything or trigger in (Trigger.CLOSED, Trigger.IDLE),
             by_model=by_model,
             trigger=trigger,
-            on_progress=progress_teller(tell),
+            on_page=on_page,
         )
         tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
@@ -303,14 +302,3 @@ class SessionWork:
         tell(WorkerEvent("started", NOTING, session, "Writing the notes of a conversation"))
         await self._notes.write_session_memory(session, outcome.title)
         tell(WorkerEvent("finished", NOTING, session))
-
-
-def progress_teller(tell: Tell) -> Callable[[Progress], None]:
-    """Make events of the progress of condensing."""
-
-    def told(progress: Progress) -> None:
-        text = f"Condensing a conversation, {progress.page} of {progress.pages}"
-        pages = (progress.page, progress.pages)
-        tell(WorkerEvent("progress", CONDENSING, progress.session, text, *pages))
-
-    return told

@@ -27,7 +27,6 @@ from kbtui.memory.background.jobs import (
     JobReport,
     SessionJob,
     SessionQueue,
-    SessionReport,
     SessionWork,
     WorkerEvent,
     WorkerStatus,
@@ -313,21 +312,18 @@ class BackgroundWorker:
     async def _look_at(self, wanted: SessionJob) -> None:
         """Work on a session; put it off where that isn't possible now."""
         try:
-            report = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)
+            outcome = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)
         except BaseException as error:
             # Stopped, or a defect: nobody would ask for it again before something new is said.
             self._queue.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
             raise
-        if report.error is not None:
-            self._queue.put_off(wanted, report.error, self._clock())
-        self._report(wanted.session, report)
-
-    def _report(self, session: str, report: SessionReport) -> None:
-        if isinstance(report.error, ConsentNeededError) and not report.error.refused:
-            self._ask_consent(CONDENSING, report.error)
-        elif report.notice:
-            self._notice(CONDENSING, session, report.notice)
-        elif report.error is None and report.outcome is not None:
+        if outcome.error is not None:
+            self._queue.put_off(wanted, outcome.error, self._clock())
+        if isinstance(outcome.error, ConsentNeededError) and not outcome.error.refused:
+            self._ask_consent(CONDENSING, outcome.error)
+        elif outcome.notice:
+            self._notice(CONDENSING, wanted.session, outcome.notice)
+        elif outcome.error is None and outcome.kind != "nothing":
             self._told.pop(CONDENSING, None)  # it works again: the next trouble is news
 
     async def _job(self, job: Job) -> None:

@@ -81,15 +81,6 @@ class CondensingOutcome:
     error: KbtuiError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: this page of so many."""
-
-    session: str
-    page: int
-    pages: int
-
-
 @dataclass(eq=False)
 class Consolidator:
     """Condenses sessions.
@@ -146,7 +137,7 @@ class Consolidator:
         everything: bool = False,
         by_model: bool = False,
         trigger: Trigger = Trigger.ASKED,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_page: Callable[[int, int], None] = lambda _number, _count: None,
     ) -> CondensingOutcome:
         """Condense a session: what left its prompts, or `everything`; tells of each page before.
 
@@ -165,8 +156,7 @@ class Consolidator:
                 )
                 log.info("condensing %s (%s): %d pages", session, trigger, len(todo))
                 for number, page in enumerate(todo, 1):
-                    if on_progress is not None:
-                        on_progress(Progress(session, number, len(todo)))
+                    on_page(number, len(todo))
                     await self._condense(run, page, model)
         except KbtuiError as error:
             log.info("condensing %s is postponed: %s", session, error)

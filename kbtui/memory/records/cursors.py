@@ -1,4 +1,4 @@
-"""How far each reader of the archive has come: ``memory/cursors.json``, committed with its work.
+"""How far Dream has read the archive: ``memory/cursors.json``, committed with its work.
 
 A cursor is kept for each origin. When the file is lost or damaged, the last state that the log
 knows stands in, so nothing is read twice; a restore to an earlier state is respected.
@@ -24,44 +24,41 @@ _OLD_CURSOR = ".dream_cursor"
 
 
 class Cursors:
-    """Reads and moves the cursors of the archive's readers."""
+    """Reads and moves the cursors of Dream; those of other readers stay as they are."""
 
     def __init__(self, workspace: Workspace, history: History) -> None:
         self._workspace = workspace
         self._history = history
 
-    def seen(self, reader: str = DREAM) -> dict[str, int]:
-        """The last cursor of each origin that a reader has seen."""
-        state = _parse(self._file())
+    def seen(self) -> dict[str, int]:
+        """The last cursor of each origin that Dream has seen."""
+        state = read_cursors(self._file())
         if state is None:
             state = self._from_log()
         if state is None:
             state = {DREAM: self._nanobots()}
-        return dict(state.get(reader, {}))
+        return dict(state.get(DREAM, {}))
 
-    def at(self, commit: str, reader: str = DREAM) -> dict[str, int]:
-        """The last cursor of each origin that a reader had seen when a commit was made."""
+    def at(self, commit: str) -> dict[str, int]:
+        """The last cursor of each origin that Dream had seen when a commit was made."""
         try:
-            state = _parse(self._history.read(CURSORS, commit))
+            state = read_cursors(self._history.read(CURSORS, commit))
         except NotFoundError:
             return {}
-        return dict((state or {}).get(reader, {}))
+        return dict((state or {}).get(DREAM, {}))
 
-    def stage(
-        self, change: Change, entries: Iterable[ArchiveEntry], reader: str = DREAM
-    ) -> dict[str, int]:
-        """Move a reader's cursor behind `entries`, in a running change; the cursors then.
+    def stage(self, change: Change, entries: Iterable[ArchiveEntry]) -> dict[str, int]:
+        """Move Dream's cursors behind `entries`, in a running change; the cursors then.
 
-        It never moves back. The entries of an origin must be the next that the reader hadn't seen.
+        They never move back. The entries of an origin must be the next that Dream hadn't seen.
         """
-        seen = self.seen(reader)
+        seen = self.seen()
         for entry in entries:
             seen[entry.origin] = max(seen.get(entry.origin, 0), entry.cursor)
-        before = self._file()
-        state = (_parse(before) or self._from_log() or {}) | {reader: dict(sorted(seen.items()))}
-        change.write(
-            CURSORS, json.dumps(state, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        )
+        state = read_cursors(self._file()) or self._from_log() or {}
+        state[DREAM] = dict(sorted(seen.items()))
+        text = json.dumps(state, indent=2, sort_keys=True, ensure_ascii=False)
+        change.write(CURSORS, f"{text}\n")
         return seen
 
     def _file(self) -> bytes | None:
@@ -74,7 +71,7 @@ class Cursors:
         """The newest readable state on record, unless it was taken back on purpose."""
         for commit in self._history.log(CURSORS, limit=50):
             try:
-                state = _parse(self._history.read(CURSORS, commit.id))
+                state = read_cursors(self._history.read(CURSORS, commit.id))
             except NotFoundError:
                 if commit.is_restoration:
                     return {}
@@ -92,8 +89,8 @@ class Cursors:
         return {"": int(text)} if text.isdecimal() else {}
 
 
-def _parse(data: bytes | None) -> dict[str, dict[str, int]] | None:
-    """Read the file; None where it says nothing that can be trusted."""
+def read_cursors(data: bytes | None) -> dict[str, dict[str, int]] | None:
+    """The cursors of each reader in the file; None where it says nothing that can be trusted."""
     value = json_object(data)
     if value is None:
         return None

@@ -14,8 +14,7 @@ from typing import Any
 
 from kbtui.history.merging.tree_merge import Resolver
 from kbtui.memory.records.archive_lines import read_entry
-from kbtui.memory.records.cursors import CURSORS
-from kbtui.text import json_object
+from kbtui.memory.records.cursors import CURSORS, read_cursors
 from kbtui.workspace.jsonl import parse_records
 
 _LINES = re.compile(r"memory/(?:history(?:-\w+)?|tombstones)\.jsonl")
@@ -56,10 +55,10 @@ def merge_cursors(
     _path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
     """Bring together how far each reader has come in each origin's archive."""
-    was, now, other = (_cursors(data) for data in (base, ours, theirs))
+    was, now, other = (read_cursors(data) for data in (base, ours, theirs))
     if now is None or other is None:
         return ours if other is None else theirs
-    merged: dict[str, dict[str, Any]] = {}
+    merged: dict[str, dict[str, int]] = {}
     for reader in sorted(now.keys() | other.keys()):
         before = (was or {}).get(reader, {})
         here, there = now.get(reader, {}), other.get(reader, {})
@@ -72,20 +71,12 @@ def merge_cursors(
     return f"{json.dumps(merged, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def _further(was: Any, here: Any, there: Any) -> Any:
+def _further(was: int | None, here: int | None, there: int | None) -> int | None:
     if here in (was, there):
         return there
     if there == was:
         return here
-    known = [each for each in (here, there) if isinstance(each, int)]
-    return max(known, default=None)
-
-
-def _cursors(data: bytes | None) -> dict[str, dict[str, Any]] | None:
-    value = json_object(data)
-    if value is None:
-        return None
-    return {reader: each for reader, each in value.items() if isinstance(each, dict)}
+    return max((each for each in (here, there) if each is not None), default=None)
 
 
 def _united(

@@ -15,16 +15,16 @@ import secrets
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from string import ascii_lowercase, digits
-from typing import Any
+from typing import Any, TypedDict
 
 from kbtui.knowledge.entries.dendron import Dendron, dendron_at
 from kbtui.knowledge.entries.entry import DATED, EntryInfo, ordinal
-from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front
+from kbtui.knowledge.entries.templates import ENTRY_TYPES, Front, render_entry
 from kbtui.text import MAX_SLUG, clean_line, slugify
 from kbtui.workspace.files import checked_path
 from kbtui.workspace.layout import Layout
@@ -171,6 +171,23 @@ class FileNames:
             pattern += re.escape(self.template[end : part.start()]) + kind
             end = part.end()
         return re.compile(pattern + re.escape(self.template[end:]))
+
+
+class Content(TypedDict, total=False):
+    """Content of a new entry; `body` is its whole text, in place of `sections`.
+
+    `folder` is where it goes, from the entries on (``.`` the topmost one); without one the habits
+    say it.
+    """
+
+    body: str | None
+    sections: Mapping[str, str] | None
+    tags: Sequence[str]
+    related: Sequence[str]
+    aliases: Sequence[str]
+    sources: Sequence[str]
+    summary: str
+    folder: str
 
 
 class Habits:
@@ -358,6 +375,21 @@ class Habits:
             dates=dated * _FEW > len(self._infos),
             type=any(info.type for info in self._infos),
             empty=False,
+        )
+
+    def entry(self, type_: str, title: str, day: date, content: Content) -> str:
+        """A new entry, as `render_entry` writes it."""
+        body = content.get("body")
+        return render_entry(
+            type_,
+            title,
+            front=self.front(day),
+            sections=body if body is not None else content.get("sections"),
+            tags=content.get("tags", ()),
+            related=[self.reference(name) for name in content.get("related", ())],
+            aliases=content.get("aliases", ()),
+            sources=content.get("sources", ()),
+            summary=content.get("summary", ""),
         )
 
     def reference(self, name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from kbtui.errors import KbtuiError, NotFoundError, UnreadableError, UnsafePathError, UsageError
 from kbtui.history.change import Actor, Changed, Commit, Origin, Sink
@@ -15,8 +15,8 @@ from kbtui.history.history import History
 from kbtui.knowledge.catalog.catalog import Catalog, PromptIndex
 from kbtui.knowledge.catalog.entry_index import EntryIndex
 from kbtui.knowledge.entries.entry import DATED, EntryInfo as EntryInfo, category_of
-from kbtui.knowledge.entries.habits import filled
-from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER, render_entry
+from kbtui.knowledge.entries.habits import Content as Content, filled
+from kbtui.knowledge.entries.templates import ENTRY_TYPES, TYPE_OF_FOLDER
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.library.dates import DateKeeper
@@ -42,23 +42,6 @@ from kbtui.workspace.layout import Workspace, short_name
 from kbtui.workspace.scan import Scanner
 
 TEXT_ENDS = (".txt", ".markdown", ".org")
-
-
-class Content(TypedDict, total=False):
-    """Content of a new entry; `body` is its whole text, in place of `sections`.
-
-    `folder` is where it goes, from the entries on (``.`` the topmost one); without one the habits
-    say it.
-    """
-
-    body: str | None
-    sections: Mapping[str, str] | None
-    tags: Sequence[str]
-    related: Sequence[str]
-    aliases: Sequence[str]
-    sources: Sequence[str]
-    summary: str
-    folder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +152,9 @@ class Library(Reader):
         if not title:
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         day = day or self._now().date()
-        body = content.get("body")
         template = habits.template_for(type_)
-        is_bare = not content.get("sections") and body is None
-        text = render_entry(
-            type_,
-            title,
-            front=habits.front(day),
-            sections=body if body is not None else content.get("sections"),
-            tags=content.get("tags", ()),
-            related=[habits.reference(name) for name in content.get("related", ())],
-            aliases=content.get("aliases", ()),
-            sources=content.get("sources", ()),
-            summary=content.get("summary", ""),
-        )
+        is_bare = not content.get("sections") and content.get("body") is None
+        text = habits.entry(type_, title, day, content)
         if template is not None and is_bare:
             text = filled(self.get(template).text, title, self._now())
         with self._creating:  # two threads must not find the same name free

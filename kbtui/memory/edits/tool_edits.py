@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from kbtui.errors import UsageError
-from kbtui.knowledge.entries.entry import Entry, append_to_section, parse_entry, render_entry
+from kbtui.knowledge.entries.entry import Entry, append_to_section, parse_entry
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge.format.facts import normalise, plain_fact, statements
 from kbtui.knowledge.format.frontmatter import with_more
@@ -61,19 +61,11 @@ def write_entry(kind: str, title: str, content: Content, day: date) -> Operation
         if not name:
             raise UsageError("An entry needs a title.", "Say in a few words what it is about.")
         _check_new(copy, kind, name)
-        habits, body = copy.files.habits(), content.get("body")
         summary = content.get("summary", "")
-        text = render_entry(
-            kind,
-            name,
-            front=habits.front(day),
-            sections=body if body is not None else content.get("sections") or {},
-            tags=content.get("tags", ()),
-            related=[habits.reference(each) for each in content.get("related", ())],
-            aliases=content.get("aliases", ()),
-            sources=content.get("sources", ()),
-            summary="" if summary and copy.lacks(summary, name) else summary,
-        )
+        said = content | {"sections": content.get("sections") or {}}
+        if summary and copy.lacks(summary, name):
+            said["summary"] = ""
+        text = copy.files.habits().entry(kind, name, day, said)
         path = copy.files.free_path(kind, name, day, content.get("folder", ""))
         return {path: text.encode("utf-8", "replace")}
 

@@ -11,6 +11,7 @@ entries.entry      a single one: Entry, EntryInfo, parse_entry, its name and typ
 format.body        a text: where its body begins, headings, tasks, tags, first sentence, code
 format.frontmatter the keys above it, read and changed in place
 format.facts       `Fact`: a statement on its way into a file
+format.lines       a text line by line: headings, items of lists, fenced blocks
 
 Below the library stand `linking`, which says what entry a name means and repairs links, `habits`
 and `dendron`, by which notes of other programs keep the names that they have there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import log1p
 
@@ -44,23 +45,31 @@ def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
     return [known[number].name for number in ranked[:_NEAREST] if likeness[number] >= least]
 
 
+def _weighed(
+    wanted: Iterable[str], words_of: Sequence[tuple[int, set[str]]]
+) -> list[tuple[float, dict[str, float]]]:
+    """What each word counts, and how like it the words are that entries have."""
+    entries_with: defaultdict[str, set[int]] = defaultdict(set)
+    for number, words in words_of:
+        for word in words:
+            entries_with[word].add(number)
+    count = len({number for number, _ in words_of})
+    every_word = list(entries_with)
+    found: list[tuple[float, dict[str, float]]] = []
+    for word in wanted:
+        alike = _words_alike(word, every_word)
+        having = {number for each in alike for number in entries_with[each]}
+        found.append((log1p(count / (1 + len(having))) if having else _UNKNOWN, alike))
+    return found
+
+
 def _by_words(wanted: str, names: Sequence[tuple[int, str]]) -> dict[int, float]:
     """How much of the words that are looked for each entry has in one of its names, from 0 to 1.
 
     A rare word counts for more; one that goes on, or is spelled a little otherwise, for less.
     """
     words_of = [(number, set(_WORD.findall(name))) for number, name in names]
-    entries_with: dict[str, set[int]] = {}
-    for number, words in words_of:
-        for word in words:
-            entries_with.setdefault(word, set()).add(number)
-    every_word = list(entries_with)
-    count = len({number for number, _ in names})
-    best: list[tuple[float, dict[str, float]]] = []
-    for word in list(dict.fromkeys(_WORD.findall(wanted)))[:_MOST_WORDS]:
-        alike = _words_alike(word, every_word)
-        having = {number for each in alike for number in entries_with[each]}
-        best.append((log1p(count / (1 + len(having))) if having else _UNKNOWN, alike))
+    best = _weighed(list(dict.fromkeys(_WORD.findall(wanted)))[:_MOST_WORDS], words_of)
     every = sum(weight for weight, _ in best) or 1.0
     found: dict[int, float] = {}
     for number, words in words_of:

@@ -125,23 +125,7 @@ class Inbox:
         """
         with self._history.alone():
             known, others = self._open_for(actor, origin, edits)
-            waits = _texts(known.edits) if known else {}
-            for path in edits.keys() & waits.keys():
-                if edits[path] is not None and waits[path] is None:
-                    raise ConflictError(
-                        f"{short_name(path)} is to go: that it is renamed or deleted waits in the"
-                        " inbox.",
-                        "Edit it under its new name, or let the user decide first.",
-                        paths=(path,),
-                    )
-            twice = sorted(path for each in others for path in each.paths if path in edits)
-            if lacking := [path for path in twice if path not in waits]:
-                raise ConflictError(
-                    f"Changes of {', '.join(map(short_name, dict.fromkeys(lacking)))} wait in the"
-                    " inbox already, in another proposal.",
-                    "Let the user decide on that first.",
-                    paths=tuple(lacking),
-                )
+            _check_goes_on(edits, _texts(known.edits) if known else {}, others)
             if known is None:
                 return self.add(actor, reason, edits, origin=origin, expected=expected)
             fresh = self._edits(edits, None)
@@ -385,6 +369,27 @@ class Inbox:
         same = (each for each in mine if each.origin.turn == origin.turn is not None)
         known = next(built, None) or next(same, None)
         return known, [each for each in mine if each is not known]
+
+
+def _check_goes_on(
+    edits: Mapping[str, str | None], waits: Mapping[str, str | None], others: Iterable[Proposal]
+) -> None:
+    """Refuse edits that can't go on with what `waits`, or would with other proposals as well."""
+    for path in edits.keys() & waits.keys():
+        if edits[path] is not None and waits[path] is None:
+            raise ConflictError(
+                f"{short_name(path)} is to go: that it is renamed or deleted waits in the inbox.",
+                "Edit it under its new name, or let the user decide first.",
+                paths=(path,),
+            )
+    twice = sorted(path for each in others for path in each.paths if path in edits)
+    if lacking := [path for path in twice if path not in waits]:
+        raise ConflictError(
+            f"Changes of {', '.join(map(short_name, dict.fromkeys(lacking)))} wait in the inbox"
+            " already, in another proposal.",
+            "Let the user decide on that first.",
+            paths=tuple(lacking),
+        )
 
 
 def _texts(edits: Iterable[ProposedEdit]) -> dict[str, str | None]:

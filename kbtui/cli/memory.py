@@ -171,8 +171,8 @@ def _print_outcome(outcome: CondensingOutcome) -> None:
     say_line(say_styled(outcome.session, fg="cyan"), "  ", say_styled(said))
     if outcome.notice:
         note(f"kbtui: {outcome.notice}")
-    if outcome.error is not None and outcome.error.hint:
-        note(f"  {outcome.error.hint}")
+    elif outcome.error is not None:  # a notice says it, and what can be done
+        note(f"kbtui: {outcome.error}")
 
 
 @click.command()

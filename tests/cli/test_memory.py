@@ -10,6 +10,7 @@ import pytest
 
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
+from tests.scripted_server import Reply, ScriptedServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,6 +166,19 @@ def test_what_was_archived_without_a_model_is_for_one_and_that_is_said(kbtui: Co
     kbtui.ok("ask", "The boiler man comes on Thursday.")
     kbtui.ok("consolidate")
     assert "No model is configured" in kbtui("consolidate", "--all").err
+
+
+def test_why_a_conversation_was_not_condensed_and_what_can_be_done_is_said_once(
+    kbtui: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kbtui.ok("ask", "The kettle leaks.")
+    with ScriptedServer([Reply("No such key.", status=401)]) as server:
+        monkeypatch.setenv("KBTUI_API_BASE", server.url)
+        monkeypatch.setenv("KBTUI_MODEL", "openai/scripted")
+        monkeypatch.setenv("KBTUI_API_KEY", "none")
+        done = kbtui("consolidate", "--yes")
+    assert "Messages stay to be condensed later" in done.err
+    assert done.err.count("Check the key") == 1, done.err
 
 
 def test_consolidate_condenses_all_that_waits_and_then_nothing(kbtui: Command) -> None:

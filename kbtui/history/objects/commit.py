@@ -330,18 +330,22 @@ def _trailers(actor: Actor, origin: Origin) -> list[str]:
     ]
 
 
+def _split_trailers(message: str) -> tuple[str, list[tuple[str, str]]]:
+    """Split a message from its trailers; one of another git program has none of ours."""
+    head, _, last = message.rpartition("\n\n")
+    lines = last.split("\n")
+    pairs = [(found["key"], found["value"]) for found in map(_TRAILER.match, lines) if found]
+    is_ours = head and len(pairs) == len(lines) and "Actor" in dict(pairs)
+    return (head, pairs) if is_ours else (message, [])
+
+
 def read_commit(identifier: str, raw: RawCommit, paths: tuple[PathChange, ...] = ()) -> Commit:
     """Parse a commit with its trailers.
 
     A commit that another git program made has none and counts as a person's.
     """
-    text = raw.message.strip("\n")
-    head, _, last = text.rpartition("\n\n")
-    matches = [_TRAILER.match(line) for line in last.split("\n")]
-    pairs = [(m["key"], m["value"]) for m in matches if m] if all(matches) and head else []
+    head, pairs = _split_trailers(raw.message.strip("\n"))
     trailers = dict(pairs)
-    if "Actor" not in trailers:
-        pairs, trailers, head = [], {}, text
     subject, _, body = head.partition("\n")
     actor = _actor(trailers.get("Actor"))
     author = _other_person(raw.author, author_of(Actor.YOU)) if actor is Actor.YOU else None

@@ -275,12 +275,17 @@ def _project(value: Record) -> Iterator[Item]:
     }
     if text := paragraphs(f"## {title}\n\n{told}" for title, told in about.items() if told):
         yield ImportedNote(f"project {id_}", name, text, updated, created, folder=name)
-    for number, doc in enumerate(value.records("docs"), 1):
+    yield from _documents(value, name, id_)
+
+
+def _documents(project: Record, name: str, id_: str) -> Iterator[Item]:
+    whole = project.time("updated_at"), project.time("created_at")
+    for number, doc in enumerate(project.records("docs"), 1):
         title, text = doc.line("filename") or f"Document {number}", doc.text("content")
         document = f"document {doc.text('uuid') or f'{id_} {number}'}"
         made = doc.time("created_at")
-        times = (made, made) if made else (updated, created)
         if text.strip():
+            times = (made, made) if made else whole
             yield ImportedNote(document, title, text, *times, folder=name)
         else:
             yield Skipped(f"{name}: {title}", "It is empty.")

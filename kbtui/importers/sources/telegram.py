@@ -79,7 +79,7 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
     files: dict[str, str] = {}
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
-    mine = None if kind == "saved_messages" else owner
+    mine = None if kind == "saved_messages" else owner or "nobody"
     lines = [_line(each, _files_of(each, folder, names, files), mine) for each in messages]
     found = list(by_month(id_, title, lines))
     if not found:
@@ -95,8 +95,7 @@ def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> C
     time, id_ = message.time("date_unixtime", "date"), f"{message.get('id')}"
     # What was forwarded is somebody else's.
     source = message.line("forwarded_from")
-    is_mine = owner is None or (bool(owner) and message.line("from_id") == owner)
-    is_mine = is_mine and not source
+    is_mine = owner in (None, message.line("from_id")) and not source
     if message.get("type") == "service":
         return ChatLine(who, "", time, id_, (), ("notice of the program",), mine=is_mine)
     text = _text(message.get("text"))

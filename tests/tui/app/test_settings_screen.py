@@ -131,10 +131,20 @@ def test_every_setting_is_called_by_a_name_of_its_own_in_its_group() -> None:
     assert len(labels) == len(set(labels))
 
 
+async def test_in_a_very_wide_window_what_a_setting_means_stands_beside_the_form(shell) -> None:
+    await shell.pilot.resize_terminal(200, 40)
+    screen = await _open(shell, "search.semantic")
+    about = screen.query_one("#settings-about")
+    await shell.until(lambda: about.region.x >= screen.rows.region.right)
+    assert "search.semantic" in _about(screen)
+    await shell.pilot.resize_terminal(120, 40)
+    await shell.until(lambda: about.region.y >= screen.rows.region.bottom)
+
+
 async def test_a_value_has_the_room_that_its_name_leaves(shell) -> None:
     await shell.pilot.resize_terminal(80, 24)
     screen = await _open(shell, "models.chat.model")
-    field = screen.rows.field._replace(label="Chat", value="none: answers are quoted from notes")
+    field = screen.rows.item._replace(label="Chat", value="none: answers are quoted from notes")
     screen.rows.show((field,))
     row = screen.rows.render_row(0, 53)[0].plain
     assert "none: answers are quoted from notes" in row

@@ -13,6 +13,7 @@ from kbtui.importers.engine import run
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.tui.chat import start
 from kbtui.tui.chat.commands.pickers import ModelScreen
+from kbtui.tui.chat.conversation.transcript import greeting_inset
 from kbtui.tui.chat.nearby import NotesNearby
 from kbtui.tui.chat.start import NearbyDialog, Way
 from kbtui.tui.widgets.dialogs import Dialog
@@ -243,3 +244,8 @@ async def test_what_stands_in_place_of_choices_is_said_whole_in_a_narrow_box(tmp
         await shell.until(lambda: not choices.row_count and "None found" in choices.empty)
         said = " ".join(choices.render_line(y).text.strip() for y in range(choices.size.height))
         assert said.strip() == choices.empty
+
+
+def test_in_a_wide_pane_the_greeting_stands_in_the_middle():
+    assert greeting_inset(60) == greeting_inset(78) == 3
+    assert greeting_inset(172) == 50

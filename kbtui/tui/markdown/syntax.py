@@ -213,26 +213,38 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
     Of any other its words are shown as a paragraph's.
     """
-
-    def line(number: int) -> str:
-        at = state.bMarks[number] + state.tShift[number]
-        return state.src[at : state.eMarks[number]].strip()
-
-    if not line(start).lower().startswith("<details"):
+    if not _line(state, start).lower().startswith("<details"):
         return False
-    depth, last = 0, start
-    for last in range(start, end):
-        if state.sCount[last] < state.blkIndent and line(last):
-            return False  # it is outside of the list that the block stands in
-        depth += sum(1 if not found[1] else -1 for found in _DETAILS.finditer(line(last)))
+    last = _end_of_details(state, start, end)
+    if last is None:
+        return False
+    head = range(start, min(last, start + _MOST_OF_HEAD))
+    opened = _SUMMARY.match("\n".join(_line(state, number) for number in head))
+    if opened is not None and not silent:
+        _push_details(state, start, last, opened)
+    return opened is not None
+
+
+def _line(state: StateBlock, number: int) -> str:
+    at = state.bMarks[number] + state.tShift[number]
+    return state.src[at : state.eMarks[number]].strip()
+
+
+def _end_of_details(state: StateBlock, start: int, end: int) -> int | None:
+    """The line that closes a ``<details>``; None where none does in the list that it stands in."""
+    depth = 0
+    for number in range(start, end):
+        line = _line(state, number)
+        if line and state.sCount[number] < state.blkIndent:
+            return None
+        depth += sum(1 if not found[1] else -1 for found in _DETAILS.finditer(line))
         if depth <= 0:
-            break
-    head = "\n".join(line(number) for number in range(start, min(last, start + _MOST_OF_HEAD)))
-    opened = _SUMMARY.match(head)
-    if depth or opened is None or line(last).lower() != "</details>":
-        return False
-    if silent:
-        return True
+            return number if line.lower() == "</details>" else None
+    return None
+
+
+def _push_details(state: StateBlock, start: int, last: int, opened: re.Match[str]) -> None:
+    """Add the title and the blocks of a ``<details>``, and go on behind it."""
     body = start + 1 + opened[0].rstrip("\n").count("\n")
     token = state.push("details_open", "details", 1)
     token.map, token.meta = [start, last + 1], {"open": bool(opened["open"])}
@@ -245,7 +257,6 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     state.lineMax, state.parentType = bounds
     state.push("details_close", "details", -1)
     state.line = last + 1
-    return True
 
 
 def _element(state: StateInline, silent: bool) -> bool:

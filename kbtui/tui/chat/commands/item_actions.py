@@ -113,15 +113,20 @@ def _put_in_prompt(host: ChatHost, text: str) -> None:
 
 def _said_before(host: ChatHost, item: Item) -> UserItem | None:
     """The person's message that an item belongs to; None, and said, where none can be used now."""
-    items = host.transcript.items
-    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
-    if not said or said[-1].message is None:
+    said = _belongs_to(host, item)
+    if said is None or said.message is None:
         host.say("There is no message of yours to go back to.", "warning")
     elif host.conversation.busy:
         host.say("An answer is still coming: Esc stops it.", "warning")
     else:
-        return said[-1]
+        return said
     return None
+
+
+def _belongs_to(host: ChatHost, item: Item) -> UserItem | None:
+    """The person's message that an item stands below."""
+    above = host.transcript.items[host.transcript.items.index(item) :: -1]
+    return next((other for other in above if isinstance(other, UserItem)), None)
 
 
 def _save(host: ChatHost, item: Item) -> None:
@@ -150,9 +155,8 @@ def _keep(host: ChatHost, item: Item) -> None:
 
 def _message_of(host: ChatHost, item: Item) -> int | None:
     """The id of the person's message that an item belongs to."""
-    items = host.transcript.items
-    said = [other for other in items[: items.index(item) + 1] if isinstance(other, UserItem)]
-    return said[-1].message if said else None
+    said = _belongs_to(host, item)
+    return said.message if said is not None else None
 
 
 async def _keep_message(

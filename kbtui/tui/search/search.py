@@ -303,8 +303,18 @@ class SearchScreen(Finder):
         hit = self.hits.hit
         if hit is not None:
             preview.border_title = coloured(preview, signed(self.hits.named(hit)))
-            lines = (hit.line, hit.lines[1])
-            preview.look_at(hit.path, lines, hit.messages[0] if hit.messages else None)
+            path, message = self._target(hit)
+            preview.look_at(path, (hit.line, hit.lines[1]), message)
+
+    def _target(self, hit: Hit) -> tuple[str, int | None]:
+        """What to show of a hit: a file, or a conversation and its message.
+
+        Of what was condensed it is the conversation that it was made of, while that is there.
+        """
+        log = f"sessions/{hit.session}.jsonl"
+        if hit.session and hit.messages and self.kb.workspace.place(log).is_file():
+            return log, hit.messages[0]
+        return hit.path, None
 
     # Actions
 
@@ -359,16 +369,10 @@ class SearchScreen(Finder):
         hit = self.hits.hit
         if hit is not None:
             await asyncio.to_thread(self._searches.remember, self.answered or "")
-            self.leave_for(hit.path, _line_to_open(hit))
+            path, message = self._target(hit)
+            self.leave_for(path, message or hit.line)
         else:
             self.action_take_suggestion()
-
-
-def _line_to_open(hit: Hit) -> int:
-    """The line, or for a conversation the message, that `OpenEntry` is to lead to."""
-    if hit.messages is not None:
-        return hit.messages[0]
-    return hit.line
 
 
 def counts_of(result: SearchResult) -> dict[str, int]:

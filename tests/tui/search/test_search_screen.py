@@ -260,3 +260,31 @@ async def test_where_nothing_is_found_the_preview_names_no_note(tmp_path):
         await pilot.press(*"xyz")
         await until(pilot, lambda: "Nothing found" in text_of(screen.hits))
         assert str(screen.preview.border_title) == "Preview"
+
+
+async def test_what_was_condensed_leads_to_the_conversation_that_it_is_from(tmp_path):
+    kb = searchable(tmp_path)
+    with kb.sessions.create(title="Tea", id="s1") as session:
+        session.append("user", "I like green tea best")
+    condensed = replace(hit("memory/history.jsonl", 7, "green tea"), session="s1", messages=(1, 1))
+    kb.search.hits = (condensed,)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "tea")
+        await until(pilot, lambda: "I like green tea best" in text_of(screen.preview))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen, "it is opened")
+        assert (app.seen[-1].path, app.seen[-1].line) == ("sessions/s1.jsonl", 1)
+
+
+async def test_what_was_condensed_of_a_conversation_that_is_gone_is_shown_itself(tmp_path):
+    kb = searchable(tmp_path)
+    condensed = replace(hit("memory/history.jsonl", 7, "green tea"), session="s1", messages=(4, 5))
+    kb.search.hits = (condensed,)
+    app = NotesApp(kb)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await searching(pilot, "tea")
+        await until(pilot, lambda: screen.hits.hit is not None)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.seen, "it is opened")
+        assert (app.seen[-1].path, app.seen[-1].line) == ("memory/history.jsonl", 7)

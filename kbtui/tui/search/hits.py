@@ -68,6 +68,8 @@ class HitList(RowList[Hit | tuple[Hit, ...]]):
 
     def named(self, hit: Hit) -> Named:
         """What a hit is in."""
+        if hit.session is not None and hit.path != log_of(hit):
+            return self._names[log_of(hit)]  # it was condensed: the title is the archive's
         if hit.session is not None:
             return Named(hit.path, clean_line(hit.title or hit.heading))
         return self._names[hit.path]
@@ -118,10 +120,17 @@ def place_of(hit: Hit) -> str:
     return f"line {hit.line}" if folder in {"", *CATEGORIES} else f"{folder} · line {hit.line}"
 
 
+def log_of(hit: Hit) -> str:
+    """The path of the conversation that a hit is from."""
+    return f"sessions/{hit.session}.jsonl"
+
+
 def paths_in(hits: Iterable[Hit]) -> Iterator[str]:
     """The files that hits are in, and those that links in what is shown of them name by path."""
     for hit in hits:
         yield hit.path
+        if hit.session is not None and hit.path != log_of(hit):
+            yield log_of(hit)
         yield from (_linked(link) for link in _LINK.findall(hit.snippet))
 
 

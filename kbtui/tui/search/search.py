@@ -23,7 +23,7 @@ from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.search.filters import QueryInput, chips_drawn, offered, offers_drawn, values_of
 from kbtui.tui.search.finder import Finder, Preview
-from kbtui.tui.search.hits import HitList, paths_in
+from kbtui.tui.search.hits import HitList, log_of, paths_in
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.terminal.state import Searches
 from kbtui.tui.widgets.divided import Divided
@@ -236,7 +236,7 @@ class SearchScreen(Finder):
 
     def _found(self, query: str, semantic: bool) -> tuple[SearchResult, Names]:
         result = self.kb.search.search(query, self.scope, LIMIT, semantic=semantic)
-        return result, names_of(self.kb.library, paths_in(result.hits))
+        return result, names_of(self.kb.library, paths_in(result.hits), self.kb.sessions)
 
     async def _count(self, result: SearchResult) -> None:
         """Say how many places in conversations answer as well, where those aren't searched."""
@@ -311,7 +311,7 @@ class SearchScreen(Finder):
 
         Of what was condensed it is the conversation that it was made of, while that is there.
         """
-        log = f"sessions/{hit.session}.jsonl"
+        log = log_of(hit)
         if hit.session and hit.messages and self.kb.workspace.place(log).is_file():
             return log, hit.messages[0]
         return hit.path, None

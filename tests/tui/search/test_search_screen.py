@@ -272,6 +272,8 @@ async def test_what_was_condensed_leads_to_the_conversation_that_it_is_from(tmp_
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await searching(pilot, "tea")
         await until(pilot, lambda: "I like green tea best" in text_of(screen.preview))
+        assert "Tea" in text_of(screen.hits).split("\n")[0]
+        assert str(screen.preview.border_title) == "Tea"
         await pilot.press("enter")
         await until(pilot, lambda: app.seen, "it is opened")
         assert (app.seen[-1].path, app.seen[-1].line) == ("sessions/s1.jsonl", 1)

@@ -18,7 +18,7 @@ from kbtui.text import counted
 
 if TYPE_CHECKING:
     from kbtui.importers.engine import ImportPreview, Report
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.port import Skipped, Source
     from kbtui.knowledge_base import KnowledgeBase
     from kbtui.memory.background.service import Estimate
@@ -56,7 +56,7 @@ def import_command(
     Any other document, text or picture, and the page at an https:// address, is kept under docs/,
     where search finds it; docs/SOURCES.md records where it came from.
     """
-    from kbtui.importers.faces import expanded, is_document
+    from kbtui.importers.frontends import expanded, is_document
 
     with place.opened() as kb:
         documents = [path for path in paths if is_document(path)]
@@ -145,7 +145,7 @@ class _ImportWork:
     def run(self) -> None:
         """Bring in what there is."""
         from kbtui.importers.engine import run
-        from kbtui.importers.faces import nothing_in
+        from kbtui.importers.frontends import nothing_in
 
         def bring(opened: OpenedExport, source: Source) -> None:
             report = run(self._kb.services, opened, source, self._watch())
@@ -161,7 +161,7 @@ class _ImportWork:
         """Make memory of what these exports brought, now and before."""
         import asyncio
 
-        from kbtui.importers.faces import remembered
+        from kbtui.importers.frontends import remembered
         from kbtui.importers.remembering import batches_of, remember
 
         wanted = batches_of(self._kb.services, [path for path, _ in self._paths])
@@ -194,7 +194,7 @@ class _ImportWork:
 
     def _look(self) -> None:
         from kbtui.importers.engine import preview
-        from kbtui.importers.faces import nothing_in
+        from kbtui.importers.frontends import nothing_in
 
         looked: list[tuple[Path, ImportPreview]] = []
 
@@ -209,8 +209,8 @@ class _ImportWork:
 
     def _each(self, work: Callable[[OpenedExport, Source], None]) -> None:
         """Do something with each export; what isn't one, or can't be read, is told."""
-        from kbtui.importers.faces import unknown
-        from kbtui.importers.opened import OpenedExport
+        from kbtui.importers.export_files import OpenedExport
+        from kbtui.importers.frontends import unknown
 
         for path, must_be in self._paths:
             try:
@@ -290,7 +290,7 @@ class _ImportWork:
         return estimate(self._kb.models, "import", found.tokens, found.new + found.grown)
 
     def _say_preview(self, path: Path, found: ImportPreview) -> None:
-        from kbtui.importers.faces import previewed
+        from kbtui.importers.frontends import previewed
 
         say(f"{path}: {found.source}")
         for row in previewed(found, self._estimate(found)):
@@ -304,7 +304,7 @@ class _ImportWork:
 
 
 def _say_report(kb: KnowledgeBase, report: Report) -> None:
-    from kbtui.importers.faces import reported
+    from kbtui.importers.frontends import reported
 
     say(reported(report))
     for came in report.sessions[:_SHOWN]:

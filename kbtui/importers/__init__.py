@@ -1,7 +1,8 @@
-"""Other programs' files: a source each on one port, and one engine that brings them in.
+"""Import of other programs' exports: one reader per program behind a port, and one engine.
 
-`sources/` has a file a program; each reads, and says what it could not read. `engine` finds the
-source of an export, previews it and brings it in, `remembering` makes memory of it; `faces` is what
-the app and the command line share. `opened`, `json_stream`, `reading` and `markup` are what sources
-read with. Nothing here decides when to import: commands and migration do.
+`sources/` has a module per program, which reads an export and reports what it can't read. `engine`
+detects the source of an export, previews and imports it; `remembering` condenses the imported
+conversations into memory; `frontends` holds what the app and the command line share. Sources read
+with `export_files`, `json_stream`, `reading` and `markup`. When to import is decided elsewhere, by
+commands and the migration.
 """

@@ -22,8 +22,8 @@ from typing import Any
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
 from kbtui.importers.batches import Batch, begun, stamp
+from kbtui.importers.export_files import PACKED, OpenedExport
 from kbtui.importers.notes import Notes
-from kbtui.importers.opened import PACKED, OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Said, Skipped, Source
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services

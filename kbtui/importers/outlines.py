@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import Record, json_list
 

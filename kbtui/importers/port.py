@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 
 Role = Literal["user", "assistant"]
 

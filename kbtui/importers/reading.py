@@ -14,9 +14,9 @@ from itertools import islice
 from typing import IO, Any, TypeVar
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of, words_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import (
     ImportedConversation,
     ImportedNote,

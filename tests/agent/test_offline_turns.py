@@ -12,7 +12,7 @@ from kbtui.errors import StorageError
 from kbtui.history.change import Actor
 from kbtui.history.history import History
 from kbtui.importers.engine import find_source, run
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.knowledge_base import KnowledgeBase
 from tests.agent.conftest import ask
 from tests.documents import make

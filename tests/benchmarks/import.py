@@ -231,7 +231,7 @@ def _child(what: str, file: Path) -> dict[str, Any]:
 
 def _bring(file: Path, *, only_look: bool) -> int:
     from kbtui.importers import engine
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
     from kbtui.knowledge_base import KnowledgeBase
 
     quick = {"search": {"semantic": False}}

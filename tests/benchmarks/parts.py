@@ -63,7 +63,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def count(path: Path) -> dict[str, Any]:
     """What one export holds, what of it is in a workspace afterwards, and what the report names."""
     from kbtui.importers import engine
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
     from kbtui.knowledge_base import KnowledgeBase
 
     parts = Counter(dict.fromkeys(_parts(path), 1))

@@ -17,7 +17,7 @@ from kbtui.history.objects.packing import Packing
 from kbtui.history.sync import shared_folder
 from kbtui.history.sync.sync import SyncRules, UnversionedRules, parse_address
 from kbtui.importers.engine import find_source, run
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.knowledge.library.library import Library
 from kbtui.knowledge_base import KnowledgeBase
 from kbtui.maintenance.purge import Purging

@@ -25,7 +25,7 @@ from kbtui.errors import KbtuiError
 from kbtui.history.merging.tree_merge import merge_three
 from kbtui.history.queries.diff import diff_file, without_hunks
 from kbtui.importers.engine import SOURCES, find_source
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.knowledge.format import frontmatter
 from kbtui.knowledge_base import KnowledgeBase

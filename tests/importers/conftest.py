@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from tests.fixtures import archive, history, sessions, tombstones, workspace
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.errors import KbtuiError
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import Skipped
 from tests.importers import exports
 from tests.importers.sources import (

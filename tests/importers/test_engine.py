@@ -13,7 +13,7 @@ import pytest
 from kbtui.errors import StoppedError, StorageError
 from kbtui.history.door import Door
 from kbtui.importers.engine import Report, find_source, preview, run, take_back
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.remembering import Remembered, batches_of, remember
 from kbtui.knowledge.entries.entry import _parsed
 from kbtui.knowledge_base import KnowledgeBase

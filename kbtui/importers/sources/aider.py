@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Role, Said, Skipped
 from kbtui.importers.reading import conversation, file_source
 from kbtui.text import clean

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import (
     ImportedConversation,
     ImportedNote,

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Record,

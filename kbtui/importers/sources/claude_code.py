@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import words_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
     Record,

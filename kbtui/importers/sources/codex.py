@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
     Record,

@@ -17,8 +17,8 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
     Record,

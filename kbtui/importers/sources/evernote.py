@@ -24,8 +24,8 @@ from kbtui.importers.reading import has_any, read_each
 from kbtui.text import slugify
 
 if TYPE_CHECKING:
+    from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.markup import Tree
-    from kbtui.importers.opened import OpenedExport
 
 _SIGN = re.compile(rb"<en-export[\s>]")
 _ROOT = b"<en-export>"

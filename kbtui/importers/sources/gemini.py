@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import IO
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of, to_markdown
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import Item, Said, Skipped, Source
 from kbtui.importers.reading import (
     Record,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import OpenedExport
-from kbtui.importers.places import free_place, relative, safe_name
+from kbtui.importers.note_paths import free_place, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import time_of
 from kbtui.text import counted

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,

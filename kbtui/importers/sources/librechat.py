@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
     Record,

@@ -20,8 +20,8 @@ from typing import Any
 from kbtui.errors import KbtuiError, StorageError, UnreadableError
 from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedNote, Item, Said, Skipped, Source
 from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive

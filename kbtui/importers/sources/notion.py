@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, to_markdown, words_of
-from kbtui.importers.opened import OpenedExport
-from kbtui.importers.places import free_place, relative, safe_name
+from kbtui.importers.note_paths import free_place, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import Record
 from kbtui.importers.sources.markdown_folder import read_file

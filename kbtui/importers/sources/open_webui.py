@@ -12,8 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
 from kbtui.importers.reading import (
     Record,

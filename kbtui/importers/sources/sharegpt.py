@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of, to_markdown
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
 from kbtui.importers.reading import (
     Record,

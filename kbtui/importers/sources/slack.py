@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from kbtui.errors import UnreadableError
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.opened import OpenedExport
-from kbtui.importers.people import ChatLine, by_month
+from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import Record, json_list, records_of
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import words_of
-from kbtui.importers.opened import OpenedExport
-from kbtui.importers.people import ChatLine, by_month
+from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,

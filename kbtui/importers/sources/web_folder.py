@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, relative_link, to_markdown
-from kbtui.importers.opened import OpenedExport
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import read_each
 from kbtui.importers.sources.markdown_folder import BESIDE, read_file

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.opened import OpenedExport
-from kbtui.importers.people import ChatLine, by_month
+from kbtui.importers.messengers import ChatLine, by_month
 from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import file_of, file_source
 from kbtui.text import clean

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.claude import SOURCE
 from tests.importers.exports import ROOT, claude, claude_message, written

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.errors import UnreadableError
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.cursor import SOURCE
 

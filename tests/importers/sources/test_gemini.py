@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, Skipped
 from kbtui.importers.sources.gemini import SOURCE
 

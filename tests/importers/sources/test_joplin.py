@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedNote, Skipped
 from kbtui.importers.sources.joplin import SOURCE
 

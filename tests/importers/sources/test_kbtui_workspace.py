@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kbtui.importers.engine import find_source
-from kbtui.importers.opened import OpenedExport
+from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.port import ImportedConversation, ImportedNote, Skipped
 from kbtui.importers.sources.kbtui_workspace import SOURCE
 from kbtui.knowledge_base import KnowledgeBase

@@ -209,7 +209,7 @@ def _export(folder: Path) -> Path:
 
 def _import_one(kb: Any, folder: Path) -> None:
     from kbtui.importers.engine import sources_of
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
 
     with OpenedExport(_export(folder)) as opened:
         for source in sources_of(opened):

@@ -22,7 +22,7 @@ from kbtui.tui.widgets.progress import Pace
 
 if TYPE_CHECKING:
     from kbtui.importers.engine import ImportPreview, Report
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.port import Skipped, Source
     from kbtui.importers.remembering import Remembered
     from kbtui.knowledge_base import KnowledgeBase
@@ -68,7 +68,7 @@ def is_there(path: Path) -> bool:
 async def import_command(host: ChatHost, kb: KnowledgeBase, argument: str) -> None:
     """Carry out ``/import``."""
     from kbtui.documents.keeping import is_address
-    from kbtui.importers.faces import is_document
+    from kbtui.importers.frontends import is_document
 
     if argument == STOP:
         if not host.importing.running:
@@ -107,7 +107,7 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
 
 async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     """Show what is in it; whether memory is to be made of it, None where nothing is wanted."""
-    from kbtui.importers.faces import previewed
+    from kbtui.importers.frontends import previewed
 
     try:
         found = await watched(
@@ -135,7 +135,7 @@ def _look(
     kb: KnowledgeBase, path: Path, watch: Callable[[int, int], None]
 ) -> list[tuple[Path, ImportPreview, Estimate]]:
     from kbtui.importers.engine import preview
-    from kbtui.importers.faces import nothing_in
+    from kbtui.importers.frontends import nothing_in
 
     found: list[tuple[Path, ImportPreview, Estimate]] = []
     for opened, source in _exports(path):
@@ -150,8 +150,8 @@ def _look(
 def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
     """The export, and the parts of one that a folder holds; each is open until the next."""
     from kbtui.importers.engine import sources_of
-    from kbtui.importers.faces import expanded, unknown
-    from kbtui.importers.opened import OpenedExport
+    from kbtui.importers.export_files import OpenedExport
+    from kbtui.importers.frontends import expanded, unknown
 
     some = False
     for place, must_be in expanded((str(path),)):
@@ -168,7 +168,7 @@ def _exports(path: Path) -> Iterator[tuple[OpenedExport, Source]]:
 
 
 async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: bool) -> None:
-    from kbtui.importers.faces import reported
+    from kbtui.importers.frontends import reported
 
     reports, memory = await host.importing.run(
         lambda tell, stopped: _work(kb, path, _watching(tell, stopped), with_memory=with_memory)
@@ -186,7 +186,7 @@ async def _bring(host: ChatHost, kb: KnowledgeBase, path: Path, *, with_memory: 
 
 
 def _told_of(memory: Remembered) -> Iterator[str]:
-    from kbtui.importers.faces import remembered
+    from kbtui.importers.frontends import remembered
 
     if memory.sessions + memory.left:
         yield remembered(memory)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.documents.documents import kind_of
 from kbtui.errors import KbtuiError, UnreadableError, UsageError
-from kbtui.importers.opened import PACKED, OpenedExport
+from kbtui.importers.export_files import PACKED, OpenedExport
 from kbtui.text import counted
 from kbtui.workspace.durable import storage_errors
 

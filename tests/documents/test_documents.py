@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui import child_process
 from kbtui.documents import child, documents
 from kbtui.documents.documents import Documents, DocumentText, is_document, missing
 from kbtui.errors import KbtuiError
@@ -178,7 +179,7 @@ def test_a_child_that_dies_costs_one_file(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace.docs / "a.html").write_text("<p>One.")
-    monkeypatch.setattr(documents.sys, "executable", "/bin/false")
+    monkeypatch.setattr(child_process.sys, "executable", "/bin/false")
     with Documents(workspace) as found:
         assert found.read("docs/a.html").problem == "whatever read it broke down"
 

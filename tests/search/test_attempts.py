@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui import child_process
 from kbtui.errors import ModelError
-from kbtui.search.embedding import attempts, child_embedder
+from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import ConfiguredModel, locate, models_folder
 from kbtui.search.results import Preparation
 from kbtui.settings import RoleSettings
@@ -69,7 +70,7 @@ def test_a_failure_is_remembered_for_a_while_with_its_reason(
     dying = tmp_path / "dying"
     dying.write_text(f"#!{sys.executable}\nraise SystemExit('out of memory, perhaps')\n")
     dying.chmod(0o755)
-    monkeypatch.setattr(child_embedder.sys, "executable", str(dying))
+    monkeypatch.setattr(child_process.sys, "executable", str(dying))
     models_folder().mkdir(parents=True)
     with pytest.raises(ModelError):
         ConfiguredModel(RoleSettings()).load(threading.Event())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kbtui import child_process
 from kbtui.errors import ModelError
 from kbtui.search.embedding import child_embedder
 from kbtui.search.embedding.child_embedder import ChildEmbedder
@@ -62,7 +63,7 @@ def test_vectors_that_cannot_be_read_are_a_models_error(
 ) -> None:
     answer = json.dumps({"vectors": packed})
     code = f"import sys\nfor _ in sys.stdin:\n    print({answer!r}, flush=True)"
-    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "odd", code))
+    monkeypatch.setattr(child_process.sys, "executable", _script(tmp_path / "odd", code))
     embedder = ChildEmbedder(MODEL, tmp_path)
     with pytest.raises(ModelError, match="can't be read"):
         embedder.query("four")
@@ -72,7 +73,7 @@ def test_vectors_that_cannot_be_read_are_a_models_error(
 def test_a_child_that_cannot_be_started_is_a_models_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_embedder.sys, "executable", str(tmp_path / "missing"))
+    monkeypatch.setattr(child_process.sys, "executable", str(tmp_path / "missing"))
     embedder = ChildEmbedder(MODEL, tmp_path)
     with pytest.raises(ModelError, match="can't be started"):
         embedder.documents(["a"])
@@ -106,7 +107,7 @@ class Stuck:
 @pytest.fixture
 def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     script = _script(tmp_path / "stuck", STUCK)
-    monkeypatch.setattr(child_embedder.sys, "executable", script)
+    monkeypatch.setattr(child_process.sys, "executable", script)
     mark, stop = Path(f"{script}.stuck"), threading.Event()
     mark.touch()
     embedder = ChildEmbedder(MODEL, tmp_path, stop, patience=60)
@@ -190,7 +191,7 @@ def test_who_waits_for_a_stuck_child_is_let_go_when_the_program_closes(
 def test_a_child_that_dies_is_an_error_once_and_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "echo", ECHO))
+    monkeypatch.setattr(child_process.sys, "executable", _script(tmp_path / "echo", ECHO))
     embedder = ChildEmbedder(MODEL, tmp_path)
     assert embedder.query("four").tolist() == [1, 4]
     with pytest.raises(ModelError, match="ended"):
@@ -210,7 +211,7 @@ def test_a_processor_that_cannot_run_the_model_is_said_once_and_not_tried_again(
         f"import os, signal\nopen({str(log)!r}, 'a').write('x')\n"
         "os.kill(os.getpid(), signal.SIGILL)"
     )
-    monkeypatch.setattr(child_embedder.sys, "executable", _script(tmp_path / "old", code))
+    monkeypatch.setattr(child_process.sys, "executable", _script(tmp_path / "old", code))
     desk = Desk(tmp_path / "kb")
     desk.write("knowledge/topics/garage.md", "# Garage\n\nThe automobile needs tyres.\n")
     for model in (

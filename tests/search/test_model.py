@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from kbtui import child_process
 from kbtui.errors import ConfigurationError, ModelError, UnreadableError
-from kbtui.search.embedding import attempts, child_embedder, prepared
+from kbtui.search.embedding import attempts, prepared
 from kbtui.search.embedding.child_embedder import ChildEmbedder
 from kbtui.search.embedding.embedder import GRAPH_FILE, IDENTITY_FILE, ModelIdentity, OnnxEmbedder
 from kbtui.search.embedding.prepared import (
@@ -377,7 +378,7 @@ def test_closing_does_not_wait_for_a_preparation(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        child_embedder.sys,
+        child_process.sys,
         "executable",
         _script(desk.root / "slow", "import time; time.sleep(600)"),
     )
@@ -395,7 +396,7 @@ def test_a_preparation_that_dies_twice_is_reported(
 ) -> None:
     log = desk.root / "log"
     code = f"open({str(log)!r}, 'a').write('x'); raise SystemExit('out of memory, perhaps')"
-    monkeypatch.setattr(child_embedder.sys, "executable", _script(desk.root / "dying", code))
+    monkeypatch.setattr(child_process.sys, "executable", _script(desk.root / "dying", code))
     with pytest.raises(ModelError, match="out of memory"):
         ConfiguredModel(RoleSettings()).load(threading.Event())
     assert log.read_text() == "xx"

@@ -382,7 +382,8 @@ class Undo:
         """Return the newest commit that can be undone: not an undo, and not undone already.
 
         Automatic commits are skipped (a sync's merge, derived files), and so are edits made with
-        another program: nobody should lose those by a single word.
+        another program: nobody should lose those by a single word. The user's own change of nothing
+        but the tombstones counts: it forgot something that no file said.
 
         Raises:
             UsageError: There is none.
@@ -395,7 +396,7 @@ class Undo:
             if commit.origin.undoes is not None:
                 if not commit.body.startswith(_PARTLY):
                     undone.update(commit.origin.undoes.split())
-            elif not is_own and not all(is_derived(change.path) for change in commit.paths):
+            elif not is_own and any(_is_undoable(commit, change) for change in commit.paths):
                 return commit
         raise UsageError("There is no change to take back.", "`kbtui log` lists all changes.")
 
@@ -406,6 +407,11 @@ class Undo:
             if commit.id not in undone and not commit.body.startswith(_PARTLY):
                 undone.update((commit.origin.undoes or "").split())
         return [commit for commit in commits if commit.id not in undone]
+
+
+def _is_undoable(commit: Commit, change: PathChange) -> bool:
+    forgot = commit.actor is Actor.YOU and change.path == _TOMBSTONES
+    return forgot or not is_derived(change.path)
 
 
 def _plan(work: Revert, commits: Sequence[Commit], prefix: str) -> UndoPlan:
@@ -436,6 +442,7 @@ def _chosen(commit: Commit, paths: list[str]) -> list[PathChange]:
 
 
 _CURSORS = "memory/cursors.json"
+_TOMBSTONES = "memory/tombstones.jsonl"
 _ARCHIVE = re.compile(r"memory/(?:history|HISTORY)[^/]*")
 
 

@@ -112,6 +112,18 @@ def test_what_was_forgotten_is_found_in_no_scope(kbtui: Command) -> None:
     assert any("Zazoo" in file.read_text() for file in kbtui.file("sessions").glob("*.jsonl"))
 
 
+def test_undo_takes_back_a_forgetting_of_what_nothing_said_rather_than_an_older_change(
+    kbtui: Command,
+) -> None:
+    kbtui.ok("new", "topic", "Zebra crossings", "-b", "They are striped.")
+    assert kbtui("forget", "giraffe").status == 1, "nothing said so"
+    undone = kbtui.ok("undo")
+    assert "zebra" not in (undone.out + undone.err).lower()
+    assert "They are striped." in kbtui.ok("show", "zebra-crossings").out
+    kbtui.ok("undo")
+    assert kbtui("show", "zebra-crossings").status != 0
+
+
 def test_undoing_it_brings_titles_back_as_well(kbtui: Command) -> None:
     kbtui.ok("ask", "Good morning, my dear", "-s", "All about Zazoo")
     done = kbtui.ok("forget", "Zazoo", "--yes")

@@ -80,12 +80,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AssembledPrompt:
-    """A whole prompt. `drew_on` names what is in it that only models here may see."""
+    """A whole prompt. `taint` names what is in it that only models here may see."""
 
     messages: tuple[Message, ...]
     parts: tuple[Part, ...]
     attachments: tuple[Attachment, ...] = ()
-    drew_on: tuple[str, ...] = ()
+    taint: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -153,7 +153,7 @@ def assemble(
         parts.append(_part("message", said))
     shown.paths += [each.path for each in attached if each.text or each.picture]
     return AssembledPrompt(
-        tuple(messages), tuple(parts), tuple(attached), shown.view.private_sources(shown.paths)
+        tuple(messages), tuple(parts), tuple(attached), shown.view.taint_of(shown.paths)
     )
 
 

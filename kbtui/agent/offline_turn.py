@@ -126,8 +126,8 @@ class OfflineTurn(Turn):
             summary = shorten(error.message, _SUMMARY_WIDTH)
             self._keep_step(call, ToolOutcome(False, f"Error: {error}", summary))
             return f"I couldn't keep that. {error}"
-        drew_on = self.context.view.private_sources([kept.path])
-        self._keep_step(call, ToolOutcome(True, kept.told, kept.summary, kept.changes, drew_on))
+        taint = self.context.view.taint_of([kept.path])
+        self._keep_step(call, ToolOutcome(True, kept.told, kept.summary, kept.changes, taint))
         if near is not None and kept.noted is not None and kept.changes:
             newer = (kept.noted.path, kept.noted.line, kept.noted.time)
             self.earlier = Earlier(near.path, near.number, near.text, near.when, *newer)
@@ -147,10 +147,10 @@ class OfflineTurn(Turn):
             self._keep_step(call, ToolOutcome(False, f"Error: {error}", error.message))
             raise
         lines = found.lines
-        drew_on = self.context.view.private_sources([line.path for line in lines])
+        taint = self.context.view.taint_of([line.path for line in lines])
         count = counted(len(lines), "line") if lines else "nothing found"
         told = "\n".join(f"{line.title}: {line.shown}" for line in lines) or "Nothing found."
-        self._keep_step(call, ToolOutcome(True, told, count, drew_on=drew_on))
+        self._keep_step(call, ToolOutcome(True, told, count, taint=taint))
         return found
 
     def _quoted(self, line: Candidate) -> str:

@@ -56,7 +56,7 @@ from kbtui.sessions import MARKS
 if TYPE_CHECKING:
     from kbtui.agent.context import AssembledPrompt
     from kbtui.agent.tools.base import ToolContext
-from kbtui.sessions import PRIVATE_SOURCES
+from kbtui.sessions import TAINT
 from kbtui.sessions.store import Session, SessionMessage
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Turn:
     _messages: list[Message] = field(default_factory=list)
     _changes: list[TurnChange] = field(default_factory=list)
     _proposed: bool = False
-    _drew_on: dict[str, None] = field(default_factory=dict)
+    _taint: dict[str, None] = field(default_factory=dict)
     _partial: list[str] = field(default_factory=list)
     _marks: str = ""
     _events: asyncio.Queue[Event | None] = field(default_factory=asyncio.Queue)
@@ -126,7 +126,7 @@ class Turn:
             self._work.cancel()
 
     async def _whole_turn(self) -> None:
-        self._drew_on.update(dict.fromkeys(self.prompt.drew_on))
+        self._taint.update(dict.fromkeys(self.prompt.taint))
         self._messages = list(self.prompt.messages)
         self._emit(TurnStarted(self.id, self.session.id, self.said.id))
         for attached in self.prompt.attachments:
@@ -281,16 +281,16 @@ class Turn:
 
     def _keep_result(self, call: ToolCall, outcome: ToolOutcome) -> None:
         self._changes += outcome.changes
-        self._drew_on.update(dict.fromkeys(outcome.drew_on))
+        self._taint.update(dict.fromkeys(outcome.taint))
         meta: dict[str, Any] = {"ok": outcome.ok, "summary": outcome.summary}
         if outcome.changes:
             meta["changes"] = [asdict(change) for change in outcome.changes]
         if outcome.proposal:
             self._proposed = True
             meta["proposal"] = outcome.proposal
-        if self._drew_on:
+        if self._taint:
             # A result repeats what the call said, which may come from what was read before.
-            meta[PRIVATE_SOURCES] = list(self._drew_on)
+            meta[TAINT] = list(self._taint)
         self.session.append(
             "tool", outcome.output, tool_call_id=call.id, name=call.name, turn=self.id, meta=meta
         )
@@ -298,7 +298,7 @@ class Turn:
 
     def _keep_step(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Store a step that no model asked for as a call and its result, and tell it."""
-        self._drew_on.update(dict.fromkeys(outcome.drew_on))
+        self._taint.update(dict.fromkeys(outcome.taint))
         self._keep_calls(Reply("", (call,), "tool_calls", Usage()))
         self._keep_result(call, outcome)
         told = (outcome.ok, outcome.summary, outcome.output, outcome.changes, outcome.proposal)
@@ -339,8 +339,8 @@ class Turn:
 
     def _meta(self) -> dict[str, Any]:
         meta: dict[str, Any] = {"model": self.model.name}
-        if self._drew_on:
-            meta[PRIVATE_SOURCES] = list(self._drew_on)
+        if self._taint:
+            meta[TAINT] = list(self._taint)
         return meta
 
     def _failed(self, error: KbtuiError) -> TurnFailed:

@@ -11,5 +11,5 @@ KEEP = "keep"
 
 MARKS = "marks"
 """The key in a message's `meta` of the text that kbtui added below an answer."""
-PRIVATE_SOURCES = "private"
+TAINT = "private"
 """The key in a message's `meta` of the private paths shown to a local model before it."""

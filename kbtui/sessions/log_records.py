@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from kbtui.errors import StorageError
 from kbtui.models.port import Message, Role, ToolCall
-from kbtui.sessions import MARKS, PRIVATE_SOURCES
+from kbtui.sessions import MARKS, TAINT
 from kbtui.text import shorten
 from kbtui.workspace.files import why_closed
 from kbtui.workspace.jsonl import read_lines
@@ -73,9 +73,9 @@ class SessionMessage:
         return self.role in _SPEAKERS and bool(self.content.strip())
 
     @property
-    def used_private(self) -> bool:
+    def tainted(self) -> bool:
         """Whether the model was shown a private entry before this message."""
-        return bool(self.meta.get(PRIVATE_SOURCES))
+        return bool(self.meta.get(TAINT))
 
     def as_prompt(self) -> Message:
         """Return the message for a prompt, without what kbtui added below an answer.

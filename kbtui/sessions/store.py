@@ -24,7 +24,7 @@ from typing import Any, Self
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.models.port import Role, ToolCall
 from kbtui.redaction.redact import redact
-from kbtui.sessions import PRIVATE_SOURCES
+from kbtui.sessions import TAINT
 from kbtui.sessions.log_records import (
     Mask,
     SessionInfo as SessionInfo,
@@ -98,7 +98,7 @@ def _already_open(session_id: str, holder: str) -> ConflictError:
 
 
 # Keys in `meta` whose values are identifiers and aren't redacted.
-_IDENTIFIER_KEYS = frozenset({"model", "commit", "paths", "proposal", PRIVATE_SOURCES})
+_IDENTIFIER_KEYS = frozenset({"model", "commit", "paths", "proposal", TAINT})
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"\w[\w.:@+ -]{0,150}", re.UNICODE)
 

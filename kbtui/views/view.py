@@ -24,7 +24,7 @@ from kbtui.knowledge.library.overlay import Overlay
 from kbtui.models.port import ChatModel
 from kbtui.search.results import Hit, OtherPlace, SearchResult
 from kbtui.search.search_index import SearchIndex
-from kbtui.sessions import PRIVATE_SOURCES
+from kbtui.sessions import TAINT
 from kbtui.sessions.store import SessionMessage, SessionStore
 from kbtui.settings import Settings
 from kbtui.views.public_history import PublicHistory
@@ -36,7 +36,7 @@ _SPARE = 8  # additional hits to search for, since some may be hidden
 _MAX_PATH = 1_000
 WITHHELD = "[withheld: this drew on a private entry, which only local models may read]"
 # As a JSON key: in a string, quotes are escaped.
-_MARKED = rf'"{PRIVATE_SOURCES}": ?(?!false|null|\[\])'
+_MARKED = rf'"{TAINT}": ?(?!false|null|\[\])'
 _OVERLAP = 10_000  # bytes
 
 
@@ -182,7 +182,7 @@ class View:
         names = [each.name for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
         return sorted(name for name in names if not self.conceals(f"docs/{name}/README.md"))
 
-    def private_sources(self, shown: Any) -> tuple[str, ...]:
+    def taint_of(self, shown: Any) -> tuple[str, ...]:
         """Return the private sources of what was shown, to be marked where it is stored.
 
         Args:
@@ -194,7 +194,7 @@ class View:
         library, sessions = self._services.library, self.sessions
         found = {path: None for path in sorted({*_paths(shown)}) if _is_private(library, path)}
         for session, messages in _message_ranges(shown):
-            if sessions.used_private(session, messages):
+            if sessions.is_tainted(session, messages):
                 found[f"sessions/{session}.jsonl"] = None
         return tuple(found)
 
@@ -266,7 +266,7 @@ class SessionView:
 
     def withholds(self, message: SessionMessage) -> bool:
         """Return whether the content of this message is withheld."""
-        return not self._sees_all and message.used_private
+        return not self._sees_all and message.tainted
 
     def withheld(self, messages: Sequence[SessionMessage]) -> frozenset[int]:
         """Return the ids of all messages in turns that used something hidden from this audience.
@@ -307,13 +307,13 @@ class SessionView:
 
     def hides(self, session: str | None, messages: tuple[int, int] | None) -> bool:
         """Return whether a range of messages is based on something hidden from this audience."""
-        return not self._sees_all and self.used_private(session, messages)
+        return not self._sees_all and self.is_tainted(session, messages)
 
     def hides_any(self, session: str | None) -> bool:
         """Return whether any message of a session is based on something hidden."""
         return self.hides(session, (0, 1 << 62))
 
-    def used_private(self, session: str | None, messages: tuple[int, int] | None) -> bool:
+    def is_tainted(self, session: str | None, messages: tuple[int, int] | None) -> bool:
         """Return whether a range of messages is based on private entries, for any audience."""
         if not session or messages is None:
             return False
@@ -322,13 +322,13 @@ class SessionView:
             found = self._services.sessions.read(session)
         except NotFoundError:
             return False
-        return any(first <= each.id <= last and each.used_private for each in found)
+        return any(first <= each.id <= last and each.tainted for each in found)
 
 
 def _reveals_private(message: SessionMessage, names: Sequence[str]) -> bool:
     """Return whether a message is based on private entries, or an answer has one of the names."""
-    if message.used_private or message.role == "user" or not names:
-        return message.used_private
+    if message.tainted or message.role == "user" or not names:
+        return message.tainted
     texts = [message.content, *(call.arguments for call in message.tool_calls)]
     texts.append(json.dumps(dict(message.meta), ensure_ascii=False, default=str))
     text = "\n".join(texts)
@@ -337,7 +337,7 @@ def _reveals_private(message: SessionMessage, names: Sequence[str]) -> bool:
 
 def _withheld(message: SessionMessage) -> SessionMessage:
     """Return a message for models on other machines."""
-    if not message.used_private:
+    if not message.tainted:
         return message
     calls = tuple(replace(call, arguments="{}") for call in message.tool_calls)
     return replace(message, content=WITHHELD, tool_calls=calls)

@@ -407,7 +407,7 @@ def test_what_a_tool_tells_a_model_here_of_private_notes_is_marked(tmp_path: Pat
         for arguments in _calls(world, AGENT[name]):
             done = toolbox.run(ToolCall("c", name, json.dumps(arguments)), context)
             if MARKS.search(_without(done.output, arguments)) and done.ok:
-                (marked.add(name) if done.drew_on else unmarked.append((name, arguments)))
+                (marked.add(name) if done.taint else unmarked.append((name, arguments)))
     world.kb.close()
     assert unmarked == []
     assert marked >= {"search", "list_entries", "read", "grep"}

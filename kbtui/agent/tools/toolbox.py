@@ -81,7 +81,7 @@ TOOLS: tuple[Tool, ...] = (
 class ToolOutcome:
     """How a tool call ended; `output` is what the model is told.
 
-    `drew_on` names what was shown or written that only models on this machine may see, `proposal`
+    `taint` names what was shown or written that only models on this machine may see, `proposal`
     what waits in the inbox instead of being written, by its id; `data` is the output for a program
     to read.
     """
@@ -90,7 +90,7 @@ class ToolOutcome:
     output: str
     summary: str
     changes: tuple[TurnChange, ...] = ()
-    drew_on: tuple[str, ...] = ()
+    taint: tuple[str, ...] = ()
     proposal: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
@@ -131,7 +131,7 @@ class Toolbox:
             output=result.output,
             summary=result.summary,
             changes=() if result.commit is None else (_shown(result.commit, context),),
-            drew_on=context.view.private_sources(
+            taint=context.view.taint_of(
                 [result.data, result.about, cited, _touched(result.commit)]
             ),
             proposal=result.proposal,

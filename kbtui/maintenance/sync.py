@@ -145,7 +145,7 @@ class Syncing:
         watcher = SyncWatcher(tell, stopped, count)
         self._library.flush()  # an index that is due goes along
         report = self._history.sync(address, watcher, rules, replace_theirs=replace_theirs)
-        if report.received and (doubled := self._archive.take_back_doubled()):
+        if report.received and (doubled := self._archive.undo_duplicates()):
             told = (
                 f"{counted(doubled, 'part')} of conversations had been condensed here and on"
                 " another machine; what was made of it there stays."

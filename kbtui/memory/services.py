@@ -1,4 +1,4 @@
-"""The services of one workspace, for code that works on several of them."""
+"""`Services`: the services of one workspace, for code that needs several of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kbtui.workspace.layout import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One open workspace: the door for every write, and what knows its entries and texts."""
+    """The services of one open workspace."""
 
     workspace: Workspace
     settings: Settings
@@ -29,10 +29,10 @@ class Services:
     archive: Archive
 
     def seen_by(self, audience: Audience) -> View:
-        """The workspace as somebody may see it."""
+        """Return the workspace as an audience may see it."""
         return View(self, audience)
 
     @property
     def for_memory(self) -> View:
-        """The workspace as memory may tell of it, which any model reads."""
+        """The workspace as memory may tell of it, readable by any model."""
         return self.seen_by(Audience.MODEL_ELSEWHERE)

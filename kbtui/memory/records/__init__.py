@@ -1,5 +1,5 @@
-"""Records: the files of the memory, read and written by rule.
+"""The files in which memory is recorded, and the code that reads and writes them.
 
-The archive and its cursors, the ledger that accounts for each message, tombstones, what a model is
-shown of a conversation, and dates as memory keeps them.
+The archive and its cursors, the ledger that accounts for every message, the tombstones, the
+transcript of a conversation that a model is shown, and date handling.
 """

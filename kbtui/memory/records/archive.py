@@ -1,9 +1,9 @@
-"""The archive: what was said, condensed, line by line in ``memory/history.jsonl``.
+"""The archive: condensed conversations, one JSON object per line in ``memory/history.jsonl``.
 
-An entry is known by (origin, cursor): `origin` names the machine that wrote it, so archives of
-several machines merge by union, and a cursor is above every other that its writer had seen. There
-is no cursor file to lose; the next cursor follows from the lines, from what Dream has read and
-from the log. ``HISTORY.md`` holds the same entries for people and grep.
+An entry is identified by (origin, cursor). `origin` names the machine that wrote it, so archives of
+several machines merge by union; a cursor is higher than every other that its writer had seen. There
+is no cursor file to lose: the next cursor follows from the lines, from what Dream has read and from
+the log. ``HISTORY.md`` holds the same entries for people and grep.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _Reader = Callable[[str], "bytes | None"]
 
 @dataclass(slots=True)
 class _Staged:
-    """The additions of a running change, and the files as they were when it began."""
+    """The entries added to a running change, and the files as they were when it began."""
 
     base: dict[str, bytes | None]
     entries: list[ArchiveEntry] = field(default_factory=list)
 
 
 class Archive:
-    """Reads the archive, and adds to it inside a change that somebody else makes."""
+    """Reads the archive, and adds entries to it within a caller's change."""
 
     def __init__(self, workspace: Workspace, history: History, origin: str | None = None) -> None:
         self.workspace = workspace
@@ -78,7 +78,7 @@ class Archive:
         self._holdings: _Holdings = (None, (), {})
         self._commits: tuple[str | None, tuple[tuple[str, Holding], ...]] = (None, ())
         self._staged: WeakKeyDictionary[Change, _Staged] = WeakKeyDictionary()
-        history.add_companion(self._settle)
+        history.add_companion(self._restage)
 
     @property
     def origin(self) -> str:
@@ -86,16 +86,18 @@ class Archive:
         return self._origin
 
     def entries(self, after: int | Mapping[str, int] = 0) -> list[ArchiveEntry]:
-        """All entries behind a cursor for all origins, or the last seen of each, oldest first."""
+        """Return the entries after a cursor (for all origins, or one per origin), oldest first."""
         return [
-            entry for entry in self._now().entries if entry.cursor > _limit(after, entry.origin)
+            entry
+            for entry in self._current().entries
+            if entry.cursor > _cursor_for(after, entry.origin)
         ]
 
     def find(self, cursor: int, origin: str | None = None) -> ArchiveEntry:
-        """One entry; without an origin the one that this machine wrote wins.
+        """Return the entry with this cursor; without `origin`, prefer the one this machine wrote.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: There is no such entry.
         """
         found = [
             entry
@@ -119,22 +121,23 @@ class Archive:
         dropped: Iterable[tuple[int, str]] = (),
         not_grounded: Iterable[str] = (),
     ) -> int:
-        """Add one entry to a running change, to the archive and to HISTORY.md; its cursor.
+        """Add an entry to the archive and HISTORY.md in a running change, and return its cursor.
 
-        The change's origin gets the cursor, and session and messages where it has none. The cursor
-        is above that of every entry there is. Where another process adds one before the change is
-        applied, `change.origin.cursor` holds the final one afterwards.
+        The cursor is higher than that of every existing entry. It is set in the change's origin,
+        together with session and messages unless the origin already has them. If another process
+        adds an entry before the change is applied, the cursor is renumbered; `change.origin.cursor`
+        holds the final one afterwards.
 
         Args:
             change: The change; archive, facts and entries become one commit.
-            content: The condensed text, or for `raw` the whole one. Empty where all was dropped.
-            session: The session that it is about.
-            messages: Which of its messages the entry accounts for.
+            content: The condensed text, or the full text if `raw`. Empty if everything was dropped.
+            session: The session that the entry covers.
+            messages: The range of its messages that the entry accounts for.
             timestamp: The time of the content, as ``YYYY-MM-DD HH:MM`` in the user's zone.
-            raw: No model could condense it.
-            verbatim: No model was asked; one may be later, see `covered`.
-            dropped: Messages of the range that were left out, each with its reason.
-            not_grounded: Lines that a model wanted to write and nobody had said.
+            raw: Whether no model could condense it.
+            verbatim: Whether no model was asked; one may be later, see `covered`.
+            dropped: The messages of the range that were left out, each with its reason.
+            not_grounded: Lines that a model wanted to write although nobody had said them.
         """
         self._stage_migration(change)
         if isinstance(timestamp, datetime):
@@ -164,7 +167,7 @@ class Archive:
         return entry.cursor
 
     def covered(self, session: str, *, by_model: bool = False) -> list[Range]:
-        """Which messages of a session are archived, or were given to a model; see `holdings`."""
+        """Return the ranges of a session's messages that are archived, or were given to a model."""
         verbatim = self._verbatim(session) if by_model else frozenset()
         return merged(
             holding.messages
@@ -175,72 +178,74 @@ class Archive:
     def _verbatim(self, session: str) -> frozenset[tuple[int, Range | None]]:
         return frozenset(
             (entry.cursor, entry.messages)
-            for entry in self._now().entries
+            for entry in self._current().entries
             if entry.verbatim and entry.session == session
         )
 
     def holdings(self, session: str) -> list[Holding]:
-        """The archived messages of a session, by the lines and by the commits made of them.
+        """Return the archived message ranges of a session, from archive lines and commits.
 
-        A line that was lost from the file since is still on record in the log, so what it stood
-        for isn't consolidated a second time.
+        A line that has since been lost from the file is still on record in the log, so its messages
+        aren't consolidated a second time.
         """
         return self.all_holdings().get(session, [])
 
     def all_holdings(self) -> Mapping[str, list[Holding]]:
-        """The `holdings` of every session that is in the archive, by session."""
-        book, recorded = self._now(), self._recorded()
+        """Return the `holdings` of every session in the archive, by session."""
+        book, recorded = self._current(), self._committed_holdings()
         if self._holdings[:2] != (book, recorded):
             found: dict[str, dict[tuple[int, Range], Holding]] = {}
-            for session, holding in (*_held(book), *recorded):
+            for session, holding in (*_entry_holdings(book), *recorded):
                 known = found.setdefault(session, {})
                 known.setdefault((holding.cursor, holding.messages), holding)
             lists = {session: list(known.values()) for session, known in found.items()}
             self._holdings = (book, recorded, lists)
         return self._holdings[2]
 
-    def take_back_doubled(self) -> int:
-        """Undo what this machine condensed and another has condensed as well; how many times.
+    def undo_duplicates(self) -> int:
+        """Undo this machine's commits for what another machine condensed too; return how many.
 
-        A sync brings together what both made of the same messages. That of the machine whose name
-        comes first stays; what was changed since stays too, and so does the archive's own line. A
-        file from which a line would go that others wrote as well is left as it is.
+        After a sync the archive holds what both made of the same messages. The version of the
+        machine whose name sorts first stays. Later changes are kept, and so is the archive's own
+        line. A file is left alone if undoing would remove a line that another commit wrote as well.
         """
-        commits = [*self._history.log()] if (doubled := self._doubled()) else []
+        commits = [*self._history.log()] if (duplicates := self._duplicates()) else []
         undone = {each for commit in commits for each in (commit.origin.undoes or "").split()}
         count = 0
-        for entry in doubled:
-            made_by = next((each.id for each in commits if self._added(each, entry)), None)
-            if made_by and made_by not in undone:
-                with suppress(ConflictError, UsageError):  # some later sync may do it
-                    count += self._take_back(made_by, commits)
+        for entry in duplicates:
+            commit_id = next((each.id for each in commits if self._added_entry(each, entry)), None)
+            if commit_id and commit_id not in undone:
+                with suppress(ConflictError, UsageError):  # a later sync may succeed
+                    count += self._undo_duplicate(commit_id, commits)
         return count
 
-    def _doubled(self) -> list[ArchiveEntry]:
-        """The entries of this machine of which a machine that comes first has made one as well."""
+    def _duplicates(self) -> list[ArchiveEntry]:
+        """Return this machine's entries that a machine sorting before it has made as well."""
         entries = [entry for entry in self.entries() if entry.session]
-        made = {_about(entry) for entry in entries if entry.origin < self._origin}
-        return [e for e in entries if e.origin == self._origin and _about(e) in made]
+        made = {_duplicate_key(entry) for entry in entries if entry.origin < self._origin}
+        return [e for e in entries if e.origin == self._origin and _duplicate_key(e) in made]
 
-    def _take_back(self, made_by: str, commits: Sequence[Commit]) -> bool:
-        """Undo a commit, but for files from which lines would go that other commits wrote too."""
+    def _undo_duplicate(self, commit_id: str, commits: Sequence[Commit]) -> bool:
+        """Undo a commit, except in files where that removes lines other commits wrote too."""
         plans: list[Change] = []
-        self._history.undo(made_by, actor=Actor.SYNC, sink=plans.append)
+        self._history.undo(commit_id, actor=Actor.SYNC, sink=plans.append)
         planned = plans[0]
         gone = {
             path: _lines(planned.known[path]) - _lines(planned.edits[path])
             for path in planned.edits
         }
         for commit in commits:
-            if commit.id != made_by and not commit.merged:
+            if commit.id != commit_id and not commit.merged:
                 for path in gone.keys() & {change.path for change in commit.paths}:
-                    if gone[path] & self._written(path, commit):
+                    if gone[path] & self._lines_added(path, commit):
                         del gone[path]
         paths = () if len(gone) == len(planned.edits) else tuple(gone)
-        return bool(gone) and self._history.undo(made_by, paths=paths, actor=Actor.SYNC) is not None
+        return (
+            bool(gone) and self._history.undo(commit_id, paths=paths, actor=Actor.SYNC) is not None
+        )
 
-    def _written(self, path: str, commit: Commit) -> set[bytes]:
-        """The lines that a commit added to a file."""
+    def _lines_added(self, path: str, commit: Commit) -> set[bytes]:
+        """Return the lines that a commit added to a file."""
 
         def at(rev: str | None) -> set[bytes]:
             with suppress(NotFoundError):
@@ -249,22 +254,22 @@ class Archive:
 
         return at(commit.id) - at(commit.parent)
 
-    def _added(self, commit: Commit, entry: ArchiveEntry) -> bool:
-        """True if a commit added an entry; another machine's may have the same cursor."""
-        told = commit.origin.session, commit.origin.messages, commit.origin.cursor
-        if told != (entry.session, entry.messages, entry.cursor):
+    def _added_entry(self, commit: Commit, entry: ArchiveEntry) -> bool:
+        """Return whether a commit added this entry; another machine's may have the same cursor."""
+        recorded_origin = commit.origin.session, commit.origin.messages, commit.origin.cursor
+        if recorded_origin != (entry.session, entry.messages, entry.cursor):
             return False
         return entry in read_book([(ARCHIVE, self._history.read(ARCHIVE, commit.id))]).entries
 
     def problems(self) -> tuple[BadLine, ...]:
-        """Lines that can't be used; they stay in the file as they are."""
-        return self._now().bad
+        """Return the lines that can't be parsed; they stay in the file as they are."""
+        return self._current().bad
 
     def migrate(self) -> int:
-        """Make archive entries of an old HISTORY.md, once; a copy stays in ``HISTORY.md.bak``.
+        """Convert an old HISTORY.md into archive entries, once, and return how many were made.
 
-        Beside an archive that another program wrote, of what that doesn't say. Gives how many were
-        made.
+        A copy stays in ``HISTORY.md.bak``. If another program wrote an archive as well, only blocks
+        that it lacks are converted.
         """
         if self._migrated(self._read):
             return 0
@@ -274,9 +279,9 @@ class Archive:
             return self._stage_migration(change)
 
     def reword(self, change: Change, reword: Callable[[str], str]) -> int:
-        """Change in a running change what entries say; how many are changed."""
+        """Apply `reword` to the texts of all entries in a change; return how many changed."""
         count = 0
-        for path in (*self._years(), ARCHIVE):
+        for path in (*self._year_files(), ARCHIVE):
             data = change.read(path) or b""
             lines = data.split(b"\n")
             for record in parse_records(data, path)[0]:
@@ -289,42 +294,42 @@ class Archive:
         return count
 
     def remove(self, change: Change, sessions: frozenset[str]) -> int:
-        """Take out in a running change what is said of sessions that are gone; how many entries."""
+        """Remove the entries of deleted sessions in a running change; return how many."""
         gone: list[ArchiveEntry] = []
-        for path in (*self._years(), ARCHIVE):
+        for path in (*self._year_files(), ARCHIVE):
             data = change.read(path) or b""
             found = {n: entry for n, entry in _entries_in(data, path) if entry.session in sessions}
             if found:
                 gone += found.values()
-                self._put(change, path, _without_lines(data, found))
+                self._write_or_delete(change, path, _without_lines(data, found))
         for path in self.shown() if gone else ():
             old = _text(change.read(path))
             text = reduce(lambda text, entry: text.replace(as_block(entry), "", 1), gone, old)
             if text != old:
-                self._put(change, path, _bytes(text))
+                self._write_or_delete(change, path, _bytes(text))
         return len(gone)
 
-    def _put(self, change: Change, path: str, data: bytes) -> None:
+    def _write_or_delete(self, change: Change, path: str, data: bytes) -> None:
         change.put(path, data if data.strip() else None, over=change.before(path))
 
     def shown(self) -> list[str]:
-        """The files that show the archive to people."""
+        """Return the paths of the files that show the archive to people."""
         found = self.workspace.memory.glob("HISTORY*.md")
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
     def compact(
         self, change: Change, keep_after: int | Mapping[str, int], keep: int = KEPT_ENTRIES
     ) -> int:
-        """Keep the working files short: move old entries into a file a year; how many were moved.
+        """Move old entries out of the working files into one file per year; return how many moved.
 
-        Nothing is dropped, and what a reader hasn't seen isn't moved: only entries up to
-        `keep_after`, and of those not the newest `keep`, once it is worth the while. Coverage and
-        cursors go on to count the moved ones.
+        Nothing is dropped. Only entries up to `keep_after` move (a reader hasn't seen the later
+        ones), never the newest `keep`, and only once enough have accumulated. Coverage and cursors
+        still count the moved entries.
         """
         data = change.read(ARCHIVE) or b""
         known = list(_entries_in(data, ARCHIVE))
         old = known[: max(0, len(known) - keep)]
-        movable = {n: e for n, e in old if e.cursor <= _limit(keep_after, e.origin)}
+        movable = {n: e for n, e in old if e.cursor <= _cursor_for(keep_after, e.origin)}
         if len(movable) <= keep // 5:
             return 0
         lines, shown = data.split(b"\n"), _text(change.read(PROJECTION))
@@ -356,8 +361,8 @@ class Archive:
         """Write a file unless somebody else has changed it since it was read."""
         change.put(path, data, over=change.before(path))
 
-    def _settle(self, change: Change) -> None:
-        """Under the lock: where the archive has grown meanwhile, add to what it is now."""
+    def _restage(self, change: Change) -> None:
+        """Renumber and re-add the staged entries, under the lock, if the archive has grown."""
         staged = self._staged.pop(change, None)
         if staged is None or all(self._read(path) == data for path, data in staged.base.items()):
             return
@@ -381,7 +386,7 @@ class Archive:
             change.replace(path, grown)
 
     def _projected(self, read: _Reader, entry: ArchiveEntry) -> bytes:
-        """HISTORY.md with an entry, which is in the archive already; made again if it's gone."""
+        """Return HISTORY.md with an archived entry added; rebuild it if it is missing."""
         shown = read(PROJECTION)
         if shown is not None:
             return _bytes(with_block(_text(shown), as_block(entry)))
@@ -391,26 +396,26 @@ class Archive:
     def _next_cursor(self, read: _Reader) -> int:
         known = [entry.cursor for entry in self._book(read).entries]
         known += self._cursors.seen().values()
-        known += [holding.cursor for _, holding in self._recorded()]
+        known += [holding.cursor for _, holding in self._committed_holdings()]
         return max(known, default=0) + 1
 
     def _migrated(self, read: _Reader) -> bool:
         if not (read(PROJECTION) or b"").strip():
             return True
-        if any(read(path) for path in (ARCHIVE, *self._years())):
+        if any(read(path) for path in (ARCHIVE, *self._year_files())):
             return not self._old_blocks(read)
-        # An archive that was there once and is gone is a loss, not an old workspace.
+        # An archive that has existed and is gone is a loss, not an old workspace.
         return next(iter(self._history.log(ARCHIVE, limit=1)), None) is not None
 
     def _old_blocks(self, read: _Reader) -> list[OldBlock]:
-        """Entries of an old HISTORY.md that the archive lacks; nothing where both are ours."""
+        """Return the blocks of an old HISTORY.md that the archive lacks; none if both are ours."""
         entries = self._book(read).entries
         if any(entry.origin for entry in entries):
             return []
-        known = {_squeezed(entry.content) for entry in entries}
+        known = {_collapsed(entry.content) for entry in entries}
         old = files.text_of(read(PROJECTION))
         blocks = parse_old_history(old, self._modified(PROJECTION))
-        return [block for block in blocks if _squeezed(block.content) not in known]
+        return [block for block in blocks if _collapsed(block.content) not in known]
 
     def _stage_migration(self, change: Change) -> int:
         if self._migrated(change.read):
@@ -419,7 +424,7 @@ class Archive:
         blocks = self._old_blocks(change.read)
         shown = _text(old)
         for entry in self._book(change.read).entries:
-            if _squeezed(entry.content) not in _squeezed(shown):
+            if _collapsed(entry.content) not in _collapsed(shown):
                 shown = with_block(shown, as_block(entry))
         self._write(change, PROJECTION, _bytes(shown))
         change.write(self._free_backup(change), old, expecting=None)
@@ -447,13 +452,13 @@ class Archive:
     def _read(self, path: str) -> bytes | None:
         return files.read_if_there(self.workspace, path)
 
-    def _years(self) -> list[str]:
+    def _year_files(self) -> list[str]:
         found = self.workspace.memory.glob("history-*.jsonl")
         return sorted(f"memory/{file.name}" for file in found if file.is_file())
 
-    def _now(self) -> Book:
-        """The entries in the files; read only where one was changed since the last look."""
-        paths = (*self._years(), ARCHIVE)
+    def _current(self) -> Book:
+        """Return the entries in the files, reread only if a file has changed since last time."""
+        paths = (*self._year_files(), ARCHIVE)
         state = tuple((path, self._status(path)) for path in paths)
         if self._seen is None or self._seen[0] != state:
             self._seen = (state, self._book(self._read))
@@ -464,14 +469,14 @@ class Archive:
         return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size) if found else ()
 
     def _book(self, read: _Reader) -> Book:
-        data = [(path, read(path) or b"") for path in (*self._years(), ARCHIVE)]
+        data = [(path, read(path) or b"") for path in (*self._year_files(), ARCHIVE)]
         state = sha256(b"".join(sha256(part).digest() for _, part in data)).digest()
         if self._cached is None or self._cached[0] != state:
             self._cached = (state, read_book(data))
         return self._cached[1]
 
-    def _recorded(self) -> tuple[tuple[str, Holding], ...]:
-        """The archived messages by what commits say, read on from where the last look ended."""
+    def _committed_holdings(self) -> tuple[tuple[str, Holding], ...]:
+        """Return the holdings recorded in commits, reading on from where the last call ended."""
         seen, found = self._commits
         head = self._history.head()
         if head is None or head == seen:
@@ -488,38 +493,38 @@ class Archive:
 
 
 def _entries_in(data: bytes, path: str) -> Iterator[tuple[int, ArchiveEntry]]:
-    """The entries of a file, each with the number of its line."""
+    """Yield the entries of a file, each with its line number."""
     for record in parse_records(data, path)[0]:
         if (entry := read_entry(record.value)) is not None:
             yield record.number, entry
 
 
 def _without_lines(data: bytes, numbers: Container[int]) -> bytes:
-    """The lines of a file but for some, which are counted from 1."""
+    """Return a file without the lines of these numbers, counted from 1."""
     return b"\n".join(line for n, line in enumerate(data.split(b"\n"), 1) if n not in numbers)
 
 
-def _held(book: Book) -> Iterator[tuple[str, Holding]]:
+def _entry_holdings(book: Book) -> Iterator[tuple[str, Holding]]:
     for entry in book.entries:
         if entry.session is not None and entry.messages is not None:
             yield entry.session, Holding(entry.cursor, entry.messages, dict(entry.dropped))
 
 
 def _lines(data: bytes | None) -> set[bytes]:
-    """The lines of a file that hold anything."""
+    """Return the non-blank lines of a file."""
     return {line.strip() for line in (data or b"").splitlines()} - {b""}
 
 
-def _about(entry: ArchiveEntry) -> tuple[object, ...]:
-    """What two entries have in common that are of the same messages."""
+def _duplicate_key(entry: ArchiveEntry) -> tuple[object, ...]:
+    """Return the key that entries made of the same messages share."""
     return entry.session, entry.messages, entry.timestamp, entry.verbatim, entry.raw
 
 
-def _squeezed(text: str) -> str:
+def _collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _limit(after: int | Mapping[str, int], origin: str) -> int:
+def _cursor_for(after: int | Mapping[str, int], origin: str) -> int:
     return after if isinstance(after, int) else after.get(origin, 0)
 
 
@@ -532,7 +537,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _reworded(value: Mapping[str, Any], reword: Callable[[str], str]) -> dict[str, Any]:
-    """A line of the archive with its texts changed."""
+    """Return a line of the archive with `reword` applied to its texts."""
     new = dict(value)
     if isinstance(content := value.get("content"), str):
         new["content"] = reword(content)

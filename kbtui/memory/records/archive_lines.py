@@ -1,4 +1,4 @@
-"""The lines of the archive: what one holds, and what all files of it say together."""
+"""The format of an archive line, and the merged reading of all archive files."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _RECORD = re.compile(r"memory/(?:history(?:-\w+)?\.jsonl|HISTORY(?:-\w+)?\.md|to
 
 
 def is_record(path: str) -> bool:
-    """True if a file records what happened, so that no undo or restore may take it back."""
+    """Return whether a file records what happened, so no undo or restore may roll it back."""
     return _RECORD.fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """One slice of a conversation, condensed or, where no model could, whole (`raw`).
+    """One slice of a conversation, condensed or, if no model could do that, in full (`raw`).
 
-    `verbatim`: no model was asked, and what it says was chosen from what was said. `timestamp` is
-    the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the range that it
-    accounts for, of which those in `dropped` (message id, reason) were left out. `not_grounded` are
-    the lines that a model wanted to write and nobody had said; what isn't about a conversation
-    holds nothing but those of a run of Dream's.
+    `verbatim`: no model was asked, and the content was chosen from what was said. `timestamp` is
+    the content's time in the user's zone, ``YYYY-MM-DD HH:MM``. `messages` is the range that the
+    entry accounts for; those in `dropped` (message id, reason) were left out. `not_grounded` are
+    the lines that a model wanted to write although nobody had said them; an entry without a session
+    holds only those of a run of Dream.
     """
 
     cursor: int
@@ -52,40 +52,40 @@ class ArchiveEntry:
 
     @property
     def day(self) -> date | None:
-        """The day of the content; None: it can't be told."""
+        """The day of the content, or None if the timestamp has none."""
         try:
             return date.fromisoformat(self.timestamp[:10])
         except ValueError:
             return None
 
     def is_of(self, session: str | None, messages: Range | None) -> bool:
-        """True if it is about some of these messages of a session."""
+        """Return whether the entry covers any of these messages of a session."""
         return self.session == session and overlap(self.messages, messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Messages of a session that an archive entry accounts for; `dropped` has reasons by id."""
+    """A range of a session's messages that an entry accounts for; `dropped` has reasons by id."""
 
     cursor: int
     messages: Range
     dropped: Mapping[int, str] = field(default_factory=dict, hash=False)
 
     def holds(self, message: int) -> bool:
-        """True if it accounts for a message."""
+        """Return whether the range includes a message."""
         return self.messages[0] <= message <= self.messages[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All that the archive's files say at one moment, oldest cursor first."""
+    """The content of all archive files at one moment, lowest cursor first."""
 
     entries: tuple[ArchiveEntry, ...]
     bad: tuple[BadLine, ...]
 
 
 def to_record(entry: ArchiveEntry) -> dict[str, Any]:
-    """The JSON object of an entry's line; what says nothing is left out."""
+    """Return the JSON object of an entry's line; empty fields are left out."""
     record: dict[str, Any] = {
         "cursor": entry.cursor,
         "timestamp": entry.timestamp,
@@ -108,7 +108,7 @@ def to_record(entry: ArchiveEntry) -> dict[str, Any]:
 
 
 def read_entry(value: Mapping[str, Any]) -> ArchiveEntry | None:
-    """Read a line, nanobot's own included; None where it has no cursor or no content."""
+    """Parse a line, nanobot's format included; return None without a valid cursor and content."""
     cursor, content = _cursor(value.get("cursor")), value.get("content")
     if cursor is None or not isinstance(content, str):
         return None
@@ -134,7 +134,7 @@ def _cursor(value: Any) -> int | None:
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
-    """The texts of a list; what else is in it is passed over."""
+    """Return the strings in a JSON list, skipping other values."""
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
@@ -151,9 +151,9 @@ def _dropped(value: Any) -> tuple[tuple[int, str], ...]:
 
 
 def read_book(data: list[tuple[str, bytes]]) -> Book:
-    """Read the files; the same entry twice counts once, two under one id count both.
+    """Read the archive files; an entry that appears twice counts once, two under one id both count.
 
-    A verbatim entry is passed over where a model has condensed all of its messages since.
+    A verbatim entry is skipped if a model has condensed all of its messages since.
     """
     entries: dict[tuple[str, int], ArchiveEntry] = {}
     bad: list[BadLine] = []
@@ -169,16 +169,16 @@ def read_book(data: list[tuple[str, bytes]]) -> Book:
                 bad.append(BadLine(path, record.number, record.data, "no range of messages"))
             twin = entries.get((entry.origin, entry.cursor))
             if twin is not None and twin != entry:
-                entry = _set_apart(entry)
+                entry = _with_unique_origin(entry)
             entries.setdefault((entry.origin, entry.cursor), entry)
-    standing = _standing(list(entries.values()))
+    standing = _without_superseded(list(entries.values()))
     ordered = sorted(standing, key=lambda entry: (entry.cursor, entry.origin))
     bad.sort(key=lambda line: (line.path, line.number))
     return Book(tuple(ordered), tuple(bad))
 
 
-def _standing(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:
-    """The entries without the verbatim ones whose messages others hold as well."""
+def _without_superseded(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:
+    """Yield the entries except verbatim ones whose messages are covered by a condensed entry."""
     condensed: dict[str | None, list[Range]] = {}
     for each in entries:
         if each.messages is not None and not each.verbatim:
@@ -191,14 +191,14 @@ def _standing(entries: list[ArchiveEntry]) -> Iterator[ArchiveEntry]:
             yield each
 
 
-def _set_apart(entry: ArchiveEntry) -> ArchiveEntry:
-    """Give an entry whose id is taken an origin of its own, so that no reader passes over it."""
+def _with_unique_origin(entry: ArchiveEntry) -> ArchiveEntry:
+    """Give an entry whose id is taken a unique origin, so that no reader skips it."""
     mark = sha256(f"{entry.timestamp}\0{entry.content}\0{entry.messages}".encode()).hexdigest()[:8]
     return replace(entry, origin=f"{entry.origin}~{mark}")
 
 
 def as_block(entry: ArchiveEntry) -> str:
-    """An entry as HISTORY.md shows it: a dated paragraph and a blank line; nothing for no text."""
+    """Return an entry as a dated paragraph of HISTORY.md and a blank line; "" without content."""
     if not entry.content:
         return ""
     mark = "[RAW] " if entry.raw and not entry.content.startswith("[RAW]") else ""
@@ -206,13 +206,13 @@ def as_block(entry: ArchiveEntry) -> str:
 
 
 def with_block(text: str, block: str) -> str:
-    """Add a block at the end of HISTORY.md, one blank line below what is there."""
+    """Append a block to the text of HISTORY.md, separated by one blank line."""
     if not text or not block or text.endswith("\n\n"):
         return text + block
     return text + ("\n" if text.endswith("\n") else "\n\n") + block
 
 
-# A HISTORY.md from before -------------------------------------------------------------------------
+# HISTORY.md of earlier versions -------------------------------------------------------------------
 
 
 _START = re.compile(r"\[(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}))?[^\]\n]*\][ \t]*")
@@ -222,7 +222,7 @@ _MESSAGE = re.compile(r"\[[^\]\n]*\][ \t]+[A-Z][A-Z0-9_]*(?:[ \t]+\[tools:[^\]\n
 
 @dataclass(frozen=True, slots=True)
 class OldBlock:
-    """One dated paragraph; `content` is without its date."""
+    """One dated paragraph; `content` excludes the date."""
 
     timestamp: str
     content: str
@@ -230,7 +230,7 @@ class OldBlock:
 
 
 def parse_old_history(text: str, undated: str) -> list[OldBlock]:
-    """Cut a file at its dates, with every word in a block; `undated` dates the first."""
+    """Split a file at its dates without losing a word; `undated` dates text before the first."""
     blocks: list[list[str]] = [[]]
     for line in text.replace("\r\n", "\n").split("\n"):
         if _START.match(line) and not _continues(blocks[-1], line):
@@ -241,7 +241,7 @@ def parse_old_history(text: str, undated: str) -> list[OldBlock]:
 
 
 def _continues(block: list[str], line: str) -> bool:
-    """True if a dated line is a message inside a raw block, not the start of a new one."""
+    """Return whether a dated line is a message inside a raw block rather than a new block."""
     if not block or not _MESSAGE.match(line):
         return False
     start = _START.match(block[0])
@@ -264,9 +264,9 @@ _MAX_NAME = 32
 
 
 def machine_name() -> str:
-    """The machine's name: its host name and four digits, made once and kept in the user's state.
+    """Return the machine's name: its host name and four hex digits, created once per user.
 
-    Where the state can't be written the bare host name has to do.
+    Falls back to the bare host name if the user's state directory isn't writable.
     """
     host = slugify(platform.node().partition(".")[0] or "machine", _MAX_NAME)
     file = platformdirs.user_state_path("kbtui", appauthor=False) / "machine"

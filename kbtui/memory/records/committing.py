@@ -1,7 +1,7 @@
-"""Commits what a machine works out from files that somebody else may be writing.
+"""Commit computed results to files that somebody else may be writing.
 
-The door refuses a change whose files were changed meanwhile, and keeps the refused version beside
-them. That is right for what a person wrote; what was worked out is worked out again.
+`History` refuses a change whose files were changed meanwhile, and keeps the refused version as a
+conflict copy. That is right for what a person wrote; a computed result is computed again.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def committed(
     origin: Origin,
     work: Callable[[Change], T],
 ) -> tuple[T, Commit | None]:
-    """Make a change, a few times if its files are changed between the look and the write.
+    """Commit the edits that `work` makes, retrying if its files change between read and write.
 
-    `work` looks at the files and puts the edits into the change; it may run again, and then no
-    other process writes meanwhile, however many would. Gives what it returned, and the commit; None
-    when nothing really changed.
+    `work` reads the files and puts edits into the change. It may run again; on a retry, other
+    processes are kept from writing. Returns its result and the commit, or None as the commit if
+    nothing really changed.
 
     Raises:
-        ConflictError: the files kept changing; nothing is written.
-        WorkspaceBusyError: somebody else kept writing.
-        StorageError: the file system refused; nothing is written.
+        ConflictError: The files kept changing; nothing is written.
+        WorkspaceBusyError: Another process kept writing.
+        StorageError: The file system refused; nothing is written.
     """
     for attempt in range(_TRIES):
         change: Change | None = None
@@ -51,12 +51,12 @@ def committed(
             alone = history.alone() if attempt else contextlib.nullcontext()
             with alone, history.change(actor, reason, origin) as change:
                 result = work(change)
-                copies = _copies(layout, change.edits)
+                copies = _conflict_copies(layout, change.edits)
         except WorkspaceBusyError:
             raise
         except ConflictError as error:
             if change is not None and copies is not None:
-                _discard(layout, _copies(layout, change.edits) - copies, change)
+                _discard_copies(layout, _conflict_copies(layout, change.edits) - copies, change)
             if attempt == _TRIES - 1:
                 raise
             log.info("worked out again: %s", error.message)
@@ -65,8 +65,8 @@ def committed(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _copies(layout: Layout, paths: Iterable[str]) -> set[str]:
-    """The conflict copies that lie beside some files."""
+def _conflict_copies(layout: Layout, paths: Iterable[str]) -> set[str]:
+    """Return the conflict copies beside the files."""
     found = set()
     for path in paths:
         folder, _, name = conflict_copy_of(path, "*").rpartition("/")
@@ -74,8 +74,8 @@ def _copies(layout: Layout, paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _discard(layout: Layout, copies: Iterable[str], change: Change) -> None:
-    """Remove the copies of what this change was about to write, and only those."""
+def _discard_copies(layout: Layout, copies: Iterable[str], change: Change) -> None:
+    """Remove the conflict copies whose content this change was about to write, and only those."""
     ours = set(change.edits.values())
     for path in copies:
         if files.read_bytes(layout, path) in ours:
@@ -83,17 +83,17 @@ def _discard(layout: Layout, copies: Iterable[str], change: Change) -> None:
 
 
 class MemoryLock:
-    """The lock for whoever makes memory, around a whole run; it isn't reentrant."""
+    """The lock for writers of memory, held for a whole run; not reentrant."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._file = workspace.machine / "memory.lock"
 
     @contextlib.asynccontextmanager
     async def hold(self, timeout: float = 0.0) -> AsyncIterator[None]:  # noqa: ASYNC109 - waits for a process, cancels nothing
-        """Hold the lock for the block; wait so many seconds for another holder to finish.
+        """Hold the lock for the block, waiting up to `timeout` seconds for another holder.
 
         Raises:
-            WorkspaceBusyError: Another process, or another task of this one, is at it.
+            WorkspaceBusyError: Another process, or another task of this one, holds it.
             StorageError: The file system refused, or has no working locks.
         """
         file = open_lock(self._file)

@@ -1,7 +1,7 @@
 """How far Dream has read the archive: ``memory/cursors.json``, committed with its work.
 
-A cursor is kept for each origin. When the file is lost or damaged, the last state that the log
-knows stands in, so nothing is read twice; a restore to an earlier state is respected.
+There is one cursor per origin. If the file is lost or damaged, the last state in the log is used,
+so nothing is read twice; a restore to an earlier state is respected.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _OLD_CURSOR = ".dream_cursor"
 
 
 class Cursors:
-    """Reads and moves the cursors of Dream; those of other readers stay as they are."""
+    """Reads and advances Dream's cursors; those of other readers are left alone."""
 
     def __init__(self, workspace: Workspace, history: History) -> None:
         self._workspace = workspace
         self._history = history
 
     def seen(self) -> dict[str, int]:
-        """The last cursor of each origin that Dream has seen."""
+        """Return the last cursor of each origin that Dream has seen."""
         state = read_cursors(self._file())
         if state is None:
             state = self._from_log()
         if state is None:
-            state = {DREAM: self._nanobots()}
+            state = {DREAM: self._nanobot_cursor()}
         return dict(state.get(DREAM, {}))
 
     def at(self, commit: str) -> dict[str, int]:
-        """The last cursor of each origin that Dream had seen when a commit was made."""
+        """Return the last cursor of each origin that Dream had seen as of a commit."""
         try:
             state = read_cursors(self._history.read(CURSORS, commit))
         except NotFoundError:
@@ -48,9 +48,9 @@ class Cursors:
         return dict((state or {}).get(DREAM, {}))
 
     def stage(self, change: Change, entries: Iterable[ArchiveEntry]) -> dict[str, int]:
-        """Move Dream's cursors behind `entries`, in a running change; the cursors then.
+        """Advance Dream's cursors past `entries` in a running change, and return them.
 
-        They never move back. The entries of an origin must be the next that Dream hadn't seen.
+        They never move back. The entries of an origin must be the next ones that Dream hadn't seen.
         """
         seen = self.seen()
         for entry in entries:
@@ -68,7 +68,7 @@ class Cursors:
             return None
 
     def _from_log(self) -> dict[str, dict[str, int]] | None:
-        """The newest readable state on record, unless it was taken back on purpose."""
+        """Return the newest readable state in the log; empty if the file was restored away."""
         for commit in self._history.log(CURSORS, limit=50):
             try:
                 state = read_cursors(self._history.read(CURSORS, commit.id))
@@ -80,8 +80,8 @@ class Cursors:
                 return state
         return None
 
-    def _nanobots(self) -> dict[str, int]:
-        """The cursor file of nanobot, whose archive lines name no origin."""
+    def _nanobot_cursor(self) -> dict[str, int]:
+        """Return nanobot's cursor, whose archive lines have no origin."""
         try:
             text = (self._workspace.memory / _OLD_CURSOR).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):
@@ -90,7 +90,7 @@ class Cursors:
 
 
 def read_cursors(data: bytes | None) -> dict[str, dict[str, int]] | None:
-    """The cursors of each reader in the file; None where it says nothing that can be trusted."""
+    """Parse the cursors file into cursors by reader and origin; None if it isn't a JSON object."""
     value = json_object(data)
     if value is None:
         return None

@@ -1,7 +1,7 @@
-"""Dates as memory keeps them: absolute, of the content, in the user's time zone.
+"""Date handling in memory: absolute, relative to the content's day, in the user's time zone.
 
-Models are asked to write absolute dates and mostly do; what they leave relative is settled here,
-where the text is plain about it. Anything that could mean something else stays as it is.
+Models are asked to write absolute dates and mostly do. What they leave relative is resolved here if
+it is unambiguous; anything else stays as it is.
 """
 
 from __future__ import annotations
@@ -29,8 +29,15 @@ _FIXED = {
     "the day before yesterday": -2,
     "the day after tomorrow": 2,
 }
-_OTHER = {"heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2, "hoy": 0, "ayer": -1}
-_OTHER |= {"anteayer": -2, "pasado mañana": 2}
+_FOREIGN = {
+    "heute": 0,
+    "gestern": -1,
+    "vorgestern": -2,
+    "übermorgen": 2,
+    "hoy": 0,
+    "ayer": -1,
+}
+_FOREIGN |= {"anteayer": -2, "pasado mañana": 2}
 _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], ...] = (
     (
         re.compile(
@@ -51,8 +58,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date]], 
         lambda found, day: _weekday(found, day),  # noqa: PLW0108 - it is defined below
     ),
     (
-        re.compile(rf"\b(?:{'|'.join(_OTHER)}){_END}", re.IGNORECASE),
-        lambda found, day: day + timedelta(days=_OTHER[found[0].lower()]),
+        re.compile(rf"\b(?:{'|'.join(_FOREIGN)}){_END}", re.IGNORECASE),
+        lambda found, day: day + timedelta(days=_FOREIGN[found[0].lower()]),
     ),
 )
 _IS_DATED = re.compile(r" \(\d{4}-\d\d-\d\d\)")
@@ -63,45 +70,47 @@ _STAMP = re.compile(rf"\A\s*(?:\[{_DAY}[^\]\n]*\]|{_DAY}(?:[T ]{_CLOCK})?)[\s:,-
 
 
 def local(time: datetime) -> datetime:
-    """A stored time in the user's time zone."""
+    """Return a stored time in the user's time zone."""
     return time.astimezone()
 
 
 def without_stamp(text: str) -> str:
-    """An entry of the archive without the ``[2026-03-06 10:00]`` that models put in front of it."""
+    """Strip the ``[2026-03-06 10:00]`` that models put in front of an archive entry."""
     return _STAMP.sub("", text, count=1).strip()
 
 
 def absolute_dates(text: str, day: date, *, verbatim: bool = False) -> str:
-    """Replace words like *yesterday*, *heute*, *ayer* by the date that they meant on `day`.
+    """Replace words like *yesterday*, *heute*, *ayer* with the date that they meant on `day`.
 
-    Quotations, code and link targets stay as they were said. With `verbatim` all words stay, and
-    the date stands behind them in brackets.
+    Quotations, code and link targets are left alone. With `verbatim` all words stay, and the date
+    follows them in brackets.
     """
-    write = _bracketed if verbatim else _written
-    left = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
+    write = _bracketed if verbatim else _substituted
+    protected = _QUOTED_OR_ADDRESS if verbatim else _QUOTED
     return "".join(
-        part if quoted else _dated(part, day, write) for part, quoted in _parts(text, left) if part
+        part if quoted else _dated(part, day, write)
+        for part, quoted in _split(text, protected)
+        if part
     )
 
 
 def without_dates(text: str) -> str:
-    """A text without the dates that `absolute_dates` puts in brackets behind words."""
+    """Strip the bracketed dates that `absolute_dates` adds after words."""
     return _IS_DATED.sub("", text)
 
 
 def _dated(text: str, day: date, write: Callable[[re.Match[str], date], str]) -> str:
-    for pattern, meant in _PATTERNS:
-        text = pattern.sub(lambda found, meant=meant: write(found, meant(found, day)), text)  # type: ignore[misc]
+    for pattern, target in _PATTERNS:
+        text = pattern.sub(lambda found, target=target: write(found, target(found, day)), text)  # type: ignore[misc]
     return text
 
 
-def _bracketed(found: re.Match[str], meant: date) -> str:
-    is_name = _written(found, meant) == found[0]
-    return found[0] if is_name else f"{found[0]} ({meant.isoformat()})"
+def _bracketed(found: re.Match[str], target: date) -> str:
+    is_name = _substituted(found, target) == found[0]
+    return found[0] if is_name else f"{found[0]} ({target.isoformat()})"
 
 
-def _written(found: re.Match[str], meant: date) -> str:
+def _substituted(found: re.Match[str], target: date) -> str:
     lead = found.string[: found.start()].rstrip(" ")
     if _IS_DATED.match(found.string, found.end()):
         return found[0]
@@ -122,7 +131,7 @@ def _written(found: re.Match[str], meant: date) -> str:
         "before",
         "after",
     }
-    return f"on {meant.isoformat()}" if needs_on and not joined else meant.isoformat()
+    return f"on {target.isoformat()}" if needs_on and not joined else target.isoformat()
 
 
 def _span(found: re.Match[str]) -> timedelta:
@@ -142,18 +151,18 @@ _QUOTED = re.compile(
     r"`[^`\n]*`|\"[^\"\n]*\"|\N{LEFT DOUBLE QUOTATION MARK}[^\n]*?\N{RIGHT DOUBLE QUOTATION MARK}"
     r"|\]\([^)\n]*\)|\[\[[^\]\n]*\]\]"
 )
-# A fence, an address, a path, a tag, a file's name.
+# A code fence, an address, a path, a tag, a file name.
 _QUOTED_OR_ADDRESS = re.compile(
     r"```.*?(?:```|\Z)|(?<!\S)[^\s@/\\#]*[@/\\#]\S*|(?<!\S)[^\s.@/\\#]+\.\w\S*|" + _QUOTED.pattern,
     re.DOTALL,
 )
 
 
-def _parts(text: str, left: re.Pattern[str]) -> list[tuple[str, bool]]:
-    """The text in pieces, each with whether it is left as it is."""
+def _split(text: str, protected: re.Pattern[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, each with whether it matches `protected` and stays unchanged."""
     parts: list[tuple[str, bool]] = []
     end = 0
-    for found in left.finditer(text):
+    for found in protected.finditer(text):
         parts += [(text[end : found.start()], False), (found[0], True)]
         end = found.end()
     return [*parts, (text[end:], False)]

@@ -1,7 +1,8 @@
-"""The journal: what a person states, as it was typed, a line with its time in a note of the day.
+"""The journal: a person's statements as typed, one timed line each in the note of the day.
 
-A line is ``- 09:14 the text``; further lines of a text are indented below it, a task has a box.
-What no longer holds is struck out and points to what does. Nothing else is ever done to a line.
+A line is ``- 09:14 the text``; further lines of a text are indented below it, and a task has a
+checkbox. A line that no longer holds is struck out with a pointer to its replacement. Lines are
+never altered in any other way.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from kbtui.workspace.layout import Workspace
 
 _SECTION = "Journal"
 _IN_LIST = re.compile(r"[-*+•][ \t]|[ \t]{2,}\S")
-_NO_TEXT = ("|", ">", "~", "`")  # a row, a quote, a fence
+_NO_TEXT = ("|", ">", "~", "`")  # a table row, a quote, a code fence
 _BY_HAND = "Open the note, and strike it out there."
 _LINE_LEAD = re.compile(r"(?P<lead>[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?)(?P<text>.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A line of the journal: its file, its number from 1, its time ``09:14``, and its text.
+    """A line of the journal: file, line number from 1, time ``09:14``, and text.
 
-    Without a `commit` the day's note said so already.
+    `commit` is None if the day's note already had the line.
     """
 
     path: str
@@ -55,8 +56,8 @@ class Noted:
 class Journal:
     """Writes and reads the journal of one workspace.
 
-    With `in_daily_notes` it is a section of the notes that the owner of a vault keeps by day; None
-    where the owner hasn't said so, or that it isn't.
+    With `in_daily_notes` it is a section of the vault owner's daily notes; None while the owner
+    hasn't decided.
     """
 
     workspace: Workspace
@@ -66,23 +67,23 @@ class Journal:
     in_daily_notes: bool | None = None
 
     def keep(self, text: str, when: datetime, origin: Origin, *, task: bool = False) -> Noted:
-        """Keep a text as it was typed; of a day that is named by its distance the date is added.
+        """Add a text to the journal as typed, with dates added after words like "yesterday".
 
         Raises:
-            UsageError: it says nothing. Else as `committed`.
+            UsageError: The text has no letter or digit. Otherwise as `committed`.
         """
         when = local(when)
         said = absolute_dates(clean(text).strip(), when.date(), verbatim=True)
         if not any(map(str.isalnum, said)):
             raise UsageError("There is nothing to keep.", "Type what you want to have kept.")
-        path, begun, section = self._place(when.date())
+        path, begun, section = self._location(when.date())
         time = f"{when:%H:%M}"
         line = _as_item(said, time, task=task)
 
         def work(change: Change) -> tuple[int, str]:
             before = change.read(path)
             note = files.text_of(before) if before is not None else begun
-            known = _known(note, said)
+            known = _existing_item(note, said)
             if known is not None:
                 return known
             self.tombstones.lift(change, [said])
@@ -96,13 +97,13 @@ class Journal:
         return Noted(path, number, noted_at, clean_line(said), commit)
 
     def mark_past(self, path: str, first: int, text: str, newer: Noted, origin: Origin) -> Commit:
-        """Strike out the line of a file that says a text, with a pointer to the newer one.
+        """Strike out the line with this text, and append a pointer to the newer one.
 
-        Of several that on line `first` is meant. Every word stays.
+        If several lines match, the one at line `first` is meant. Every word stays.
 
         Raises:
-            ConflictError: the line isn't there any more, or striking it out would change what
-                another one says. Else as `committed`.
+            ConflictError: The line is gone, or striking it out would change how another line reads.
+                Otherwise as `committed`.
         """
         pointer = f" → {day_of(newer.path) or newer.path} {newer.time}".rstrip()
 
@@ -110,13 +111,13 @@ class Journal:
             before = change.read(path)
             note = files.text_of(before)
             said = list(lines_of(note))
-            found = _meant(said, text, first)
+            found = _find_line(said, text, first)
             if found is None:
                 raise ConflictError("That line was changed meanwhile.", _BY_HAND)
             raw = note[found.start : found.end]
-            changed = f"{note[: found.start]}{_struck(raw)}{pointer}{note[found.end :]}"
+            changed = f"{note[: found.start]}{_strike_out(raw)}{pointer}{note[found.end :]}"
             left = [each.text for each in said if each is not found]
-            is_text = path.endswith(".md") and not _holds_no_text(raw)
+            is_text = path.endswith(".md") and not _has_non_text(raw)
             if not is_text or [each.text for each in lines_of(changed)] != left:
                 raise ConflictError("That line can't be struck out as it stands.", _BY_HAND)
             change.put(path, changed.encode("utf-8", "surrogateescape"), over=before)
@@ -128,9 +129,9 @@ class Journal:
         return commit
 
     def line_at(self, path: str, first: int, when: str) -> TextLine | None:
-        """The line that was written at a time, ``2026-11-23 09:14``, past or not, where it stood.
+        """Return the line at `first` if it was written at `when` (like ``2026-11-23 09:14``).
 
-        None where another one stands there now.
+        Struck-out lines count. Return None if another line is there now.
         """
         try:
             note = files.read_text(self.workspace, path)
@@ -147,12 +148,12 @@ class Journal:
         )
 
     def may_be_asked_about(self, day: date) -> bool:
-        """True before the first line, where it could be kept in daily notes and nobody decided."""
+        """Return whether to ask if the journal, still empty, should go into daily notes."""
         undecided = self.in_daily_notes is None and self.library.in_place and not self.days()
         return undecided and self.library.daily_note(day) is not None
 
     def days(self) -> list[str]:
-        """The paths of the notes by day, the newest first."""
+        """Return the paths of the daily notes, newest first."""
         found = [f"memory/{file.name}" for file in self.workspace.memory.glob("????-??-??.md")]
         if self.in_daily_notes:
             found += [info.path for info in self.library.infos()]
@@ -160,7 +161,7 @@ class Journal:
         return sorted(dated, key=lambda path: (dated[path], path), reverse=True)
 
     def lines(self) -> Iterator[tuple[str, TextLine]]:
-        """Every line that holds, with the path of its note, the newest day first."""
+        """Yield every line that still holds with the path of its note, newest day first."""
         for path in self.days():
             try:
                 note = files.read_text(self.workspace, path)
@@ -168,8 +169,8 @@ class Journal:
                 continue
             yield from ((path, line) for line in lines_of(note) if line.time)
 
-    def _place(self, day: date) -> tuple[str, str, str]:
-        """The note of a day, how it begins, and the heading that the journal stands under in it."""
+    def _location(self, day: date) -> tuple[str, str, str]:
+        """Return a day's note: its path, its initial text, and the heading of the journal in it."""
         own = self.library.daily_note(day) if self.in_daily_notes else None
         if own is not None:
             return own[0], own[1], _SECTION
@@ -177,7 +178,7 @@ class Journal:
 
 
 def day_of(path: str) -> date | None:
-    """The day that a note is of, by its name; None for another file."""
+    """Return the date in a daily note's file name, or None for another file."""
     name = path.rpartition("/")[2].removesuffix(".md").replace("_", "-")
     try:
         return date.fromisoformat(name)
@@ -185,8 +186,8 @@ def day_of(path: str) -> date | None:
         return None
 
 
-def _known(note: str, said: str) -> tuple[int, str] | None:
-    """The number and the time of the item of a note that says just that, and still holds."""
+def _existing_item(note: str, said: str) -> tuple[int, str] | None:
+    """Return line number and time of the item with exactly this text that still holds, or None."""
     wanted = _words(said)
     lines = note.split("\n")
     for number, line in enumerate(lines):
@@ -201,32 +202,31 @@ def _known(note: str, said: str) -> tuple[int, str] | None:
 
 
 def _words(text: str) -> list[str]:
-    """What is compared: accents, case and marks tell texts apart, blanks don't."""
+    """Return the words to compare: accents, case and punctuation matter, whitespace doesn't."""
     return unicodedata.normalize("NFC", text).split()
 
 
 def _as_item(text: str, time: str, *, task: bool) -> str:
-    """A text as an item of a list: its first line behind the time, the others below it."""
+    """Format a text as a list item: the first line after the time, the others indented below."""
     first, *others = text.split("\n")
     box = "[ ] " if task else ""
     return "\n".join([f"- {box}{time} {first}", *(f"  {each}".rstrip() for each in others)])
 
 
 def _with_item(note: str, item: str, section: str) -> tuple[str, int]:
-    """A note with one more item, and the number of its line.
+    """Append an item to its section of a note, and return the note and the item's line number.
 
-    It stands behind the last of its section, which is made where it is missing.
-
-    Where no section is meant, that is before the first heading below the title.
+    A missing section is created. Without `section` the item goes before the first heading below the
+    title.
     """
     end = "\r" if "\r\n" in note else ""
     lines = note.split("\n") if note.strip() else []
     start, stop = _section(lines, section)
     if start is None:
-        at = _behind(lines, 0, len(lines))
+        at = _end_of_text(lines, 0, len(lines))
         lines[at:] = [*([end] if at else []), f"## {section}{end}"]
         start = stop = len(lines)
-    at = _behind(lines, start, stop)
+    at = _end_of_text(lines, start, stop)
     in_list = at > start and _IN_LIST.match(lines[at - 1])
     above = [] if in_list or not at else [end]
     below = [end] if at == stop < len(lines) else []
@@ -235,15 +235,15 @@ def _with_item(note: str, item: str, section: str) -> tuple[str, int]:
     return text if text.endswith("\n") else f"{text}\n", at + len(above) + 1
 
 
-def _behind(lines: list[str], start: int, stop: int) -> int:
-    """The place behind the last line of some that isn't blank."""
+def _end_of_text(lines: list[str], start: int, stop: int) -> int:
+    """Return the index after the last non-blank line in a range."""
     while stop > start and not lines[stop - 1].strip():
         stop -= 1
     return stop
 
 
 def _section(lines: list[str], section: str) -> tuple[int | None, int]:
-    """The lines of a section, without its heading; of "" those before the first below the title."""
+    """Return the lines of a section without its heading; for "", those before any subheading."""
     heads = [(n, *found) for n, line in enumerate(lines) if (found := heading_of(line))]
     if not section:
         return 0, next((n for n, level, _ in heads if level > 1), len(lines))
@@ -254,8 +254,8 @@ def _section(lines: list[str], section: str) -> tuple[int | None, int]:
     return None, 0
 
 
-def _struck(text: str) -> str:
-    """A text whose every line is struck out, behind its bullet."""
+def _strike_out(text: str) -> str:
+    """Strike out every line of a text, after its bullet."""
     lines = []
     for line in text.split("\n"):
         bare = line.rstrip("\r")
@@ -266,10 +266,10 @@ def _struck(text: str) -> str:
 
 
 def todays_note(workspace: Workspace, history: History, library: Library, day: date) -> str:
-    """The path of a day's note, which is begun where there is none; in a vault it is its owner's.
+    """Return the path of a day's note, created if missing; in a vault it is the owner's daily note.
 
     Raises:
-        StorageError: it can't be written.
+        StorageError: The note can't be written.
     """
     own = library.daily_note(day)
     path, text = own or (f"memory/{day.isoformat()}.md", f"# {day.isoformat()}\n\n")
@@ -281,13 +281,13 @@ def todays_note(workspace: Workspace, history: History, library: Library, day: d
     return path
 
 
-def _meant(said: Sequence[TextLine], text: str, first: int) -> TextLine | None:
-    """The line of a text that stands where it was seen, or else the only one that says it."""
+def _find_line(said: Sequence[TextLine], text: str, first: int) -> TextLine | None:
+    """Return the line with this text at position `first`, or else the only line with this text."""
     same = [each for each in said if each.text == text]
     there = next((each for each in same if each.first == first), None)
     return there or (same[0] if len(same) == 1 else None)
 
 
-def _holds_no_text(raw: str) -> bool:
-    """True if something begins in it that isn't read as text."""
+def _has_non_text(raw: str) -> bool:
+    """Return whether a line starts Markdown that isn't read as text."""
     return any(each.lstrip().startswith(_NO_TEXT) for each in raw.split("\n"))

@@ -1,8 +1,8 @@
-"""The ledger: what became of every message. Nothing is counted here; all of it is derived.
+"""The ledger: what became of every message, derived from the logs instead of counted.
 
 A message is archived (in the range of an archive entry), dropped for one of five reasons, or
-pending. What lies before an archived message without being either was passed over: it is
-unaccounted for, as is a line of a session log that can't be read.
+pending. One that precedes an archived message without being either was skipped: it is unaccounted
+for, as is a line of a session log that can't be read.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from kbtui.workspace.jsonl import read_lines
 
 DROP_REASONS = ("empty", "command", "tool noise", "exact duplicate", "forgotten")
 EMPTY, COMMAND, TOOL_NOISE, DUPLICATE, FORGOTTEN = DROP_REASONS
-# Of nanobot; those of this program get into no conversation.
+# nanobot's commands; kbtui's own never enter a conversation.
 _COMMANDS = re.compile(r"/(?:help|new|dream(?:-log|-restore)?|stop|restart|status)(?!\S)")
-# Shorter ones mean what they answer: "Yes." twice is not the same said twice.
+# Shorter messages depend on what they answer: a second "Yes." isn't a duplicate.
 _MIN_DUPLICATE = 40
 _KNOWLEDGE = "knowledge"
 
 
-class _Spoken(Protocol):
+class _MessageLike(Protocol):
     @property
     def role(self) -> str: ...
     @property
     def content(self) -> str: ...
 
 
-def drop_reason(message: _Spoken, seen: set[str]) -> str | None:
-    """Say why a message needs no archiving; None: it does. Adds it to what was `seen`."""
+def drop_reason(message: _MessageLike, seen: set[str]) -> str | None:
+    """Return why a message needs no archiving, or None if it does; add it to `seen`."""
     text = " ".join(message.content.split())
     if FORGOTTEN_MARK in text and not text.replace(FORGOTTEN_MARK, "").strip():
         return FORGOTTEN
@@ -50,21 +50,21 @@ def drop_reason(message: _Spoken, seen: set[str]) -> str | None:
         return TOOL_NOISE if getattr(message, "tool_calls", ()) else EMPTY
     if message.role == "user" and _COMMANDS.match(text):
         return COMMAND
-    print_ = f"{message.role}:{text}"
+    fingerprint = f"{message.role}:{text}"
     if len(text) >= _MIN_DUPLICATE:
-        if print_ in seen:
+        if fingerprint in seen:
             return DUPLICATE
-        seen.add(print_)
+        seen.add(fingerprint)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionAccount:
-    """The outcome of the messages of one session, as ranges of ids.
+    """What became of the messages of one session, as ranges of ids.
 
-    `archived` are (cursor, range), `dropped` (id, reason); `unreadable` counts lines of the log
-    that can't be read and whose ids nobody knows; `not_grounded` are lines that a model wanted to
-    write about it and nobody had said.
+    `archived` are (cursor, range), `dropped` (id, reason). `unreadable` counts the log's unreadable
+    lines whose ids are unknown. `not_grounded` are lines that a model wanted to write about the
+    session although nobody had said them.
     """
 
     session: str
@@ -79,7 +79,7 @@ class SessionAccount:
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The same as JSON values; what is empty is left out."""
+        """Return the account as JSON values, without empty ones."""
         values: dict[str, Any] = {
             "pending": [list(each) for each in self.pending],
             "archived": [
@@ -98,10 +98,10 @@ class SessionAccount:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The sums over all sessions, in messages, and what they are made of.
+    """The totals over all sessions, in messages, and the accounts they are made of.
 
-    `not_grounded` are the lines that weren't written since nobody had said them, `by_dream` those
-    of them that Dream wanted to write.
+    `not_grounded` counts the lines left unwritten because nobody had said them; `by_dream` are
+    those that Dream wanted to write.
     """
 
     sessions: int
@@ -118,7 +118,7 @@ class Audit:
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        """One item a session, one for Dream, then one for each problem outside of sessions."""
+        """One item per session, one for Dream, and one for each problem outside of sessions."""
         return [
             *(account.as_json() for account in self.accounts),
             *([{"dream": True, "not_grounded": list(self.by_dream)}] if self.by_dream else []),
@@ -127,7 +127,7 @@ class Audit:
 
     @property
     def sums(self) -> list[tuple[str, int, str]]:
-        """Each sum with its name, and what it counts in words for people."""
+        """Each total with its name, and a description of what it counts."""
         return [
             ("sessions", self.sessions, ""),
             ("messages", self.messages, ""),
@@ -140,7 +140,7 @@ class Audit:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The shape of ``kbtui audit --json``."""
+        """Return the output of ``kbtui audit --json``."""
         sums = (
             "sessions messages pending archived dropped unaccounted in_entries not_grounded details"
         )
@@ -149,7 +149,7 @@ class Audit:
 
 @dataclass(eq=False)
 class Ledger:
-    """Accounts for messages by the session logs, the archive and the log of commits."""
+    """Accounts for messages using the session logs, the archive and the log of commits."""
 
     sessions: SessionStore
     archive: Archive
@@ -157,10 +157,10 @@ class Ledger:
     tombstones: Tombstones
 
     def pending(self, session_id: str, *, by_model: bool = False) -> Range | None:
-        """The first messages that aren't archived, up to the next that is; None: all are.
+        """Return the first range of messages that aren't archived, or None if all are.
 
-        Messages that will be dropped are in it: it is the Consolidator who drops them. With
-        `by_model` also those that were archived without one.
+        It includes messages that will be dropped: dropping is up to the Consolidator. With
+        `by_model`, messages archived without a model count as pending too.
         """
         covered = self.archive.covered(session_id, by_model=by_model)
         first = last = None
@@ -174,7 +174,7 @@ class Ledger:
 
     def account(self) -> Audit:
         """Account for every message of every session."""
-        written = self._written()
+        written = self._entry_sources()
         holdings = self.archive.all_holdings()
         not_grounded = self._not_grounded()
         accounts = tuple(
@@ -209,13 +209,13 @@ class Ledger:
     def _account(
         self, session_id: str, holdings: list[Holding], written: list[Range]
     ) -> SessionAccount:
-        log = _WholeLog(self.archive.workspace.sessions / f"{session_id}.jsonl")
+        log = _FullLog(self.archive.workspace.sessions / f"{session_id}.jsonl")
         newest = max((holding.messages[1] for holding in holdings), default=0)
         pending: list[int] = []
         lost: list[int] = []
         dropped: dict[int, str] = {}
         archived: defaultdict[int, list[int]] = defaultdict(list)
-        reasons = _reasons(log, self.tombstones.dropped(session_id))
+        reasons = _drop_reasons(log, self.tombstones.dropped(session_id))
         for number in range(log.first_id, log.last_id + 1):
             holding = next((each for each in holdings if each.holds(number)), None)
             why = (holding.dropped if holding is not None else reasons).get(number)
@@ -241,15 +241,15 @@ class Ledger:
         )
 
     def _not_grounded(self) -> dict[str | None, list[str]]:
-        """The lines that weren't written, by session; those of Dream by None."""
+        """Return the lines left unwritten as nobody had said them, by session; Dream's by None."""
         found: dict[str | None, list[str]] = {}
         for entry in self.archive.entries():
             if entry.not_grounded:
                 found.setdefault(entry.session, []).extend(entry.not_grounded)
         return found
 
-    def _written(self) -> dict[str, list[Range]]:
-        """The messages of each session that entries were written from."""
+    def _entry_sources(self) -> dict[str, list[Range]]:
+        """Return the message ranges of each session that entries were written from."""
         written: dict[str, list[Range]] = {}
         for commit in self.history.log(_KNOWLEDGE):
             origin = commit.origin
@@ -263,8 +263,8 @@ def _by_cursor(archived: Mapping[int, list[int]]) -> Iterator[tuple[int, Range]]
         yield from ((cursor, each) for each in ranges_of(numbers))
 
 
-class _WholeLog:
-    """All that a session's file ever held, what was taken back included."""
+class _FullLog:
+    """Everything a session's file ever held, including what was taken back."""
 
     def __init__(self, file: Path) -> None:
         lines = read_lines(file)
@@ -275,7 +275,7 @@ class _WholeLog:
             if log.messages:
                 self.messages.setdefault(log.messages[-1].id, log.messages[-1])
         begins = next((record.get("begins") for record in lines.records), None)
-        first = begins if isinstance(begins, int) else 1  # of what both sides went on with
+        first = begins if isinstance(begins, int) else 1  # of a session that diverged
         self.first_id = max(1, min((first, *self.messages)))
         self.last_id = log.last_id
         self.taken_back = self.messages.keys() - {message.id for message in log.messages}
@@ -289,8 +289,8 @@ class _WholeLog:
         )
 
 
-def _reasons(log: _WholeLog, forgotten: list[Range]) -> dict[int, str]:
-    """Why messages are left out by themselves, by their numbers."""
+def _drop_reasons(log: _FullLog, forgotten: list[Range]) -> dict[int, str]:
+    """Return why messages are dropped regardless of the archive, by id."""
     seen: set[str] = set()
     found = dict.fromkeys(log.taken_back, FORGOTTEN)
     for number, message in sorted(log.messages.items()):

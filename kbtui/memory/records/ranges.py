@@ -1,4 +1,4 @@
-"""Ranges of message ids, both ends included."""
+"""Inclusive ranges of message ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Range = tuple[int, int]
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:
-    """Join what touches or overlaps; the result is sorted and has gaps in between."""
+    """Merge ranges that touch or overlap; the result is sorted, with gaps between the ranges."""
     joined: list[Range] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
@@ -20,29 +20,29 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 
 
 def holds(ranges: Sequence[Range], number: int) -> bool:
-    """True if a number lies in one of the ranges."""
+    """Return whether a number lies in one of the ranges."""
     return any(first <= number <= last for first, last in ranges)
 
 
 def overlap(one: Range | None, other: Range | None) -> bool:
-    """True if two ranges have a number in common."""
+    """Return whether two ranges have a number in common."""
     if one is None or other is None:
         return False
     return one[0] <= other[1] and one[1] >= other[0]
 
 
 def ranges_of(numbers: Iterable[int]) -> list[Range]:
-    """Say numbers as ranges: 1, 2, 3, 7 is 1-3 and 7-7."""
+    """Group numbers into ranges: 1, 2, 3, 7 become 1-3 and 7-7."""
     return merged((number, number) for number in numbers)
 
 
 def count(ranges: Iterable[Range]) -> int:
-    """How many ids lie in ranges that don't overlap."""
+    """Return how many ids lie in ranges that don't overlap."""
     return sum(last - first + 1 for first, last in ranges)
 
 
 def read_range(value: Any, least: int = 1) -> Range | None:
-    """Read ``[a, b]`` out of JSON; None where it isn't a range of ids, which begin with `least`."""
+    """Parse ``[a, b]`` from JSON; return None unless it is a range of ids from `least` up."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:  # two ends
         return None
     first, last = value

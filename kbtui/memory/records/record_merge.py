@@ -1,8 +1,8 @@
-"""The memory's accounts after two machines kept them apart: archive, tombstones, cursors.
+"""Merge drivers for memory's records: archive, tombstones and cursors of two machines.
 
-Lines that only grow are united: what both had stays where it was, what came since is put in order,
-so both machines arrive at the same file. HISTORY.md is made of the same blocks. A cursor that one
-side moved is taken; where both did, the farther one.
+Append-only files are united: common lines keep their order, new ones are sorted after them, so both
+machines arrive at the same file. HISTORY.md is built from the same blocks. A cursor that only one
+side moved is taken; if both moved it, the higher one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK = re.compile(rb"(?m)^(?=\[\d{4}-\d{2}-\d{2}[^\]\n]*\] )")
 
 
 def resolver_of(path: str) -> Resolver | None:
-    """Who merges an account of the memory; None for other files."""
+    """Return the merge function for a record of memory, or None for other files."""
     if _LINES.fullmatch(path):
         return merge_lines
     if _SHOWN.fullmatch(path):
@@ -34,8 +34,8 @@ def resolver_of(path: str) -> Resolver | None:
 def merge_lines(
     path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
-    """Unite files of one JSON object a line."""
-    merged = _united(
+    """Unite files with one JSON object per line."""
+    merged = _merge_records(
         *(_lines(data) for data in (base, ours, theirs)), order=lambda line: _line_order(path, line)
     )
     return b"".join(line + b"\n" for line in merged) if merged else ours
@@ -44,8 +44,8 @@ def merge_lines(
 def merge_shown(
     _path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
-    """Unite the archive as it is shown: blocks that begin with their time."""
-    merged = _united(
+    """Unite HISTORY.md files by their dated blocks."""
+    merged = _merge_records(
         *(_blocks(data) for data in (base, ours, theirs)), order=lambda block: (block,)
     )
     return b"".join(block + b"\n\n" for block in merged) if merged else ours
@@ -54,7 +54,7 @@ def merge_shown(
 def merge_cursors(
     _path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
 ) -> bytes | None:
-    """Bring together how far each reader has come in each origin's archive."""
+    """Merge the cursors of each reader and origin."""
     was, now, other = (read_cursors(data) for data in (base, ours, theirs))
     if now is None or other is None:
         return ours if other is None else theirs
@@ -65,13 +65,13 @@ def merge_cursors(
         merged[reader] = {
             origin: cursor
             for origin in sorted(here.keys() | there.keys())
-            if (cursor := _further(before.get(origin), here.get(origin), there.get(origin)))
+            if (cursor := _merge_cursor(before.get(origin), here.get(origin), there.get(origin)))
             is not None
         }
     return f"{json.dumps(merged, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def _further(was: int | None, here: int | None, there: int | None) -> int | None:
+def _merge_cursor(was: int | None, here: int | None, there: int | None) -> int | None:
     if here in (was, there):
         return there
     if there == was:
@@ -79,14 +79,14 @@ def _further(was: int | None, here: int | None, there: int | None) -> int | None
     return max((each for each in (here, there) if each is not None), default=None)
 
 
-def _united(
+def _merge_records(
     base: Sequence[bytes],
     ours: Sequence[bytes],
     theirs: Sequence[bytes],
     *,
     order: Callable[[bytes], Any],
 ) -> list[bytes]:
-    """Records that stayed on both sides, in their old order, then what either added, in order."""
+    """Return the records kept on both sides in their old order, then all additions, sorted."""
     here, there, before = set(ours), set(theirs), set(base)
     kept = [each for each in base if each in here and each in there]
     added = dict.fromkeys(each for each in (*ours, *theirs) if each not in before)
@@ -98,7 +98,7 @@ def _lines(data: bytes | None) -> list[bytes]:
 
 
 def _line_order(path: str, line: bytes) -> tuple[Any, ...]:
-    """The archive by cursor and origin, tombstones by time, whatever can't be read at the end."""
+    """Return the sort key: archive by cursor and origin, tombstones by time, unreadable last."""
     records, _ = parse_records(line, path)
     if not records:
         return (1, 0, "", line)

@@ -1,7 +1,7 @@
-"""Tombstones of what must not be remembered again: facts that the user undid or forgot.
+"""Tombstones of facts that must not be remembered again because the user undid or forgot them.
 
-``memory/tombstones.jsonl`` holds a keyed hash of each fact and where it had been said, never the
-text: whoever reads the file learns nothing. The key lies in ``.kbtui/key``.
+``memory/tombstones.jsonl`` holds a keyed hash of each fact and where it was said, never the text,
+so whoever reads the file learns nothing. The key is in ``.kbtui/key``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TOMBSTONES = "memory/tombstones.jsonl"
 LOST_KEY = "its key is lost"
 _KEY = f"{MACHINE}/key"
 _KEY_BYTES = 32
-# Files that say what is remembered; the archive, the cursors and this file don't.
+# Files that hold memory; the archive, the cursors and the tombstones don't count.
 _REMEMBERED = re.compile(
     r"knowledge/.*|memory/(?:MEMORY|\d{4}-\d\d-\d\d[^/]*)\.md|USER\.md|SOUL\.md", re.DOTALL
 )
@@ -50,17 +50,17 @@ _ANSWERS = re.compile(r"\A\W*\w+,\s")
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Where a fact had been said; `messages` is an inclusive range of ids."""
+    """Where a fact was said; `messages` is an inclusive range of ids."""
 
     session: str
     messages: Range
 
 
 @dataclass(frozen=True, slots=True)
-class _Stone:
-    """The last word on a fact; `dropped` are those of its sources that are passed over.
+class _Tombstone:
+    """The latest tombstone of a fact; messages in `dropped` are skipped altogether.
 
-    One that was `undone` was taken back, or rejected; the others were forgotten.
+    If `undone`, the fact was undone or rejected; otherwise it was forgotten.
     """
 
     digest: str
@@ -70,21 +70,21 @@ class _Stone:
     dropped: tuple[FactSource, ...]
     undone: bool = False
 
-    def after(self, before: _Stone) -> _Stone:
-        """This stone where there was one already: both stand for where the fact had been said."""
+    def after(self, before: _Tombstone) -> _Tombstone:
+        """Return this tombstone with the sources of an earlier one of the same fact added."""
         if self.lifted or before.lifted:
             return self
         return replace(
             self,
-            sources=_all(before.sources, self.sources),
-            dropped=_all(before.dropped, self.dropped),
+            sources=_union(before.sources, self.sources),
+            dropped=_union(before.dropped, self.dropped),
             undone=before.undone and self.undone,
         )
 
-    def says(self, now: datetime, sources: Sequence[FactSource], *, undone: bool) -> bool:
-        """True if there is nothing to add to it.
+    def already_says(self, now: datetime, sources: Sequence[FactSource], *, undone: bool) -> bool:
+        """Return whether the tombstone already says all of this.
 
-        What was buried long ago is buried again: the user may have stated it in between.
+        A fact buried earlier is buried again: the user may have stated it in between.
         """
         holds = not self.lifted and self.time >= now and self.undone <= undone
         return holds and set(sources) <= set(self.sources)
@@ -92,13 +92,13 @@ class _Stone:
 
 @dataclass(eq=False)
 class Tombstones:
-    """Buries facts, and knows which are buried."""
+    """Buries facts, and knows which ones are buried."""
 
     workspace: Workspace
     history: History
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _key: bytes | None = field(default=None, init=False)
-    _cached: tuple[tuple[int, int, int] | None, dict[str, _Stone]] = field(
+    _cached: tuple[tuple[int, int, int] | None, dict[str, _Tombstone]] = field(
         default_factory=lambda: (None, {}), init=False
     )
 
@@ -110,49 +110,51 @@ class Tombstones:
         *,
         undone: bool = False,
     ) -> int:
-        """Add tombstones to a running change; how many facts were buried that hadn't been.
+        """Add tombstones to a running change; return how many facts were newly buried.
 
-        `sources` is where they had been said. What was `undone` is kept from those that work in the
-        background alone; what was forgotten from whoever isn't told it again.
+        `sources` is where the facts were said. Facts that were `undone` are only kept from
+        background work; forgotten ones from every writer, until they are stated again.
         """
-        return self._put(change, self._digests(facts), sources, undone=undone)
+        return self._append(change, self._digests(facts), sources, undone=undone)
 
     def lift(self, change: Change, facts: Iterable[str]) -> int:
-        """Take tombstones away: the user has stated these facts again, or undone an undo."""
-        return self._put(change, self._digests(facts), lifted=True)
+        """Lift tombstones, because the user stated these facts again or undid an undo."""
+        return self._append(change, self._digests(facts), lifted=True)
 
     def buried(
         self, fact: str, *, said: Iterable[tuple[datetime, str]] = (), asked: bool = False
     ) -> bool:
-        """True if a fact, in any wording that `normalise` makes the same, must not be written.
+        """Return whether a fact, in any wording that `normalise` equates, must not be written.
 
-        What the user has `said` since may state it again. What was undone may be written as well by
-        whoever is `asked` to in what was said since: nobody repeats all words of what they want
-        done again.
+        The user may have stated it again in what was `said` since. An undone fact may also be
+        written by a writer that was `asked` to since then: nobody repeats all the words of a
+        request.
         """
-        stone = self._stones().get(self._digest(fact))
+        stone = self._by_digest().get(self._digest(fact))
         if stone is None or stone.lifted:
             return False
         since = [(when, text) for when, text in said if when > stone.time]
         return not ((asked and stone.undone and since) or is_stated(fact, since))
 
     def forgotten(self, session: str) -> list[Range]:
-        """The messages of a session whose facts were buried."""
+        """Return the messages of a session whose facts were buried."""
         return self._messages(session, lambda stone: stone.sources)
 
     def dropped(self, session: str) -> list[Range]:
-        """The messages of a session that the user wanted passed over: an older version asked."""
+        """Return the messages that an older version was asked to skip."""
         return self._messages(session, lambda stone: stone.dropped)
 
-    def _messages(self, session: str, of: Callable[[_Stone], Iterable[FactSource]]) -> list[Range]:
-        stones = (stone for stone in self._stones().values() if not stone.lifted)
+    def _messages(
+        self, session: str, of: Callable[[_Tombstone], Iterable[FactSource]]
+    ) -> list[Range]:
+        stones = (stone for stone in self._by_digest().values() if not stone.lifted)
         return [each.messages for stone in stones for each in of(stone) if each.session == session]
 
     def companion(self, change: Change) -> bool:
-        """Bury what an undo takes out of memory, and lift what it brings back; tells if it did.
+        """Bury facts that an undo removes and lift those it restores; return whether it is an undo.
 
-        What an import brought may come again as if it never had, where all of it is undone; what a
-        sync takes back stands in the notes in other words.
+        An import that is undone as a whole may be imported again, and what a sync takes back is
+        still in the notes in other words: nothing is buried for either.
         """
         if change.origin.undoes is None or change.adopted or self._is_import(change.origin.undoes):
             return False
@@ -160,17 +162,17 @@ class Tombstones:
             change.replace(path, files.read_if_there(self.workspace, path))
         if change.actor is Actor.SYNC:
             return False
-        removed, added = _restated(change)
+        removed, added = _changed_facts(change)
         sources = self._sources(change.origin.undoes)
-        self.bury(change, _untimed(besides(removed, added).values()), sources, undone=True)
-        self.lift(change, _untimed(besides(added, removed).values()))
+        self.bury(change, _with_untimed(besides(removed, added).values()), sources, undone=True)
+        self.lift(change, _with_untimed(besides(added, removed).values()))
         again = chain(*map(self.buried_by, change.origin.undoes.split()))
         gone = self._digests(removed.values())
-        self._put(change, (e.digest for e in again if e.digest not in gone), lifted=True)
+        self._append(change, (e.digest for e in again if e.digest not in gone), lifted=True)
         return True
 
     def _is_import(self, commits: str) -> bool:
-        """True if commits are all of an import."""
+        """Return whether commits are the whole of an import."""
         known = commits.split()
         batch = self.history.commit(known[0]).origin.batch
         if batch is None or not batch.startswith("import-"):
@@ -178,7 +180,7 @@ class Tombstones:
         return {each.id for each in self.history.log(batch=batch)} <= set(known)
 
     def restore_sessions(self, commit: Commit, sessions: SessionStore) -> list[str]:
-        """Have sessions read again where a commit undoes a forgetting, or undoes that; which."""
+        """Toggle the session masks of a forgetting that a commit undid or redid; return the ids."""
         changed: dict[str, None] = {}
         for each in (commit.origin.undoes or "").split():
             try:
@@ -194,12 +196,12 @@ class Tombstones:
         return list(changed)
 
     def sessions_of(self, commit: str) -> list[str]:
-        """The sessions in which had been said what a commit buried."""
+        """Return the sessions in which the facts that a commit buried were said."""
         sources = [source for stone in self.buried_by(commit) for source in stone.sources]
         return list(dict.fromkeys(source.session for source in sources))
 
-    def buried_by(self, commit: str) -> list[_Stone]:
-        """The tombstones that a commit set; none where it isn't there any more."""
+    def buried_by(self, commit: str) -> list[_Tombstone]:
+        """Return the tombstones that a commit added; none if the commit no longer exists."""
         try:
             before = self._blob_at(self.history.commit(commit).parent)
             after = self._blob_at(commit)
@@ -208,7 +210,9 @@ class Tombstones:
         if after == before:
             return []
         known = {record.data for record in self._records(before)}
-        stones = (_stone(each.value) for each in self._records(after) if each.data not in known)
+        stones = (
+            _parse_tombstone(each.value) for each in self._records(after) if each.data not in known
+        )
         return [stone for stone in stones if stone is not None and not stone.lifted]
 
     def _blob_at(self, commit: str | None) -> str | None:
@@ -218,18 +222,18 @@ class Tombstones:
         return parse_records(self.history.read_blob(blob) if blob else b"", TOMBSTONES)[0]
 
     def problems(self) -> tuple[BadLine, ...]:
-        """Lines that can't be used; they stay in the file as they are."""
+        """Return the lines that can't be used; they stay in the file as they are."""
         records, bad = parse_records(
             files.read_if_there(self.workspace, TOMBSTONES) or b"", TOMBSTONES
         )
         for record in records:
-            if _stone(record.value) is None:
+            if _parse_tombstone(record.value) is None:
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, "no tombstone"))
-            elif record.value.get("key", self._key_name()) != self._key_name():
+            elif record.value.get("key", self._key_fingerprint()) != self._key_fingerprint():
                 bad.append(BadLine(TOMBSTONES, record.number, record.data, LOST_KEY))
         return tuple(sorted(bad, key=lambda line: line.number))
 
-    def _put(
+    def _append(
         self,
         change: Change,
         digests: Iterable[str],
@@ -243,7 +247,7 @@ class Tombstones:
         for digest in dict.fromkeys(digests):
             stone = known.get(digest)
             is_buried = stone is not None and not stone.lifted
-            is_known = stone is not None and stone.says(now, sources, undone=undone)
+            is_known = stone is not None and stone.already_says(now, sources, undone=undone)
             if is_buried if lifted else not is_known:
                 record = self._record(digest, sources, now, lifted=lifted, undone=undone)
                 grown = add_record(grown, record)
@@ -255,7 +259,11 @@ class Tombstones:
     def _record(
         self, digest: str, sources: Sequence[FactSource], time: datetime, **marks: bool
     ) -> dict[str, Any]:
-        record: dict[str, Any] = {"hash": digest, "time": time.isoformat(), "key": self._key_name()}
+        record: dict[str, Any] = {
+            "hash": digest,
+            "time": time.isoformat(),
+            "key": self._key_fingerprint(),
+        }
         if sources:
             record["sources"] = [
                 {"session": source.session, "messages": list(source.messages)} for source in sources
@@ -263,7 +271,7 @@ class Tombstones:
         return record | {mark: True for mark, holds in marks.items() if holds}
 
     def _sources(self, undone: str) -> tuple[FactSource, ...]:
-        """Where what the undone commits say had been said."""
+        """Return where the facts of the undone commits were said."""
         found = []
         for commit in undone.split():
             try:
@@ -274,8 +282,8 @@ class Tombstones:
                 found.append(FactSource(origin.session, origin.messages))
         return tuple(found)
 
-    def _stones(self) -> dict[str, _Stone]:
-        """All of them; they are only added to, or rewritten as a whole."""
+    def _by_digest(self) -> dict[str, _Tombstone]:
+        """Return all tombstones by digest, reread if the file has changed."""
         status = files.file_status(self.workspace, TOMBSTONES)
         state = (status.st_size, status.st_ino, status.st_mtime_ns) if status else None
         if state != self._cached[0]:
@@ -289,8 +297,8 @@ class Tombstones:
     def _digest(self, fact: str) -> str:
         return hmac.new(self._secret(), normalise(fact).encode(), hashlib.sha256).hexdigest()
 
-    def _key_name(self) -> str:
-        """Tells keys apart without giving them away."""
+    def _key_fingerprint(self) -> str:
+        """Return a fingerprint that tells keys apart without revealing them."""
         return hmac.new(self._secret(), b"name", hashlib.sha256).hexdigest()[:8]
 
     def _secret(self) -> bytes:
@@ -307,7 +315,7 @@ class Tombstones:
         return key if len(key) == _KEY_BYTES else None
 
     def _make_key(self) -> bytes:
-        """Make the key, once for all processes; a damaged one is replaced."""
+        """Create the key once for all processes, replacing a damaged one."""
         key = secrets.token_bytes(_KEY_BYTES)
         if not self.workspace.writable:
             return key
@@ -330,13 +338,13 @@ class Tombstones:
         return self.workspace.root / _KEY
 
 
-def _untimed(facts: Iterable[str]) -> list[str]:
-    """Facts, and those of the journal without their time of the day as well."""
+def _with_untimed(facts: Iterable[str]) -> list[str]:
+    """Return the facts, and journal lines a second time without their time of day."""
     return [each for fact in facts for each in dict.fromkeys((fact, _CLOCK.sub("", fact)))]
 
 
 def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
-    """True if something that was said holds all words of a fact, and not as what it denies.
+    """Return whether a text contains all words of a fact without denying it.
 
     Files have dates where people say "tomorrow".
     """
@@ -346,36 +354,36 @@ def is_stated(fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
 
 
 def _states(text: str, fact: str) -> bool:
-    """True if the sentences of a text that deny nothing hold all words of a fact.
+    """Return whether the sentences of a text that deny nothing contain all words of a fact.
 
-    One word before a comma answers what was said before: "No, I do like tea."
+    A single word before a comma answers an earlier question: "No, I do like tea."
     """
     words = set(normalise(fact).split())
     language = language_of(text)
     denials = language.list("deny").words | language.list("forget").words
-    told: set[str] = set()
+    stated: set[str] = set()
     for sentence in _SENTENCE_END.split(text):
         rest = set(normalise(_ANSWERS.sub("", sentence, count=1)).split())
         if not (rest & denials) - words:
-            told |= set(normalise(sentence).split())
-    return words <= told
+            stated |= set(normalise(sentence).split())
+    return words <= stated
 
 
-def _read(data: bytes) -> dict[str, _Stone]:
+def _read(data: bytes) -> dict[str, _Tombstone]:
     records, _ = parse_records(data, TOMBSTONES)
-    stones = [stone for record in records if (stone := _stone(record.value)) is not None]
-    latest: dict[str, _Stone] = {}
+    stones = [stone for record in records if (stone := _parse_tombstone(record.value)) is not None]
+    latest: dict[str, _Tombstone] = {}
     for stone in sorted(stones, key=lambda stone: stone.time):
         before = latest.get(stone.digest)
         latest[stone.digest] = stone.after(before) if before else stone
     return latest
 
 
-def _all(one: Sequence[FactSource], other: Sequence[FactSource]) -> tuple[FactSource, ...]:
+def _union(one: Sequence[FactSource], other: Sequence[FactSource]) -> tuple[FactSource, ...]:
     return tuple(dict.fromkeys([*one, *other]))
 
 
-def _stone(value: Any) -> _Stone | None:
+def _parse_tombstone(value: Any) -> _Tombstone | None:
     digest, time = value.get("hash"), value.get("time")
     if not isinstance(digest, str) or not isinstance(time, str):
         return None
@@ -385,7 +393,7 @@ def _stone(value: Any) -> _Stone | None:
         return None
     listed = value.get("sources")
     sources = tuple(_sources(listed if isinstance(listed, list) else []))
-    return _Stone(
+    return _Tombstone(
         digest,
         when if when.tzinfo else when.replace(tzinfo=UTC),
         sources,
@@ -403,8 +411,8 @@ def _sources(values: list[Any]) -> Iterable[FactSource]:
                 yield FactSource(value["session"], messages)
 
 
-def _restated(change: Change) -> tuple[dict[str, str], dict[str, str]]:
-    """The facts that a change takes out of memory, and those that it brings, by their keys."""
+def _changed_facts(change: Change) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the facts that a change removes from memory and those that it adds, by key."""
     removed: dict[str, str] = {}
     added: dict[str, str] = {}
     for path, data in list(change.edits.items()):

@@ -1,7 +1,7 @@
-"""The transcript: a conversation as it is shown to a model that makes memory of it.
+"""The transcript: a conversation as shown to a model that makes memory of it.
 
-Never what was put into the conversation from memory: tools' results stay out, and so does a
-model's reasoning. What is left out has one of the ledger's reasons.
+It excludes everything that came from memory: tool results are left out, and so is a model's
+reasoning. Whatever is left out has one of the ledger's reasons.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kbtui.sessions.store import SessionMessage
 from kbtui.text import moment
 
 CONVERSATION = "## Conversation to Process"
-_INDENT = "  "  # of a message's further lines, so that none of them can pass for a message
+_INDENT = "  "  # of a message's further lines, so that none can pass for a message
 
 
 @dataclass(frozen=True, slots=True)
 class SessionTranscript:
-    """A session as it stands: what was said, and the ids of what the user has `taken_back`.
+    """A session's messages as they stand, and the ids that the user has `taken_back`.
 
-    `reasons` say by id why a message is left out. `withheld` are those of turns in which something
-    was looked at that memory must not tell. `untouched`: it was imported, and nothing was said in
-    it here since.
+    `reasons` gives by id why a message is left out. `withheld` are the messages of turns that
+    looked at something memory must not tell. `untouched`: the session was imported and not
+    continued here.
     """
 
     id: str
@@ -41,15 +41,15 @@ class SessionTranscript:
     untouched: bool = False
 
     def shown(self, message: SessionMessage) -> bool:
-        """True if a model is shown a message at all."""
+        """Return whether a model is shown a message."""
         return message.id not in self.reasons
 
     def withholds(self, unit: Unit) -> bool:
-        """True if of a unit only what the user said may get into memory."""
+        """Return whether only the user's own words of a unit may get into memory."""
         return any(each.id in self.withheld and self.shown(each) for each in unit.messages)
 
     def line(self, message: SessionMessage) -> str:
-        """A message as a model is shown it; empty for what is left out."""
+        """Return a message as a model is shown it, or "" if it is left out."""
         if not self.shown(message):
             return ""
         tools = tuple(dict.fromkeys(call.name for call in message.tool_calls))
@@ -60,23 +60,23 @@ class SessionTranscript:
 
     @staticmethod
     def spoken(message: SessionMessage) -> str:
-        """The text of a message, without a model's reasoning and what the user wants forgotten."""
+        """Return a message's text without a model's reasoning and the forgotten parts."""
         return without_thoughts(message.content.replace(FORGOTTEN_MARK, "").strip())
 
     def text(self, units: Iterable[Unit]) -> str:
-        """All that a model is shown of some units."""
+        """Return the text of some units as a model is shown it."""
         return "".join(self.line(message) for unit in units for message in unit.messages)
 
     def dropped(self, first: int, last: int) -> list[tuple[int, str]]:
-        """The messages of a range that are left out, with the reasons."""
+        """Return the messages of a range that are left out, each with its reason."""
         known = {**self.reasons, **dict.fromkeys(self.taken_back, FORGOTTEN)}
         return sorted((number, why) for number, why in known.items() if first <= number <= last)
 
     def pending(self, covered: Sequence[Range]) -> list[list[SessionMessage]]:
-        """Messages that aren't archived yet, cut where archived or unreadable ones lie in between.
+        """Return the messages to be archived, split at archived or unreadable ones in between.
 
-        A line of the log that can't be read must not end up in a range: it would count as
-        archived. Parts of which nothing is shown are left to the ledger.
+        An unreadable line of the log must not end up in a range, where it would count as archived.
+        Parts of which nothing is shown are left to the ledger.
         """
         parts: list[list[SessionMessage]] = []
         last = None
@@ -97,10 +97,10 @@ def read_conversation(
     withheld: Callable[[Sequence[SessionMessage]], frozenset[int]] = lambda _messages: frozenset(),
     forgotten: Sequence[Range] = (),
 ) -> SessionTranscript:
-    """Read a session's log, whoever has it open.
+    """Read a session's log into a transcript.
 
-    `withheld` says which messages memory must not tell, `forgotten` are those that the user wants
-    passed over.
+    `withheld` returns the messages that memory must not tell; `forgotten` are the ranges that the
+    user wants skipped.
     """
     log = SessionLog()
     known: set[int] = set()
@@ -125,7 +125,7 @@ def read_conversation(
 def tokens_of(
     conversation: SessionTranscript, count: Callable[[str], int]
 ) -> Callable[[Unit], int]:
-    """A function that counts what a unit costs in a prompt; it remembers what it has counted."""
+    """Return a cached function for the number of tokens that a unit takes in a prompt."""
     known: dict[int, int] = {}
 
     def cost(unit: Unit) -> int:
@@ -137,9 +137,9 @@ def tokens_of(
 
 
 def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str]]:
-    """The words of the user and when they were said, each with the question that it answers.
+    """Return the user's messages with their times, each prefixed with the question it answers.
 
-    That is how a fact is known to have been stated again: "What's my favorite color?" "It's blue."
+    That shows when a fact has been stated again: "What's my favorite color?" "It's blue."
     """
     said: list[tuple[datetime, str]] = []
     asked = ""
@@ -152,7 +152,7 @@ def said_by_user(messages: Iterable[SessionMessage]) -> list[tuple[datetime, str
 
 
 def questions_in(text: str) -> list[str]:
-    """The questions in a text."""
+    """Return the questions in a text."""
     return [each for each in sentences(text) if each.endswith("?")]
 
 
@@ -162,9 +162,9 @@ _LIKE_TAG = re.compile(rf"^(?=</?(?:{_TAGS})\b)", re.MULTILINE | re.IGNORECASE)
 
 
 def as_block(tag: str, text: str, **attributes: object) -> str:
-    """Write a block between tags; attributes that are None are left out.
+    """Wrap a text in a tag with attributes, without those that are None.
 
-    A line like a tag is moved in by a blank, so nothing that was said can pass for one.
+    A line that looks like a tag is indented by a blank, so nothing that was said can pass for one.
     """
     said = "".join(
         f' {name}="{_plain(str(value))}"' for name, value in attributes.items() if value is not None

@@ -1,4 +1,4 @@
-"""True if a text that a model wrote can be stored, or only looks like an answer."""
+"""Checks whether a text that a model wrote can be stored, or only looks like an answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLACEHOLDERS = (
 _PLACEHOLDER = re.compile(rf"\W*(?:{'|'.join(_PLACEHOLDERS)})?\W*", re.IGNORECASE)
 _APOLOGY = r"(?:i['\u2019]?m sorry|i am sorry|sorry|unfortunately|i apologi[sz]e)?[,.! ]*(?:but )?"
 _CANNOT = r"can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable to|must decline to"
-# A person can't do weekends, a model can't do that.
+# "I can't do weekends" is a person's; "I can't do that" is a model's refusal.
 _ANY = r"(?:\s+(?:you|your|with|that|this|it|any|such|so|in this)\b|\W*$|[.,!])"
 _REFUSALS = (
     r"as an ai\b|i['\u2019]?m unable to|i (?:don['\u2019]?t|do not) have access",
@@ -53,38 +53,38 @@ _ERROR = re.compile("|".join(_ERRORS), re.IGNORECASE)
 
 
 def clean_answer(text: str) -> str:
-    """Text that can be stored: no reasoning, control characters or halves of characters."""
+    """Strip reasoning, control characters and lone surrogates from a model's text."""
     whole = text.encode("utf-8", "replace").decode()
     return clean(without_thoughts(whole)).strip()
 
 
 def without_thoughts(text: str) -> str:
-    """Take out what a model wrote between ``<think>`` tags; an open one reaches to the end."""
+    """Remove what a model wrote between ``<think>`` tags; an unclosed one extends to the end."""
     return _THOUGHT.sub("", text)
 
 
 def is_placeholder(text: str) -> bool:
-    """True if a text stands for having nothing to say, like ``(empty)`` or ``None``."""
+    """Return whether a text stands for having nothing to say, like ``(empty)`` or ``None``."""
     return _PLACEHOLDER.fullmatch(text) is not None
 
 
 def why_unusable(text: str) -> str | None:
-    """Say what is wrong with an answer: an echo, a refusal, an error text; None: nothing."""
-    told = _TIME.sub("", text, count=1).strip()
+    """Return what is wrong with an answer (an echo, a refusal, an error text), or None."""
+    answer = _TIME.sub("", text, count=1).strip()
     if _PROMPT.search(text) or len(_TRANSCRIPT.findall(text)) >= _ECHO_LINES:
         return "repeats the prompt instead of answering it"
-    if _REFUSAL.match(told):
-        return f"is a refusal: {told[:80]!r}"
-    if _ERROR.match(told):
-        return f"is an error text: {told[:80]!r}"
+    if _REFUSAL.match(answer):
+        return f"is a refusal: {answer[:80]!r}"
+    if _ERROR.match(answer):
+        return f"is an error text: {answer[:80]!r}"
     return None
 
 
 def usable_text(text: str, name: str = "The answer") -> str:
-    """Clean a text that a model wrote to be stored.
+    """Clean a text that a model wrote so that it can be stored.
 
     Raises:
-        ModelAnswerError: it is empty or a placeholder, an echo of the prompt, a refusal, or an
+        ModelAnswerError: It is empty or a placeholder, an echo of the prompt, a refusal, or an
             error text; the message says which.
     """
     plain = clean_answer(text)

@@ -91,7 +91,7 @@ class Kept:
 
     def let_finish(self) -> None:
         """Wait until all that was wanted is done: one thing is done after the other."""
-        until(lambda: not self.worker._queue._wanted)
+        until(lambda: not self.worker._queue._queued)
         self.worker.submit("nothing", self._nothing).result(DEADLINE)
 
     async def _nothing(self) -> None:
@@ -336,7 +336,7 @@ def test_two_processes_condense_a_session_once(tmp_path: Path) -> None:
 
     def is_done(kept: Kept) -> bool:
         kept.room.clock.pass_(minutes=31)  # whoever found the other one at it tries again
-        return not kept.worker._queue._wanted and kept.worker.status().state == "idle"
+        return not kept.worker._queue._queued and kept.worker.status().state == "idle"
 
     for kept in (one, two):
         until(lambda kept=kept: is_done(kept))
@@ -467,7 +467,7 @@ def test_the_queue_puts_off_and_prefers_what_is_closing() -> None:
     assert again is not None
     assert (again.session, again.closing, again.tries) == ("b", True, 1)
     queue.put_off(again, WorkspaceBusyError("x"), START)
-    assert queue._wanted["b"].not_before == START + timedelta(seconds=15)
+    assert queue._queued["b"].not_before == START + timedelta(seconds=15)
     queue.forget_pauses()
     assert queue.take(START) is not None
 
@@ -481,7 +481,7 @@ def test_pauses_grow_up_to_half_an_hour() -> None:
         wanted = queue.take(now)
         assert wanted is not None
         queue.put_off(wanted, ModelUnreachableError("x"), now)
-        later = queue._wanted["a"].not_before
+        later = queue._queued["a"].not_before
         assert later is not None
         pauses.append((later - now).total_seconds() / 60)
         now = later

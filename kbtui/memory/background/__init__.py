@@ -1,5 +1,5 @@
-"""Background: memory put together for a workspace, and the worker that runs it.
+"""Memory of a workspace as front ends use it, and the worker that maintains it.
 
-`service.Memory` is what front ends hold; `worker.BackgroundWorker` condenses sessions and runs jobs
-one at a time; `budget` knows what background work may cost.
+`service.Memory` is the facade, `worker.BackgroundWorker` condenses sessions and runs jobs one at a
+time, `budget` tracks what background work may cost.
 """

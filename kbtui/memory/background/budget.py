@@ -1,7 +1,7 @@
-"""The budget of work in the background: the user's consent, and a cap for each day.
+"""The budget of background work: the user's consent, and a daily cap.
 
-Both are the user's own and count for all workspaces and processes of this account, so they lie in
-the user's state directory. What was spent is written down before the next call may be made.
+Both apply to all workspaces and processes of this account, so they are kept in the user's state
+directory. What was spent is recorded before the next call may be made.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kbtui.text import json_object
 from kbtui.workspace.durable import storage_errors
 from kbtui.workspace.files import write_machine_file
 
-# Where no price is known: what a large model costs, so that the cap errs on the safe side.
+# Used if no price is known: the price of a large model, so that the cap errs on the safe side.
 _ASSUMED_PROMPT_USD = 3e-6
 _ASSUMED_COMPLETION_USD = 15e-6
 _DAYS_KEPT = 31
@@ -41,12 +41,12 @@ _FIELDS = {"consolidate": "consolidate", "dream": "dream", "import": "extract"}
 
 
 class ConsentNeededError(BudgetError):
-    """A paid model that nobody chose would be used; the user has not been asked, or said no."""
+    """Background work would use a paid model that nobody chose, without the user's consent."""
 
     def __init__(self, model: str, *, refused: bool) -> None:
-        said = "you said no to that" if refused else "nobody has agreed to that yet"
+        consent = "you said no to that" if refused else "nobody has agreed to that yet"
         super().__init__(
-            f"{model} costs money, and {said}: nothing is condensed in the background.",
+            f"{model} costs money, and {consent}: nothing is condensed in the background.",
             "Agree to it, or choose another model for it with models.consolidate.model.",
         )
         self.model = model
@@ -54,7 +54,7 @@ class ConsentNeededError(BudgetError):
 
 
 class Budget:
-    """Keeps account, in `folder`, of what models have cost and background work may cost a day."""
+    """Records in `folder` what models have cost, and enforces the daily cap."""
 
     def __init__(
         self,
@@ -67,47 +67,47 @@ class Budget:
         self._clock = clock
 
     def spent_today(self) -> float:
-        """The US dollars that background work has cost today, in all workspaces."""
+        """Return what background work has cost today in US dollars, in all workspaces."""
         return _number(_mapping(self._read(), "spent").get(self._today()))
 
     def talked_today(self) -> float:
-        """The US dollars that conversations have cost today, in all workspaces."""
+        """Return what conversations have cost today in US dollars, in all workspaces."""
         return _number(_mapping(self._read(), "talked").get(self._today()))
 
     def talked(self, usd: float) -> None:
-        """Write down what a call of a conversation has cost; no cap holds for it.
+        """Record the cost of a conversation's call; no cap applies to it.
 
         Raises:
-            StorageError: it can't be written down.
+            StorageError: It can't be recorded.
         """
         self._add("talked", usd)
 
     def answer(self, model: str) -> bool | None:
-        """The user's word on using a paid model in the background; None: not asked yet."""
-        said = _mapping(self._read(), "consent").get(model)
-        return said if isinstance(said, bool) else None
+        """Return the user's consent to a paid model in the background; None if not asked yet."""
+        consent = _mapping(self._read(), "consent").get(model)
+        return consent if isinstance(consent, bool) else None
 
     def agree(self, model: str, *, yes: bool) -> None:
-        """Remember what the user said about a paid model.
+        """Record the user's consent to a paid model, or their refusal.
 
         Raises:
-            StorageError: it can't be written down.
+            StorageError: It can't be recorded.
         """
         with self._changing() as state:
             state["consent"] = {**_mapping(state, "consent"), model: yes}
 
     def check(self, model: ChatModel, *, ask_first: bool) -> None:
-        """Refuse a call that may not be made; `ask_first`: nobody chose the model, it was found.
+        """Refuse a call that may not be made; `ask_first` if the model was found, not chosen.
 
         Raises:
-            ConsentNeededError: it costs money and the user hasn't agreed.
-            BudgetError: today's cap is reached.
+            ConsentNeededError: The call costs money and the user hasn't agreed.
+            BudgetError: Today's cap is reached.
         """
         if model.is_local:
             return
-        said = self.answer(model.name)
-        if said is False or (ask_first and said is None):
-            raise ConsentNeededError(model.name, refused=said is False)
+        consent = self.answer(model.name)
+        if consent is False or (ask_first and consent is None):
+            raise ConsentNeededError(model.name, refused=consent is False)
         spent = self.spent_today()
         if spent >= self.daily_usd:
             raise BudgetError(
@@ -116,10 +116,10 @@ class Budget:
             )
 
     def spend(self, model: ChatModel, usage: Usage) -> float:
-        """Write down what a call has cost, and return it.
+        """Record what a call has cost, and return it in US dollars.
 
         Raises:
-            StorageError: it can't be written down.
+            StorageError: It can't be recorded.
         """
         cost = 0.0 if model.is_local else _cost(usage)
         self._add("spent", cost)
@@ -144,7 +144,7 @@ class Budget:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
-        """Change what is written down, one process at a time."""
+        """Update the recorded state, one process at a time."""
         with storage_errors("Can't write down what background work costs"):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -159,7 +159,7 @@ class Budget:
 
 
 class MeteredModel(DelegatingModel):
-    """A chat model whose calls are checked against the budget, and charged to it."""
+    """A chat model whose calls are checked against the budget and charged to it."""
 
     def __init__(self, model: ChatModel, budget: Budget, *, ask_first: bool) -> None:
         super().__init__(model)
@@ -171,11 +171,11 @@ class MeteredModel(DelegatingModel):
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> AsyncIterator[ReplyEvent]:
-        """See `ChatModel`; the whole answer comes at once, as background work needs it.
+        """Yield the complete answer as one event, which is what background work needs.
 
         Raises:
-            BudgetError: today's cap is reached.
-            ConsentNeededError: the user hasn't agreed.
+            BudgetError: Today's cap is reached.
+            ConsentNeededError: The user hasn't agreed.
         """
         yield await self.complete(messages, tools)
 
@@ -186,18 +186,18 @@ class MeteredModel(DelegatingModel):
         *,
         force_tool: str | None = None,
     ) -> Reply:
-        """See `ChatModel`.
+        """Complete a prompt as in `ChatModel`, charging the budget.
 
         Raises:
-            BudgetError: today's cap is reached.
-            ConsentNeededError: the user hasn't agreed.
+            BudgetError: Today's cap is reached.
+            ConsentNeededError: The user hasn't agreed.
         """
         self._budget.check(self._model, ask_first=self._ask_first)
         self.calls += 1
         try:
             reply = await self._model.complete(messages, tools, force_tool=force_tool)
         except ModelAnswerError:
-            # An answer that can't be used was paid for all the same.
+            # An unusable answer costs money all the same.
             self._charge(Usage(sum(self.count_tokens(message.content) for message in messages)))
             raise
         self._charge(reply.usage)
@@ -208,7 +208,7 @@ class MeteredModel(DelegatingModel):
 
 
 class BackgroundModels:
-    """Hands out metered models, as the registry and the settings choose them."""
+    """Provides metered models, as chosen by the registry and the settings."""
 
     def __init__(self, registry: ModelRegistry, settings: Settings, budget: Budget) -> None:
         self._registry = registry
@@ -216,10 +216,10 @@ class BackgroundModels:
         self._budget = budget
 
     def get(self, role: str) -> MeteredModel:
-        """The model of a role: consolidate, dream or import; asks its server for its window.
+        """Return the model of a role (consolidate, dream or import), with its server's window.
 
         Raises:
-            ModelAccessError: it needs a key that nobody has given.
+            ModelAccessError: It needs a key that nobody has given.
         """
         model = self._registry.chat(role)
         if isinstance(model, LiteLLMModel):
@@ -227,7 +227,7 @@ class BackgroundModels:
         return MeteredModel(model, self._budget, ask_first=not self._is_chosen(role))
 
     def _is_chosen(self, role: str) -> bool:
-        """True if a person chose the model, or it was found in the environment."""
+        """Return whether the model was chosen by a person or found in the environment."""
         own = getattr(self._settings.models, _FIELDS[role])
         return own.model is not None or not self._registry.describe().reason
 

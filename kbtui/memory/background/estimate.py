@@ -1,4 +1,4 @@
-"""What it costs to have conversations condensed by a model."""
+"""Estimates what condensing conversations with a model costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALL_SECONDS = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What memory of so many tokens costs: `usd` is None where no price is known."""
+    """The cost of condensing some tokens; `usd` is None if no price is known."""
 
     model: str
     is_paid: bool
@@ -23,7 +23,7 @@ class Estimate:
     seconds: float
 
     def told(self, tokens: int) -> str:
-        """It in words: the tokens, the price of a model that has one, and the time."""
+        """Return a description: the tokens, the price of a paid model, and the time."""
         cost = ""
         if self.is_paid:
             cost = ", price unknown" if self.usd is None else f", ${self.usd:.2f}"
@@ -32,7 +32,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Conversations that no model has condensed, with what is left of them in tokens."""
+    """Conversations that no model has condensed, with their remaining tokens."""
 
     sessions: tuple[str, ...]
     tokens: int
@@ -40,7 +40,7 @@ class Unread:
 
 
 def estimate(models: ModelRegistry, role: str, tokens: int, conversations: int) -> Estimate:
-    """Say what condensing would cost, and about how long it takes.
+    """Estimate what condensing would cost, and how long it would take.
 
     Raises:
         ModelAccessError: The model of the role needs a key that nobody has given.

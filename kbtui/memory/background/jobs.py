@@ -1,4 +1,4 @@
-"""Jobs that the worker runs, of Dream and of sessions, and what it tells about them."""
+"""The jobs that the worker runs (Dream and sessions), and the events it reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DREAMING = "dream"
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The end of a job: `text` to be shown, if any; `error`: it is tried again later."""
+    """The result of a job: `text` to show, if any; after an `error` the job is retried later."""
 
     text: str = ""
     changed: bool = False
@@ -37,38 +37,38 @@ class JobReport:
 
 
 class Job(Protocol):
-    """Something that is done again and again in the background, such as Dream.
+    """A recurring background job, such as Dream.
 
-    The worker runs one job at a time, between the work on sessions. A job takes the memory lock
-    itself, and keeps in mind when it ran last.
+    The worker runs one job at a time, between its work on sessions. A job acquires the memory lock
+    itself, and remembers when it last ran.
     """
 
     @property
     def name(self) -> str:
-        """How it is called in events and in `BackgroundWorker.run_job`."""
+        """Its name in events and in `BackgroundWorker.run_job`."""
 
     def next_due(self, now: datetime) -> datetime | None:
-        """When it wants to run; in the past: now. None: not by itself."""
+        """Return when the job is due (now, if in the past), or None if it isn't."""
 
     async def run(self) -> JobReport:
-        """Do it; cancelling leaves nothing half done.
+        """Run the job; cancelling it leaves nothing half done.
 
         Raises:
-            KbtuiError: as good as a report with that error.
+            KbtuiError: Equivalent to a report with that error.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
-    """An event of the worker's; listeners are called in its thread.
+    """An event of the worker; listeners are called in its thread.
 
     Attributes:
-        kind: ``started``, ``progress`` and ``finished`` of a job; ``notice``: a person should be
-            told `text`, which comes once; ``consent``: a person must say whether `model` may be
-            used in the background (`BackgroundWorker.agree`).
-        session: The session that the job works on, if it is one.
-        page: Which page of `pages` is being worked on.
-        outcome: How condensing a session ended.
+        kind: ``started``, ``progress`` and ``finished`` of a job; ``notice``: show `text` to the
+            user, once; ``consent``: ask the user whether `model` may be used in the background
+            (`BackgroundWorker.agree`).
+        session: The session that the job works on, if any.
+        page: The page, of `pages`, in progress.
+        outcome: The result of condensing a session.
     """
 
     kind: Literal["started", "progress", "finished", "notice", "consent"]
@@ -83,10 +83,10 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """The worker's state: ``idle``, ``working``, ``waiting`` (something is put off), ``stopped``.
+    """The worker's state: ``idle``, ``working``, ``waiting`` (work is deferred) or ``stopped``.
 
-    `text` is the same for people; `waiting` are the sessions that are put off, `consent` the model
-    that a person must say yes or no to. `spent_usd` of `cap_usd` are spent today.
+    `text` says the same for people; `waiting` are the deferred sessions, `consent` is the model
+    that the user must accept or refuse. Today `spent_usd` of `cap_usd` were spent.
     """
 
     state: Literal["idle", "working", "waiting", "stopped"]
@@ -100,10 +100,9 @@ class WorkerStatus:
 
 
 class DreamJob:
-    """Says when Dream is due, and runs it; with `interval_hours` 0 it is never due by itself.
+    """Schedules and runs Dream; with `interval_hours` 0 it is never due by itself.
 
-    When it ran last follows from its last commit; so one that is overdue runs soon after the
-    start, once.
+    The last run is taken from its last commit, so an overdue run happens once, soon after start.
     """
 
     name = DREAMING
@@ -124,7 +123,7 @@ class DreamJob:
         self._tried: datetime | None = None
 
     def next_due(self, now: datetime) -> datetime | None:
-        """See `Job`: nothing is due as long as nothing is new."""
+        """Return when Dream is due, or None while there is nothing new."""
         if not self._interval or not self._dream.has_news():
             return None
         if self._tried is None:
@@ -133,13 +132,13 @@ class DreamJob:
         return self._tried + self._interval
 
     async def run(self) -> JobReport:
-        """See `Job`."""
+        """Run Dream, as in `Job`."""
         self._tried = self._clock()
         report = await self._dream.run(on_progress=self._on_progress)
         if report.error is not None:
             return JobReport(error=report.error)
-        told = report.text if report.diffs or report.suggestions else ""
-        return JobReport(told, changed=report.commit is not None)
+        text = report.text if report.diffs or report.suggestions else ""
+        return JobReport(text, changed=report.commit is not None)
 
 
 _BUSY = timedelta(seconds=15)
@@ -150,9 +149,9 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class SessionJob:
-    """A session to look at; a `closing` one is condensed to its end, and its notes are written.
+    """A queued session; if `closing`, it is condensed to its end and its notes are written.
 
-    `tries` is how often it was put off, `not_before` until when.
+    It was deferred `tries` times, the last time until `not_before`.
     """
 
     session: str
@@ -162,55 +161,55 @@ class SessionJob:
 
 
 class SessionQueue:
-    """The sessions that are waiting, each once; for all threads."""
+    """A thread-safe queue of sessions, each in it once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wanted: dict[str, SessionJob] = {}
+        self._queued: dict[str, SessionJob] = {}
 
     def want(self, session: str, *, closing: bool = False) -> None:
-        """Put a session on; one that is put off stays so, unless it is closing now."""
+        """Enqueue a session; a deferred one stays deferred unless it is closing now."""
         with self._lock:
-            known = self._wanted.get(session)
+            known = self._queued.get(session)
             if known is None or (closing and not known.closing):
-                self._wanted[session] = SessionJob(session, closing=closing)
+                self._queued[session] = SessionJob(session, closing=closing)
 
     def take(self, now: datetime, *, closing_only: bool = False) -> SessionJob | None:
-        """Take off the next session that may be worked on, those that are closing first."""
+        """Dequeue the next session that is ready, closing ones first."""
         with self._lock:
             ready = [
                 wanted
-                for wanted in self._wanted.values()
+                for wanted in self._queued.values()
                 if (wanted.not_before is None or wanted.not_before <= now)
                 and (wanted.closing or not closing_only)
             ]
             if not ready:
                 return None
             chosen = next((wanted for wanted in ready if wanted.closing), ready[0])
-            return self._wanted.pop(chosen.session)
+            return self._queued.pop(chosen.session)
 
     def put_off(self, wanted: SessionJob, error: KbtuiError, now: datetime) -> None:
-        """Put a session on again for later: soon when only another process was at it."""
+        """Requeue a session for later; soon, if only another process was working on it."""
         with self._lock:
             later = replace(
                 wanted, tries=wanted.tries + 1, not_before=now + _pause(error, wanted.tries)
             )
-            known = self._wanted.get(wanted.session)
+            known = self._queued.get(wanted.session)
             if known is not None and known.closing:
                 later = replace(later, closing=True)
-            self._wanted[wanted.session] = later
+            self._queued[wanted.session] = later
 
     def forget_pauses(self) -> None:
-        """Try again at once what was put off."""
+        """Retry deferred sessions immediately."""
         with self._lock:
-            for session, wanted in self._wanted.items():
-                self._wanted[session] = replace(wanted, not_before=None)
+            for session, wanted in self._queued.items():
+                self._queued[session] = replace(wanted, not_before=None)
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The sessions that are put off."""
+        """The deferred sessions."""
         with self._lock:
-            return tuple(name for name, each in self._wanted.items() if each.not_before)
+            return tuple(name for name, each in self._queued.items() if each.not_before)
 
 
 def _pause(error: KbtuiError, tries: int) -> timedelta:
@@ -221,15 +220,15 @@ def _pause(error: KbtuiError, tries: int) -> timedelta:
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << min(tries, 10)))
 
 
-def _nobody(_event: WorkerEvent) -> None:
-    """Told what happens, says nothing."""
+def _ignore(_event: WorkerEvent) -> None:
+    """Ignore an event."""
 
 
-Tell = Callable[[WorkerEvent], None]
+OnEvent = Callable[[WorkerEvent], None]
 
 
 class SessionWork:
-    """Condenses a session, and at its end writes its note."""
+    """Condenses a session, and writes its note when it is closed."""
 
     def __init__(
         self, pending: Pending, consolidator: Consolidator, notes: SessionMemoryWriter
@@ -238,10 +237,12 @@ class SessionWork:
         self._consolidator = consolidator
         self._notes = notes
 
-    async def run(self, session: str, *, closing: bool, tell: Tell = _nobody) -> CondensingOutcome:
-        """Do what there is to do about a session, to its end if `closing`; nothing is raised.
+    async def run(
+        self, session: str, *, closing: bool, tell: OnEvent = _ignore
+    ) -> CondensingOutcome:
+        """Do what is due for a session, to its end if `closing`; never raises.
 
-        With an error in the outcome it must be looked at again later.
+        If the outcome has an error, the session must be looked at again later.
         """
         try:
             if await asyncio.to_thread(self._is_untouched, session):
@@ -257,7 +258,7 @@ class SessionWork:
             elif outcome.pages:
                 await self._notes.renew(session)
         except KbtuiError as error:
-            is_news = not isinstance(error, WorkspaceBusyError)  # else another does the same work
+            is_news = not isinstance(error, WorkspaceBusyError)  # else another one does it
             notice = str(error) if is_news else ""
             return CondensingOutcome("postponed", session, notice=notice, error=error)
         return outcome
@@ -266,21 +267,21 @@ class SessionWork:
         return self._pending.conversation(session).untouched
 
     def is_pending(self, session: str) -> bool:
-        """True if something of a session isn't condensed yet; not on an event loop."""
+        """Return whether a session has messages to condense; don't call it on an event loop."""
         return bool(self._pending.parts(self._pending.conversation(session)))
 
     async def condense(
         self,
         session: str,
         trigger: Trigger,
-        tell: Tell = _nobody,
+        tell: OnEvent = _ignore,
         *,
         everything: bool = False,
         by_model: bool = False,
     ) -> CondensingOutcome:
-        """Condense a session, or `everything` that is pending of it; nothing is raised.
+        """Condense a session, or `everything` pending of it; never raises.
 
-        `by_model` as in `Consolidator.run`.
+        `by_model` is as in `Consolidator.run`.
         """
 
         def on_page(page: int, pages: int) -> None:
@@ -298,7 +299,7 @@ class SessionWork:
         tell(WorkerEvent("finished", CONDENSING, session, outcome=outcome))
         return outcome
 
-    async def _write_notes(self, session: str, outcome: CondensingOutcome, tell: Tell) -> None:
+    async def _write_notes(self, session: str, outcome: CondensingOutcome, tell: OnEvent) -> None:
         tell(WorkerEvent("started", NOTING, session, "Writing the notes of a conversation"))
         await self._notes.write_session_memory(session, outcome.title)
         tell(WorkerEvent("finished", NOTING, session))

@@ -1,7 +1,6 @@
-"""Memory as the front ends use it: what makes it, and what a person can ask of it.
+"""`Memory`: the facade of memory for front ends, created by the composition root on first use.
 
-Front ends hold one of these, made by the composition root when it is first asked for. Making it
-starts nothing; `start` brings the background worker to life.
+Creating it starts nothing; `start` starts the background worker.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def _now() -> datetime:
 class Memory:
     """Everything that makes and keeps the memory of one workspace.
 
-    `count_consolidated` enters into the archive what another program had condensed; `room` gives
-    the tokens that a session has in the prompts of the chat's model.
+    `count_consolidated` records in the archive what another program had condensed; `room` returns
+    the tokens that a session has in the prompts of the chat model.
     """
 
     def __init__(
@@ -135,53 +134,53 @@ class Memory:
         return self.models.get("consolidate")
 
     def dreaming(self, progress: DreamProgress) -> None:
-        """Let the worker tell how far a run of Dream's is; for ``Dream.run(on_progress=...)``."""
+        """Report a run's progress as the worker's; for ``Dream.run(on_progress=...)``."""
         self.worker.progressed(DREAMING, progress.text, progress.step, progress.steps)
 
     def next_dream(self, now: datetime) -> datetime | None:
-        """When Dream wants to run; None: not by itself, or nothing is new."""
+        """Return when Dream is due, or None if it isn't scheduled or nothing is new."""
         return self._dreaming.next_due(now)
 
     def start(self) -> None:
-        """Work in the background from now on."""
+        """Start background work, if the workspace is writable."""
         if not self._services.workspace.writable:
             return
         self.count_old()
         self.worker.start()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Finish what was begun, for a while at most; what isn't done is done at another start."""
+        """Finish what was begun, up to a timeout; the rest is done after the next start."""
         self.worker.close(timeout)
 
     def count_old(self) -> None:
-        """Enter into the archive what nanobot had condensed; later, if that fails now."""
+        """Record in the archive what nanobot had condensed; retried later if that fails now."""
         try:
             self._count_consolidated(self.archive)
         except ConflictError as error:
             log.info("old sessions are entered later: %s", error)
 
     def audit(self) -> Audit:
-        """The outcome of every message."""
+        """Account for every message."""
         return self.ledger.account()
 
     def left_out(self) -> list[LeftOutMessage]:
-        """The statements that are archived and stand in no summary, note or entry; reads files."""
+        """Return archived statements that no summary, note or entry has; reads files."""
         return list(left_out(self._services, self.pending))
 
     def unfinished(self, *, by_model: bool = False) -> list[str]:
-        """The sessions with something unarchived, oldest first; imported ones if gone on with.
+        """Return the sessions with unarchived messages, oldest first; imported ones if continued.
 
-        With `by_model` also those of which something was archived without a model.
+        With `by_model`, include those of which something was archived without a model.
         """
         infos = sorted(self._services.sessions.list(), key=lambda info: info.updated)
         waiting = (info.id for info in infos if not info.untouched)
         return [each for each in waiting if self.ledger.pending(each, by_model=by_model)]
 
     def unread(self) -> Unread | None:
-        """What no model has condensed yet, and what that costs; None: nothing was archived so.
+        """Return what no model has condensed and its cost, or None if nothing was archived so.
 
         Raises:
-            ModelAccessError: the model of the role ``consolidate`` needs a key that nobody gave.
+            ModelAccessError: The model of the role ``consolidate`` needs a key that nobody gave.
         """
         if not any(entry.verbatim for entry in self.archive.entries()):
             return None
@@ -191,16 +190,17 @@ class Memory:
         return Unread(tuple(sessions), tokens, cost)
 
     async def consolidate(self, session: str, *, by_model: bool = False) -> CondensingOutcome:
-        """Condense all that is pending of a session; nothing is raised, the outcome says it.
+        """Condense everything pending of a session; never raises, errors are in the outcome.
 
-        `by_model` as in `Consolidator.run`.
+        `by_model` is as in `Consolidator.run`.
         """
         return await self._work.condense(session, Trigger.ASKED, everything=True, by_model=by_model)
 
     async def consolidate_if_due(self, session: str, seconds: float) -> CondensingOutcome | None:
-        """Condense a session if it is due, then those that were left, within so many seconds.
+        """Condense a session if due, then abandoned ones, within `seconds`.
 
-        It is for programs that end. Gives what became of the session; None where it wasn't due.
+        For programs that are about to exit. Returns the session's outcome, or None if it wasn't
+        due.
         """
         if not self._services.settings.memory.consolidate or not self._services.workspace.writable:
             return None

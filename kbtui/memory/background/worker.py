@@ -1,8 +1,8 @@
-"""The worker: makes memory in the background, in a thread of its own, and never blocks a turn.
+"""The worker: makes memory in a background thread, never blocking a turn.
 
-After each turn it looks whether the session is to be condensed; when a session is closed it
-condenses the rest and writes its notes; in between it condenses what has been quiet and runs the
-jobs that are due. What can't be done now is put off and tried again. A person is told once.
+After each turn it checks whether the session must be condensed. When a session is closed, it
+condenses the rest and writes its notes; in between it condenses idle sessions and runs due jobs.
+What can't be done now is deferred and retried. A person is told about a problem once.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from kbtui.settings import MemorySettings
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 TICK_SECONDS = 30.0
-ONE_TURN_CHANNEL = "cli"  # of ``kbtui ask``, which nobody ever closes
+ONE_TURN_CHANNEL = "cli"  # of ``kbtui ask``, whose sessions nobody closes
 LEFT_AFTER = timedelta(hours=1)
 _JOB_PAUSE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One thing to run: its name, the session that it is about, and what runs it."""
+    """A unit of work: its name, its session, and the coroutine function that does it."""
 
     name: str
     session: str | None
@@ -54,7 +54,7 @@ class _Step:
 
 
 class BackgroundWorker:
-    """Runs what makes memory, one thing at a time; looks every `TICK_SECONDS` for what is due."""
+    """Runs memory work one step at a time, polling every `TICK_SECONDS` for due work."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class BackgroundWorker:
         self._settings = settings
         self._clock = clock
         self._queue = SessionQueue()
-        self._asked: deque[_Step] = deque()
+        self._submitted: deque[_Step] = deque()
         self._jobs: dict[str, Job] = {}
         self._job_pauses: dict[str, datetime] = {}
         self._quiet_since: dict[str, tuple[datetime, bool]] = {}
-        self._told: dict[str, set[str]] = {}
+        self._notified: dict[str, set[str]] = {}
         self._consent = ""
-        self._doing: WorkerEvent | None = None
+        self._running: WorkerEvent | None = None
         self._listeners: Listeners[WorkerEvent] = Listeners()
         self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -85,28 +85,28 @@ class BackgroundWorker:
         self._thread: threading.Thread | None = None
         self._stopping = self._abandoned = False
 
-    # From any thread -------------------------------------------------------------------------
+    # Called from any thread --------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin, in a thread of its own; returns at once."""
+        """Start the worker's thread; returns at once."""
         with self._lock:
             if self._thread is None and not self._stopping:
                 self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
                 self._thread.start()
 
     def turn_ended(self, session: str) -> None:
-        """Say that something was said in a session; returns at once."""
+        """Report that a turn of a session has ended; returns at once."""
         if self._settings.consolidate:
             self._queue.want(session)
-            self._nudge()
+            self._wake_up()
 
     def session_closed(self, session: str) -> None:
-        """Say that a session is over (``/new``, leaving); returns at once."""
+        """Report that a session is over (``/new``, leaving); returns at once."""
         self._queue.want(session, closing=True)
-        self._nudge()
+        self._wake_up()
 
     def left_sessions(self) -> list[str]:
-        """The sessions of single turns that were left and aren't condensed, the oldest first."""
+        """Return the abandoned single-turn sessions that aren't condensed, oldest first."""
         found = [
             info.id
             for info in self._sessions.list()
@@ -117,18 +117,18 @@ class BackgroundWorker:
     def condense(
         self, session: str, *, everything: bool = False, by_model: bool = False
     ) -> Future[CondensingOutcome]:
-        """Condense a session when what is running is done (``/compact``).
+        """Condense a session once the running work is done (``/compact``).
 
-        `by_model` as in `Consolidator.run`.
+        `by_model` is as in `Consolidator.run`.
         """
         work = partial(self._work.condense, everything=everything, by_model=by_model)
-        asked = partial(work, session, Trigger.ASKED, self._tell)
-        return self.submit(CONDENSING, asked, session)
+        condense = partial(work, session, Trigger.ASKED, self._emit)
+        return self.submit(CONDENSING, condense, session)
 
     def submit(
         self, name: str, work: Callable[[], Coroutine[Any, Any, T]], session: str | None = None
     ) -> Future[T]:
-        """Run something on the worker's loop behind what is running; events give its name."""
+        """Run a coroutine on the worker's loop after the running work; events have its name."""
         future: Future[T] = Future()
 
         async def run() -> None:
@@ -141,66 +141,66 @@ class BackgroundWorker:
                 raise
 
         with self._lock:
-            self._asked.append(_Step(name, session, f"Running {name}", run))
-        self._nudge()
+            self._submitted.append(_Step(name, session, f"Running {name}", run))
+        self._wake_up()
         return future
 
     def add_job(self, job: Job) -> None:
         """Run a job whenever it is due."""
         with self._lock:
             self._jobs[job.name] = job
-        self._nudge()
+        self._wake_up()
 
     def agree(self, model: str, *, yes: bool) -> None:
-        """Remember whether a paid model may be used in the background, and go on.
+        """Record whether a paid model may be used in the background, and continue.
 
         Raises:
-            StorageError: it can't be written down.
+            StorageError: It can't be recorded.
         """
         self._budget.agree(model, yes=yes)
         with self._lock:
             self._consent = ""
-            self._told.clear()
+            self._notified.clear()
             self._job_pauses.clear()
         self._queue.forget_pauses()
-        self._nudge()
+        self._wake_up()
 
     def status(self) -> WorkerStatus:
-        """The work that it is at."""
+        """Return what the worker is doing."""
         with self._lock:
-            doing, consent = self._doing, self._consent
+            active, consent = self._running, self._consent
             runs = self._thread is not None and self._thread.is_alive()
         waiting = self._queue.waiting
         money = (consent, self._budget.spent_today(), self._budget.daily_usd)
         if not runs:
             return WorkerStatus("stopped", "", "", None, waiting, *money)
-        if doing is not None:
-            return WorkerStatus("working", doing.text, doing.job, doing.session, waiting, *money)
+        if active is not None:
+            return WorkerStatus("working", active.text, active.job, active.session, waiting, *money)
         if waiting:
             text = "Some conversations are condensed later"
             return WorkerStatus("waiting", text, "", None, waiting, *money)
         return WorkerStatus("idle", "", "", None, (), *money)
 
     def subscribe(self, listener: Callable[[WorkerEvent], None]) -> Callable[[], None]:
-        """Call `listener` with each event, in the worker's thread; returns what unsubscribes it."""
+        """Call `listener` with each event, in the worker's thread; return the unsubscriber."""
         return self._listeners.add(listener)
 
     def progressed(self, job: str, text: str, page: int = 0, pages: int = 0) -> None:
-        """Tell how far a job is that runs on this worker; from its own loop."""
-        self._tell(WorkerEvent("progress", job, None, text, page, pages))
+        """Report the progress of a job that runs on this worker; called on its loop."""
+        self._emit(WorkerEvent("progress", job, None, text, page, pages))
 
     def cancel(self) -> None:
-        """Stop what is running; what isn't written stays pending."""
+        """Cancel the running work; what isn't written stays pending."""
         with self._lock:
             if self._loop is not None and self._task is not None:
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Finish the sessions that were closed, for a while; the rest is for the next start."""
+        """Finish closed sessions, up to a timeout; the rest is done after the next start."""
         with self._lock:
             self._stopping = True
             thread = self._thread
-        self._nudge()
+        self._wake_up()
         if thread is None:
             return
         thread.join(timeout)
@@ -209,12 +209,12 @@ class BackgroundWorker:
             self.cancel()
             thread.join(timeout)
 
-    def _nudge(self) -> None:
+    def _wake_up(self) -> None:
         with self._lock:
             if self._loop is not None and self._wake is not None:
                 self._loop.call_soon_threadsafe(self._wake.set)
 
-    # In the worker's thread ------------------------------------------------------------------
+    # In the worker's thread --------------------------------------------------------------------
 
     def _run(self) -> None:
         asyncio.run(self._main())
@@ -227,7 +227,7 @@ class BackgroundWorker:
             while not self._abandoned:
                 step = self._next()
                 if step is not None:
-                    await self._do(step)
+                    await self._run_step(step)
                 elif self._stopping:
                     break
                 else:
@@ -237,14 +237,14 @@ class BackgroundWorker:
                 self._loop = self._wake = None
 
     def _next(self) -> _Step | None:
-        """The next work: what is asked for comes first, then sessions, then jobs."""
+        """Return the next step: submitted work first, then sessions, then jobs."""
         with self._lock:
-            if self._asked and not self._stopping:
-                return self._asked.popleft()
+            if self._submitted and not self._stopping:
+                return self._submitted.popleft()
         now = self._clock()
         wanted = self._queue.take(now, closing_only=self._stopping)
         if wanted is not None:
-            return _Step(CONDENSING, wanted.session, "", lambda: self._look_at(wanted))
+            return _Step(CONDENSING, wanted.session, "", lambda: self._process(wanted))
         return None if self._stopping else self._due_job(now)
 
     def _due_job(self, now: datetime) -> _Step | None:
@@ -257,10 +257,10 @@ class BackgroundWorker:
                 return _Step(job.name, None, f"Running {job.name}", lambda job=job: self._job(job))  # type: ignore[misc]
         return None
 
-    async def _do(self, step: _Step) -> None:
-        """Run one step; neither a cancelled one nor a bug in one ends the worker."""
+    async def _run_step(self, step: _Step) -> None:
+        """Run one step; neither its cancellation nor a bug in it ends the worker."""
         if step.text:
-            self._tell(WorkerEvent("started", step.name, step.session, step.text))
+            self._emit(WorkerEvent("started", step.name, step.session, step.text))
         task = asyncio.ensure_future(step.work())
         with self._lock:
             self._task = task
@@ -275,11 +275,11 @@ class BackgroundWorker:
         finally:
             with self._lock:
                 self._task = None
-            if (doing := self._doing) is not None:
-                self._tell(WorkerEvent("finished", doing.job, doing.session))
+            if (active := self._running) is not None:
+                self._emit(WorkerEvent("finished", active.job, active.session))
 
     async def _rest(self, wake: asyncio.Event) -> None:
-        """Wait until something is wanted, for one tick at most; then see what has gone quiet."""
+        """Wait for work, for one tick at most; after a tick, look for idle sessions."""
         try:
             async with asyncio.timeout(TICK_SECONDS):
                 await wake.wait()
@@ -288,7 +288,7 @@ class BackgroundWorker:
         wake.clear()
 
     def _sweep(self) -> None:
-        """Want the sessions that have been quiet for long enough, each twice at most."""
+        """Enqueue the sessions that have been idle long enough, each at most twice."""
         idle = timedelta(minutes=self._settings.idle_minutes)
         if not self._settings.consolidate or not idle:
             return
@@ -299,22 +299,22 @@ class BackgroundWorker:
             return
         for info in infos:
             if info.untouched:
-                continue  # imported: whoever wants it condensed says so
-            leaves = info.channel == ONE_TURN_CHANNEL
+                continue  # imported: condensed only on request
+            is_one_turn = info.channel == ONE_TURN_CHANNEL
             quiet = self._clock() - info.updated
             since = (info.updated, quiet >= LONGEST_TURN)  # until then it may still be answered
-            is_quiet = quiet >= (LEFT_AFTER if leaves else idle)
+            is_quiet = quiet >= (LEFT_AFTER if is_one_turn else idle)
             if is_quiet and self._quiet_since.get(info.id) != since:
                 self._quiet_since[info.id] = since
-                if not leaves or self._work.is_pending(info.id):
-                    self._queue.want(info.id, closing=leaves)
+                if not is_one_turn or self._work.is_pending(info.id):
+                    self._queue.want(info.id, closing=is_one_turn)
 
-    async def _look_at(self, wanted: SessionJob) -> None:
-        """Work on a session; put it off where that isn't possible now."""
+    async def _process(self, wanted: SessionJob) -> None:
+        """Work on a session, and defer it if that isn't possible now."""
         try:
-            outcome = await self._work.run(wanted.session, closing=wanted.closing, tell=self._tell)
+            outcome = await self._work.run(wanted.session, closing=wanted.closing, tell=self._emit)
         except BaseException as error:
-            # Stopped, or a defect: nobody would ask for it again before something new is said.
+            # Cancelled, or a bug: nothing would enqueue it again before the next turn.
             self._queue.put_off(wanted, KbtuiError(str(error) or "It was stopped."), self._clock())
             raise
         if outcome.error is not None:
@@ -324,7 +324,7 @@ class BackgroundWorker:
         elif outcome.notice:
             self._notice(CONDENSING, wanted.session, outcome.notice)
         elif outcome.error is None and outcome.kind != "nothing":
-            self._told.pop(CONDENSING, None)  # it works again: the next trouble is news
+            self._notified.pop(CONDENSING, None)  # it works again, so the next problem is news
 
     async def _job(self, job: Job) -> None:
         self._job_pauses[job.name] = self._clock() + _JOB_PAUSE
@@ -337,31 +337,31 @@ class BackgroundWorker:
         elif report.error is not None and not isinstance(report.error, WorkspaceBusyError):
             self._notice(job.name, None, str(report.error))
         else:
-            self._told.pop(job.name, None)
+            self._notified.pop(job.name, None)
             if report.text:
-                self._tell(WorkerEvent("notice", job.name, text=report.text))
+                self._emit(WorkerEvent("notice", job.name, text=report.text))
 
     def _ask_consent(self, job: str, error: ConsentNeededError) -> None:
         with self._lock:
             self._consent = error.model
         if self._is_news(job, error.model):
-            self._tell(WorkerEvent("consent", job, text=str(error), model=error.model))
+            self._emit(WorkerEvent("consent", job, text=str(error), model=error.model))
 
     def _notice(self, job: str, session: str | None, text: str) -> None:
-        """Tell a person something, once as long as it stays the same."""
+        """Notify the user, once until the job succeeds again."""
         if self._is_news(job, text):
-            self._tell(WorkerEvent("notice", job, session, text))
+            self._emit(WorkerEvent("notice", job, session, text))
 
     def _is_news(self, job: str, text: str) -> bool:
-        told = self._told.setdefault(job, set())
-        if text in told:
+        notified = self._notified.setdefault(job, set())
+        if text in notified:
             return False
-        told.add(text)
+        notified.add(text)
         return True
 
-    def _tell(self, event: WorkerEvent) -> None:
+    def _emit(self, event: WorkerEvent) -> None:
         if event.kind in ("started", "progress"):
-            self._doing = event
+            self._running = event
         elif event.kind == "finished":
-            self._doing = None
+            self._running = None
         self._listeners.tell(event)

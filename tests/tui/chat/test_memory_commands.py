@@ -248,13 +248,13 @@ async def test_what_the_worker_is_at_is_in_the_status_line(tmp_path: Path) -> No
         status = shell.app.main.query_one(StatusLine)
         session = shell.app.kb.sessions.create("tui")
         session.rename("The boiler")
-        worker._tell(WorkerEvent("started", "consolidate", session.id, "Condensing"))
+        worker._emit(WorkerEvent("started", "consolidate", session.id, "Condensing"))
         await shell.until(lambda: "Condensing: The boiler" in status.render().plain)
-        worker._tell(WorkerEvent("progress", "consolidate", session.id, "Condensing", 1, 2))
+        worker._emit(WorkerEvent("progress", "consolidate", session.id, "Condensing", 1, 2))
         await shell.until(lambda: "▰▰▰▰▱▱▱▱ Condensing: The boiler" in status.render().plain)
-        worker._tell(WorkerEvent("finished", "consolidate", "s"))
+        worker._emit(WorkerEvent("finished", "consolidate", "s"))
         await shell.until(lambda: "Condensing" not in status.render().plain)
-        worker._tell(WorkerEvent("notice", "consolidate", "s", "Two messages are kept whole."))
+        worker._emit(WorkerEvent("notice", "consolidate", "s", "Two messages are kept whole."))
         await shell.notified("Two messages are kept whole.")
 
 
@@ -264,7 +264,7 @@ async def test_a_paid_model_is_asked_about_and_the_answer_is_kept(
     monkeypatch.setattr(dialogs, "QUIET_SECONDS", 0)
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
-        memory.worker._tell(WorkerEvent("consent", "consolidate", model="openai/costly"))
+        memory.worker._emit(WorkerEvent("consent", "consolidate", model="openai/costly"))
         await shell.until(lambda: isinstance(shell.app.screen, KeyDialog))
         await shell.press("n")
         await shell.until(lambda: memory.budget.answer("openai/costly") is False)
@@ -277,7 +277,7 @@ async def test_what_is_being_written_never_agrees_to_a_paid_model(
     async with running(tmp_path / "notes") as shell:
         memory = shell.app.kb.memory
         await shell.press("y")
-        memory.worker._tell(WorkerEvent("consent", "consolidate", model="openai/costly"))
+        memory.worker._emit(WorkerEvent("consent", "consolidate", model="openai/costly"))
         await shell.press(*"es, yn")
         assert shell.prompt.text == "yes, yn", "it waits while somebody writes"
         shell.app.typed_at = -1e9

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kbtui.memory.records.journal import Journal
     from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.apart import Apart
+    from kbtui.search.detached import Apart
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.views.view import Audience, View
@@ -120,7 +120,7 @@ class KnowledgeBase:
     @cached_property
     def apart(self) -> Apart:
         """The background process that prepares semantic search and outlives a command."""
-        from kbtui.search.apart import Apart
+        from kbtui.search.detached import Apart
 
         return Apart(self.workspace, self.settings.search, self.settings.models.embed)
 

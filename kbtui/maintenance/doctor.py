@@ -20,7 +20,7 @@ from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
 from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
 from kbtui.models.roles import ModelRegistry
-from kbtui.search.apart import Apart
+from kbtui.search.detached import Apart
 from kbtui.search.results import Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file

@@ -4,12 +4,12 @@ Its public modules, the only ones that other packages import:
 
 search_index   `SearchIndex` answers queries and keeps itself up to date; `Watcher` tells of changes
 results        the shapes of its answers
-apart          `Apart` has a process go on with what a command has no time for
+detached       `Apart` has a process go on with what a command has no time for
 query.parser   `marker`, which marks in a text what was asked for
 index.analyser the words of a text, as they are found
 
 Everything that is kept is derived from the files, and made again from them where it is damaged.
-Importing `search_index`, `apart` and `results` imports no engine.
+Importing `search_index`, `detached` and `results` imports no engine.
 
 index/      files to chunks, postings and passages, on disk or of one commit in memory
 embedding/  texts to vectors: the model, how it is prepared, and where vectors are kept

@@ -20,7 +20,7 @@ from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
-from kbtui.search.query.withheld import Withheld as Withheld
+from kbtui.search.query.privacy_filter import Withheld as Withheld
 from kbtui.search.results import MOST_COUNTED, IndexReport, IndexStatus, SearchResult
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from kbtui.search.background import Background
     from kbtui.search.embedding.prepared import EmbeddingModel
     from kbtui.search.index.bm25f import Corpus, Mask
+    from kbtui.search.index.chunk_rows import TreeReader
     from kbtui.search.index.chunker import ChunkLimits
     from kbtui.search.index.generation import Generations
-    from kbtui.search.index.rows import TreeReader
     from kbtui.search.query.fusion import Comparison
     from kbtui.search.query.hits import Rows
     from kbtui.search.query.parser import Query
@@ -503,7 +503,7 @@ class SearchIndex:
         )
 
     def _search_tree(self, request: _Request, at: str) -> SearchResult:
-        from kbtui.search.index.rows import TreeReader
+        from kbtui.search.index.chunk_rows import TreeReader
 
         if self._tree_at is None:
             raise UsageError("There is no history to search.", "Leave out the revision.")
@@ -621,7 +621,7 @@ class SearchIndex:
 
 def _left_out(request: _Request, corpus: Corpus, rows: Rows) -> Mask:
     """The documents of conversations that aren't to be found."""
-    from kbtui.search.index.rows import ASKED, ASSISTANT
+    from kbtui.search.index.chunk_rows import ASKED, ASSISTANT
 
     found = corpus.holding("said", (ASSISTANT, ASKED) if request.statements_only else ())
     if request.before is not None:

@@ -27,7 +27,7 @@ _HOMES = (
     "knowledge/catalog/",  # what all files say, copies and settings included
     "knowledge/library/",  # the library and the history as they are shown
     "search/index/",  # stores what a file says
-    "search/query/withheld.py",  # keeps it from embedding models elsewhere
+    "search/query/privacy_filter.py",  # keeps it from embedding models elsewhere
     "sessions/__init__.py",  # the mark of what was drawn on
     "sessions/log_records.py",
     "views/",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.search.apart import Apart
+from kbtui.search.detached import Apart
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import models_folder
 from tests.e2e.program import kbtui as run, ok

@@ -19,9 +19,9 @@ from whoosh.index import create_in
 
 from kbtui.search.index import analyser, segment
 from kbtui.search.index.bm25f import K1, SCORED_FIELDS, B, Corpus
+from kbtui.search.index.chunk_rows import TreeReader, lexical_document
 from kbtui.search.index.chunker import ChunkLimits
 from kbtui.search.index.lexical import LexicalIndex
-from kbtui.search.index.rows import TreeReader, lexical_document
 from kbtui.search.index.segment import LexicalDocument, Segment, SegmentBuilder, SegmentFile
 
 if TYPE_CHECKING:

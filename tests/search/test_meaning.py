@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
-from kbtui.search.query.withheld import Withheld
+from kbtui.search.query.privacy_filter import Withheld
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment

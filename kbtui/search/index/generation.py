@@ -26,9 +26,9 @@ from kbtui.derived import is_transient
 from kbtui.errors import StorageError
 from kbtui.search.index import analyser, lexical, store
 from kbtui.search.index.bm25f import Corpus
+from kbtui.search.index.chunk_rows import DamagedStoreError, lexical_document
 from kbtui.search.index.chunker import ChunkLimits, IndexedDocument
 from kbtui.search.index.lexical import LexicalIndex
-from kbtui.search.index.rows import DamagedStoreError, lexical_document
 from kbtui.search.index.segment import SegmentFile
 from kbtui.search.index.store import VERSION, StateStore
 

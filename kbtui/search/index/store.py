@@ -20,8 +20,7 @@ from pathlib import Path
 
 from kbtui.derived import enable_wal
 from kbtui.search.index import analyser
-from kbtui.search.index.chunker import IndexedDocument
-from kbtui.search.index.rows import (
+from kbtui.search.index.chunk_rows import (
     READ,
     STORED,
     ChunkRow,
@@ -32,6 +31,7 @@ from kbtui.search.index.rows import (
     storable,
     stored_values,
 )
+from kbtui.search.index.chunker import IndexedDocument
 from kbtui.search.index.segment import LexicalDocument, SegmentFile
 
 VERSION = "4"

@@ -17,7 +17,7 @@ from kbtui.search.index.chunker import is_question
 from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
-from kbtui.search.query.withheld import Withheld
+from kbtui.search.query.privacy_filter import Withheld
 from kbtui.search.results import Explain, Hit, OtherPlace
 from kbtui.text import clean_line, natural
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from kbtui.search.index.bm25f import Corpus
+    from kbtui.search.index.chunk_rows import ChunkRow
     from kbtui.search.index.chunker import Chunk
-    from kbtui.search.index.rows import ChunkRow
     from kbtui.search.query.parser import Query
     from kbtui.search.query.ranking import Ranking
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
-from kbtui.search.index.rows import ASSISTANT, ELSEWHERE
+from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MOST_TERMS

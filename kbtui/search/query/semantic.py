@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kbtui.search.embedding.embedder import Embedder
     from kbtui.search.embedding.prepared import EmbeddingModel
     from kbtui.search.index.bm25f import Corpus
-    from kbtui.search.index.rows import ChunkRow, TreeIndex
+    from kbtui.search.index.chunk_rows import ChunkRow, TreeIndex
     from kbtui.search.index.store import StateStore
     from kbtui.search.query.parser import Query
 

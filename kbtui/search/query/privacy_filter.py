@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kbtui.workspace.layout import Workspace
 
 if TYPE_CHECKING:
-    from kbtui.search.index.rows import ChunkRow
+    from kbtui.search.index.chunk_rows import ChunkRow
 
 
 class Withheld:

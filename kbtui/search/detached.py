@@ -1,6 +1,6 @@
 """What takes too long for a command: a process of its own does it, and goes on after the command.
 
-``python -m kbtui.search.apart ROOT``
+``python -m kbtui.search.detached ROOT``
 
 It has the embedding model prepared, and embeds what the index of a workspace holds by then. Of a
 user there is one such process at a time; it belongs to no terminal, and steps aside for others.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from kbtui.settings import RoleSettings, SearchSettings
 
-_LOG = logging.getLogger("kbtui.search.apart")  # it is run as __main__, too
-_MODULE = "kbtui.search.apart"
+_LOG = logging.getLogger("kbtui.search.detached")  # it is run as __main__, too
+_MODULE = "kbtui.search.detached"
 _NICENESS = 10
 _ELSE = "only the app and `kbtui search --semantic` prepare search by meaning"
 _EMBED_SECONDS = 120.0  # some 3,000 passages; the next command has it go on

@@ -13,7 +13,7 @@ import pytest
 
 from kbtui import child_process
 from kbtui.errors import ModelError
-from kbtui.search.apart import Apart, main, read_on
+from kbtui.search.detached import Apart, main, read_on
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import ConfiguredModel, locate, models_folder
 from kbtui.search.results import Preparation
@@ -74,7 +74,7 @@ def test_one_process_is_started_that_belongs_to_nobody(
     assert apart.begin() == Preparation("preparing")
     (told,) = eventually(lambda: _started(program))
     assert json.loads(told.read_text()) == {
-        "arguments": ["-P", "-m", "kbtui.search.apart", str(desk.root)],
+        "arguments": ["-P", "-m", "kbtui.search.detached", str(desk.root)],
         "leads": True,
         "streams": ["/dev/null"],
     }

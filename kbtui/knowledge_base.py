@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kbtui.memory.records.journal import Journal
     from kbtui.memory.services import Services
     from kbtui.models.roles import ModelRegistry
-    from kbtui.search.detached import Apart
+    from kbtui.search.detached import DetachedWorker
     from kbtui.search.search_index import SearchIndex
     from kbtui.sessions.store import SessionStore
     from kbtui.views.view import Audience, View
@@ -98,7 +98,7 @@ class KnowledgeBase:
     @cached_property
     def search(self) -> SearchIndex:
         """The search index of entries, memory, documents and sessions."""
-        from kbtui.search.search_index import SearchIndex, Withheld
+        from kbtui.search.search_index import PrivacyFilter, SearchIndex
 
         search = SearchIndex(
             self.workspace,
@@ -106,23 +106,23 @@ class KnowledgeBase:
             self.settings.search,
             self.settings.models.embed,
             tree_at=self._texts_at,
-            withheld=Withheld(
+            privacy=PrivacyFilter(
                 self.workspace,
                 self.library.is_private,
                 lambda session: bool(self.memory.pending.conversation(session).withheld),
             ),
-            apart=self.apart.begin,
+            start_detached=self.detached_worker.start,
         )
         self.history.subscribe(lambda changed: search.refresh(changed.all_paths))
         self._opened.callback(search.close)
         return search
 
     @cached_property
-    def apart(self) -> Apart:
+    def detached_worker(self) -> DetachedWorker:
         """The background process that prepares semantic search and outlives a command."""
-        from kbtui.search.detached import Apart
+        from kbtui.search.detached import DetachedWorker
 
-        return Apart(self.workspace, self.settings.search, self.settings.models.embed)
+        return DetachedWorker(self.workspace, self.settings.search, self.settings.models.embed)
 
     @cached_property
     def sessions(self) -> SessionStore:

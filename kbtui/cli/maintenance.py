@@ -68,7 +68,7 @@ def init(place: WorkspaceOption, folder: Path | None, demo: bool, in_place: bool
             f" kbtui -w {shlex.quote(str(root))}"
         )
         _tell_of_texts(kb)
-        if kb.apart.prepare().state == "preparing":
+        if kb.detached_worker.prepare().state == "preparing":
             note("Search by meaning is being prepared in the background, once.")
         outer = next((up for up in kb.workspace.root.parents if (up / MACHINE).is_dir()), None)
         if outer is not None:

@@ -20,7 +20,7 @@ from kbtui.knowledge.library.library import Library
 from kbtui.logs import log_file
 from kbtui.memory.recall.remembered import MEMORY, MOST_LINES, count_lines, is_near_full
 from kbtui.models.roles import ModelRegistry
-from kbtui.search.detached import Apart
+from kbtui.search.detached import DetachedWorker
 from kbtui.search.results import Preparation
 from kbtui.search.search_index import SearchIndex
 from kbtui.settings import BUNDLED_EMBEDDING_MODEL, Settings, config_file
@@ -210,7 +210,7 @@ def _search(
     if not settings.search.semantic:
         yield DoctorFinding("search", ok=None, text="search by meaning is switched off")
         return
-    model = Apart(workspace, settings.search, settings.models.embed).look()
+    model = DetachedWorker(workspace, settings.search, settings.models.embed).status()
     if not model.is_done:
         yield _unprepared(model)
         return

@@ -1,17 +1,17 @@
-"""Search over a workspace, by words and by meaning.
+"""Hybrid search over a workspace: lexical and semantic.
 
 Its public modules, the only ones that other packages import:
 
-search_index   `SearchIndex` answers queries and keeps itself up to date; `Watcher` tells of changes
-results        the shapes of its answers
-detached       `Apart` has a process go on with what a command has no time for
-query.parser   `marker`, which marks in a text what was asked for
-index.analyser the words of a text, as they are found
+search_index   `SearchIndex` answers queries and keeps itself up to date; `Watcher` reports changes
+results        the types of its results
+detached       `DetachedWorker` leaves long work to a process that outlives the command
+query.parser   `marker`, which finds a query's matches in a text
+index.analyser the tokenizer
 
-Everything that is kept is derived from the files, and made again from them where it is damaged.
+All stored data is derived from the files, and rebuilt from them when damaged.
 Importing `search_index`, `detached` and `results` imports no engine.
 
-index/      files to chunks, postings and passages, on disk or of one commit in memory
-embedding/  texts to vectors: the model, how it is prepared, and where vectors are kept
-query/      what is asked, how hits are ranked and shown, and how likely each answers
+index/      splits files into chunks, postings and passages; on disk, or in memory for one commit
+embedding/  turns texts into vectors: prepares and runs the model, stores the vectors
+query/      parses queries, ranks hits, builds snippets, estimates relevance
 """

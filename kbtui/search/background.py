@@ -1,6 +1,6 @@
-"""The threads behind a running app: for the words index, for documents, and for vectors.
+"""Background threads that keep the lexical index, document texts and vectors up to date.
 
-They know the index as `Work`, what they have it do; a fourth thread watches for outside edits.
+They drive the index through `IndexTasks`. A fourth thread watches for outside edits.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from kbtui.search.results import IndexReport
 from kbtui.workspace.layout import Layout
 from kbtui.workspace.scan import folders_of
 
-_MOMENT = 0.3
-_LONGEST = 1.0
-_LOOK_AGAIN = 0.05
+_STEP_ASIDE_SECONDS = 0.3
+_MAX_STEP_ASIDE_SECONDS = 1.0
+_POLL_SECONDS = 0.05
 
 
 class Pause:
-    """Asked by the worker between two batches; told by whoever needs the machine.
+    """Lets the foreground pause background work between batches.
 
     Attributes:
-        stopped: The work rests until this is False again.
+        stopped: Work is paused while this is True.
     """
 
     def __init__(self) -> None:
@@ -37,61 +37,61 @@ class Pause:
         self._until = 0.0
 
     def step_aside(self) -> None:
-        """Rest for a moment from now on; costs nothing to call."""
-        self._until = time.monotonic() + _MOMENT
+        """Pause the work for a moment; cheap to call."""
+        self._until = time.monotonic() + _STEP_ASIDE_SECONDS
 
     def wait(self, end: threading.Event) -> None:
-        """Rest as long as is wanted, but for steps aside at most a second; `end` ends it."""
+        """Block while paused, or until `end` is set; for steps aside at most a second."""
         since = time.monotonic()
         while not end.is_set():
             now = time.monotonic()
-            aside = now < self._until and now - since < _LONGEST
-            if not self.stopped and not aside:
+            steps_aside = now < self._until and now - since < _MAX_STEP_ASIDE_SECONDS
+            if not self.stopped and not steps_aside:
                 return
-            end.wait(_LOOK_AGAIN)
+            end.wait(_POLL_SECONDS)
 
 
 _LOG = logging.getLogger(__name__)
-_SETTLED_SECONDS = 1.1  # an adopted file must have been stable for a second
+_SETTLED_SECONDS = 1.1  # a file is adopted once it has been stable for a second
 _IDLE_SECONDS = 5.0
 _RETRY_SECONDS = 300.0
 _NICENESS = 5
 _Result = TypeVar("_Result")
 
 
-class Work(Protocol):
-    """The work that an index has; see `SearchIndex`, whose methods these are."""
+class IndexTasks(Protocol):
+    """The methods of `SearchIndex` that background threads call."""
 
     @property
     def on_outside_edit(self) -> Callable[[], None] | None:
-        """Called after the first look at all files, and once what others edited has settled."""
+        """Callback for after the first sync, and for when outside edits have settled."""
 
     def sync(self) -> IndexReport:
-        """Look at all files."""
+        """Index all changed files."""
 
     def refresh(self, paths: Iterable[str]) -> None:
-        """Take note that files changed."""
+        """Queue changed files for indexing."""
 
     def refresh_now(self) -> IndexReport | None:
-        """Index what `refresh` was told."""
+        """Index the queued files."""
 
     def read_documents(self) -> int:
-        """Read the documents whose text isn't known; tells how many it did."""
+        """Extract the text of queued documents and return their number."""
 
     def tidy(self) -> None:
-        """Write the index in fewer files."""
+        """Merge the index into fewer files."""
 
     def load_model(self) -> bool:
-        """Get the embedding model ready; tells whether it is."""
+        """Load the embedding model, and return whether it is ready."""
 
     def embed_missing(self) -> int:
-        """Embed what has no vector; tells how much it did."""
+        """Embed passages that have no vector, and return their number."""
 
 
 class Background:
-    """Does the work of an index in threads until it is stopped."""
+    """The background threads of a search index."""
 
-    def __init__(self, index: Work, layout: Layout, areas: Sequence[str]) -> None:
+    def __init__(self, index: IndexTasks, layout: Layout, areas: Sequence[str]) -> None:
         self._index = index
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -109,11 +109,11 @@ class Background:
         self._sweep_seconds = sweep_seconds
         self._sync_wanted.set()
         jobs: list[tuple[str, Callable[[], None]]] = [
-            ("kbtui-index", self._keep_up),
+            ("kbtui-index", self._index_loop),
             ("kbtui-documents", self._read_documents),
         ]
         if semantic:
-            jobs.append(("kbtui-embed", self._embed_all))
+            jobs.append(("kbtui-embed", self._embed_loop))
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
             self._threads.append(thread)
@@ -128,15 +128,15 @@ class Background:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
-        # Last, as the first thread is who starts it.
+        # Last, as the index thread starts it.
         self._watcher.stop()
 
     def wake(self) -> None:
-        """There is something to refresh."""
+        """Wake the index thread, for files that were queued."""
         self._wake.set()
 
     def sync_soon(self) -> None:
-        """All files are to be looked at."""
+        """Request a sync of all files."""
         self._sync_wanted.set()
         self._wake.set()
 
@@ -148,91 +148,91 @@ class Background:
             self._settled_at = time.monotonic() + _SETTLED_SECONDS
         self._index.refresh(paths)
 
-    def _keep_up(self) -> None:
-        _step_back()
+    def _index_loop(self) -> None:
+        _lower_priority()
         swept = 0.0
         idle_since = time.monotonic()
         tidied = False
         while not self._stop.is_set():
-            is_news = False
+            has_changes = False
             if self._sync_wanted.is_set() or time.monotonic() - swept >= self._sweep_seconds:
-                is_news = self._sweep(is_first=not swept)
+                has_changes = self._sweep(is_first=not swept)
                 swept = time.monotonic()
-            if self._safely(self._index.refresh_now) or is_news:
+            if self._guarded(self._index.refresh_now) or has_changes:
                 self._embed.set()
                 idle_since, tidied = time.monotonic(), False
             self._documents.set()
-            self._report_outside_edits()
+            self._notify_if_settled()
             if not tidied and time.monotonic() - idle_since > _IDLE_SECONDS:
-                self._safely(self._index.tidy)
+                self._guarded(self._index.tidy)
                 tidied = True
-            self._wake.wait(self._patience(swept, tidied=tidied))
+            self._wake.wait(self._timeout(swept, tidied=tidied))
             self._wake.clear()
 
     def _sweep(self, *, is_first: bool) -> bool:
-        """Look at all files; tells if there was something new."""
+        """Sync all files, and return whether any had changed."""
         self._sync_wanted.clear()
-        report = self._safely(self._index.sync)
+        report = self._guarded(self._index.sync)
         self._watcher.follow()
-        is_news = bool(report and (report.added or report.changed or report.removed))
-        if is_first or is_news:
-            self._tell_outside()
-        return is_news
+        has_changes = bool(report and (report.added or report.changed or report.removed))
+        if is_first or has_changes:
+            self._notify_outside_edit()
+        return has_changes
 
-    def _patience(self, swept: float, *, tidied: bool) -> float:
-        """How long nothing needs to be done, unless somebody wakes us."""
-        patience = swept + self._sweep_seconds - time.monotonic()
+    def _timeout(self, swept: float, *, tidied: bool) -> float:
+        """Return the seconds until the next task is due."""
+        timeout = swept + self._sweep_seconds - time.monotonic()
         with self._lock:
             if self._settled_at is not None:
-                patience = min(patience, _SETTLED_SECONDS / 4)
-        return max(0.01, patience if tidied else min(patience, _IDLE_SECONDS))
+                timeout = min(timeout, _SETTLED_SECONDS / 4)
+        return max(0.01, timeout if tidied else min(timeout, _IDLE_SECONDS))
 
-    def _report_outside_edits(self) -> None:
-        """Tell of edits that others made, once their files have settled."""
+    def _notify_if_settled(self) -> None:
+        """Report outside edits once their files have settled."""
         with self._lock:
             if self._settled_at is None or time.monotonic() < self._settled_at:
                 return
             self._settled_at = None
-        self._tell_outside()
+        self._notify_outside_edit()
 
-    def _tell_outside(self) -> None:
-        hook = self._index.on_outside_edit
-        if hook is not None:
-            self._safely(hook)
+    def _notify_outside_edit(self) -> None:
+        callback = self._index.on_outside_edit
+        if callback is not None:
+            self._guarded(callback)
 
     def _read_documents(self) -> None:
-        """Read documents once all that is text is indexed."""
-        _step_back()
+        """Read documents whenever all text files have been indexed."""
+        _lower_priority()
         while not self._stop.is_set():
             self._documents.wait()
             self._documents.clear()
-            self._safely(self._index.read_documents)
+            self._guarded(self._index.read_documents)
 
-    def _embed_all(self) -> None:
-        _step_back()
+    def _embed_loop(self) -> None:
+        _lower_priority()
         while not self._stop.is_set():
-            if self._safely(self._index.load_model):
-                done = self._safely(self._index.embed_missing)
+            if self._guarded(self._index.load_model):
+                done = self._guarded(self._index.embed_missing)
                 self._embed.wait(_RETRY_SECONDS if done is None else None)
             else:
-                # Failed: perhaps it is there later, e.g. once it was fetched.
+                # It may become available later, e.g. once fetched.
                 self._embed.wait(_RETRY_SECONDS)
             self._embed.clear()
 
     @staticmethod
-    def _safely(work: Callable[[], _Result]) -> _Result | None:
-        """Do some work; what goes wrong is logged, and the next sweep tries again."""
+    def _guarded(work: Callable[[], _Result]) -> _Result | None:
+        """Run `work` and log any error; the next sweep retries."""
         try:
             return work()
         except (KbtuiError, OSError) as error:
             _LOG.warning("Search in the background: %s", error)
-        except Exception:  # noqa: BLE001 — a damaged index raises anything, and the thread goes on
+        except Exception:  # noqa: BLE001 — a damaged index raises anything; the thread must survive
             _LOG.exception("Search in the background")
         return None
 
 
-def _step_back() -> None:
-    """Lower this thread's priority, so that the screen comes first (Linux has it per thread)."""
+def _lower_priority() -> None:
+    """Lower this thread's priority in favour of the UI (on Linux, priorities are per thread)."""
     if sys.platform == "linux":
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
@@ -243,19 +243,22 @@ def _step_back() -> None:
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_MS = 200
 _STEP_MS = 50
-_BEAT_MS = 1000
+_HEARTBEAT_MS = 1000
 
 
 class Watcher:
-    """Watches folders of a workspace in a thread of its own, as long as that is possible."""
+    """A file watcher for folders of a workspace, in its own thread, where the system allows it."""
 
     def __init__(
         self, layout: Layout, areas: Sequence[str], changed: Callable[[set[str] | None], None]
     ) -> None:
-        """`changed` is told workspace paths, in the watching thread; None: it must look at all.
+        """Create a stopped watcher.
 
-        That is so when watching has begun, and when a folder came or went: of what happened before,
-        and of the files in such a folder, nothing is told.
+        Args:
+            layout: The workspace's layout.
+            areas: The areas whose folders are watched.
+            changed: Called in the watching thread with changed workspace paths; or with None when
+                watching starts or a folder appears or disappears, as changes may have been missed.
         """
         self._layout = layout
         self._areas = areas
@@ -264,22 +267,22 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._watched: set[Path] = set()
         self._watching: threading.Event | None = None
-        self._moved = threading.Event()
+        self._folders_changed = threading.Event()
 
     def running(self) -> object | None:
-        """The mark of the watch that goes on, from its beginning to its end; None without one.
+        """Return a token that identifies the current watch, or None if there is none.
 
-        As long as it stays the same, every change is told a moment after it was made.
+        While it stays the same, every change is reported shortly after it was made.
         """
         is_alive = self._thread is not None and self._thread.is_alive()
         return self._watching if is_alive and self._watching is self._stop else None
 
     def follow(self) -> None:
-        """Start watching; again if a folder came or went since."""
+        """Start watching, or restart if the set of folders has changed."""
         running = self._thread is not None and self._thread.is_alive()
-        if running and self._layout.in_place and not self._moved.is_set():
-            return  # the walk over all folders is for when one of them said so
-        self._moved.clear()
+        if running and self._layout.in_place and not self._folders_changed.is_set():
+            return  # walk over all folders only after an event for one of them
+        self._folders_changed.clear()
         folders = set(folders_of(self._layout, self._areas))
         if folders == self._watched and (running or not folders):
             return
@@ -293,7 +296,7 @@ class Watcher:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching; returns when the thread has ended."""
+        """Stop watching, and wait for the thread to end."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -312,24 +315,24 @@ class Watcher:
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
                 stop_event=stop,
-                rust_timeout=_BEAT_MS,
-                yield_on_timeout=True,  # the first time says that it has begun
+                rust_timeout=_HEARTBEAT_MS,
+                yield_on_timeout=True,  # the first yield shows that watching has started
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
                 if self._watching is not stop:
                     self._watching = stop
-                    self._moved.set()
+                    self._folders_changed.set()
                     self._changed(None)
                 if any(Path(name) in folders or Path(name).is_dir() for _, name in changes):
-                    self._moved.set()
+                    self._folders_changed.set()
                 paths = {path: Path(name) for _, name in changes if (path := self._relative(name))}
                 if paths and not stop.is_set():
                     self._changed(set(paths))
                     if any(map(_may_be_folder, paths.values())):
                         self._changed(None)
         except (OSError, RuntimeError) as error:
-            # Too many folders for this machine, or one vanished: the sweep finds edits as well.
+            # Too many folders for this machine, or one vanished: sweeps find edits as well.
             _LOG.info("Folders can't be watched: %s", error)
 
     def _relative(self, name: str) -> str:
@@ -343,5 +346,5 @@ class Watcher:
 
 
 def _may_be_folder(place: Path) -> bool:
-    """True for a folder, and for what is gone and is no note."""
+    """Return whether `place` is a folder, or is gone and may have been one."""
     return place.is_dir() or (place.suffix.lower() != ".md" and not place.exists())

@@ -1,9 +1,8 @@
-"""What takes too long for a command: a process of its own does it, and goes on after the command.
+"""A detached process that prepares the embedding model and embeds passages after a command ends.
 
 ``python -m kbtui.search.detached ROOT``
 
-It has the embedding model prepared, and embeds what the index of a workspace holds by then. Of a
-user there is one such process at a time; it belongs to no terminal, and steps aside for others.
+There is at most one per user. It has no controlling terminal and runs at a low priority.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("kbtui.search.detached")  # it is run as __main__, too
 _MODULE = "kbtui.search.detached"
 _NICENESS = 10
-_ELSE = "only the app and `kbtui search --semantic` prepare search by meaning"
+_ELSEWHERE_HINT = "only the app and `kbtui search --semantic` prepare search by meaning"
 _EMBED_SECONDS = 120.0  # some 3,000 passages; the next command has it go on
 
 
-class Apart:
-    """Starts that process for one workspace, where it may."""
+class DetachedWorker:
+    """Starts the detached process for one workspace, where the settings allow it."""
 
     def __init__(self, workspace: Workspace, settings: SearchSettings, role: RoleSettings) -> None:
         self.child: subprocess.Popen[bytes] | None = None
@@ -44,51 +43,53 @@ class Apart:
         self._settings = settings
         self._role = role
 
-    def look(self) -> Preparation:
-        """How far the model is; with a reason, where nothing will be done about it here."""
+    def status(self) -> Preparation:
+        """Return the state of the model, with a reason if no process would be started here."""
         from kbtui.search.embedding.prepared import ConfiguredModel
 
-        found = ConfiguredModel(self._role).preparation()
-        if found.why or found.state == "preparing":
-            return found
-        return replace(found, why=self._why_not())
+        preparation = ConfiguredModel(self._role).preparation()
+        if preparation.why or preparation.state == "preparing":
+            return preparation
+        return replace(preparation, why=self._refusal())
 
     def prepare(self) -> Preparation:
-        """Have the model prepared, if it isn't; tells how far it is."""
-        found = self.look()
-        return found if found.is_done else self.begin()
+        """Start preparing the model unless it is prepared; return its state."""
+        preparation = self.status()
+        return preparation if preparation.is_done else self.start()
 
-    def begin(self) -> Preparation:
-        """Have the model prepared and passages embedded, from now on; returns at once.
+    def start(self) -> Preparation:
+        """Start preparing the model and embedding passages, without waiting.
 
         Returns:
-            How far the model is; with a reason, where nothing is done about it.
+            The state of the model, with a reason if no process was started.
         """
-        found = self.look()
-        if found.why or found.state == "preparing":
-            return found
+        preparation = self.status()
+        if preparation.why or preparation.state == "preparing":
+            return preparation
         try:
-            self._start()
+            self._spawn()
         except OSError as error:
-            return replace(found, why=f"No process can go on after this one: {error.strerror}.")
-        return found if found.is_done else Preparation("preparing")
+            return replace(
+                preparation, why=f"No process can go on after this one: {error.strerror}."
+            )
+        return preparation if preparation.is_done else Preparation("preparing")
 
-    def _why_not(self) -> str:
-        """Why nothing goes on after a command here, as a sentence; empty: it may."""
+    def _refusal(self) -> str:
+        """Return as a sentence why no process may be started here, or an empty string."""
         from kbtui.search.embedding.prepared import is_behind_api
 
         if not self._settings.semantic:
             return "Search by meaning is switched off."
         if not self._settings.background:
-            return f"search.background is off: {_ELSE}."
+            return f"search.background is off: {_ELSEWHERE_HINT}."
         if not self._workspace.writable:
-            return f"The workspace is read-only: {_ELSE}."
+            return f"The workspace is read-only: {_ELSEWHERE_HINT}."
         if is_behind_api(self._role):
             return "A model behind an API reads on in the app and by `kbtui reindex` alone."
         return ""
 
-    def _start(self) -> None:
-        """Start the process, unless there is one.
+    def _spawn(self) -> None:
+        """Start the process unless one is running.
 
         Raises:
             OSError: it can't be started.
@@ -102,7 +103,7 @@ class Apart:
         if lock is None:
             return
         try:
-            # The lock is held until the process ends, however that comes about.
+            # The child inherits the lock: the kernel releases it however the child ends.
             command = own_program(_MODULE, str(self._workspace.root))
             self.child = start_detached(command, environment(), (lock,))
             with suppress(OSError):  # it has ended already
@@ -112,14 +113,14 @@ class Apart:
             os.close(lock)
 
 
-def read_on(root: Path, seconds: float = _EMBED_SECONDS) -> int:
-    """Have the model prepared, and embed what a workspace's index holds; tells how many passages.
+def prepare_and_embed(root: Path, seconds: float = _EMBED_SECONDS) -> int:
+    """Prepare the model, embed the passages in a workspace's index, and return their number.
 
-    Words are indexed by whoever searches: an index has one writer at a time, and a command that
-    has to wait for it would answer from what was there before.
+    It doesn't update the lexical index: that has one writer at a time, and a command that had to
+    wait for the lock would answer from a stale index.
 
     Raises:
-        KbtuiError: the model can't be prepared or fails, or nothing can be kept.
+        KbtuiError: the model can't be prepared or fails, or the vectors can't be stored.
     """
     from kbtui.logs import start_logging
     from kbtui.search.embedding.prepared import ConfiguredModel, is_behind_api
@@ -132,15 +133,15 @@ def read_on(root: Path, seconds: float = _EMBED_SECONDS) -> int:
     settings = load_settings(workspace.root)
     start_logging(settings.log.level)
     role = settings.models.embed
-    if is_behind_api(role):  # which passages it must not see isn't known here
+    if is_behind_api(role):  # this process doesn't know which passages are private
         return 0
     ConfiguredModel(role).load(threading.Event()).close()
     index = SearchIndex(workspace, Scanner(workspace), settings.search, role)
-    done, until = 0, time.monotonic() + seconds
+    done, deadline = 0, time.monotonic() + seconds
     try:
         if index.load_model():
-            while now := index.embed_missing(max(0.0, until - time.monotonic())):
-                done += now  # and what commands indexed meanwhile
+            while embedded := index.embed_missing(max(0.0, deadline - time.monotonic())):
+                done += embedded  # again, for what commands indexed meanwhile
     finally:
         index.close()
     _LOG.info("%s passages of %s were embedded after a command.", done, root)
@@ -148,9 +149,9 @@ def read_on(root: Path, seconds: float = _EMBED_SECONDS) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Read on for the workspace that is named; what goes wrong is logged, as nobody listens."""
+    """Run `prepare_and_embed` for the given workspace; log errors, as nobody reads stderr."""
     try:
-        read_on(Path(arguments[0]))
+        prepare_and_embed(Path(arguments[0]))
     except KbtuiError as error:
         _LOG.warning("Nothing could be embedded after a command: %s", error)
         return error.exit_code

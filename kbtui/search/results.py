@@ -1,4 +1,4 @@
-"""The shapes that a search answers with. Nothing here imports an engine."""
+"""The types of search results. Nothing here imports an engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-# From this relevance on a hit counts as an answer: below it, nothing is known.
+# Relevance from which a hit counts as an answer.
 RELEVANT = 0.5
 MOST_COUNTED = 100
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
@@ -28,13 +28,13 @@ QUERY_LANGUAGE = (
     ("created:2026-01..2026-03", "Made in these months; days and years are said alike."),
     ("-type:decision  -tag:auth", "All but these: every condition may be turned round."),
 )
-"""What a search understands, as people type it, and what it means; anything else is words."""
+"""The query syntax: examples and what each means. Any other text is searched as words."""
 _NO_BOOSTS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Why a hit stands where it stands; ranks count from 1, None where a list lacks the hit."""
+    """The components of a hit's score; ranks count from 1, None if a list lacks the hit."""
 
     lexical_rank: int | None
     semantic_rank: int | None
@@ -45,7 +45,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class OtherPlace:
-    """A further place that says what a hit says; of a conversation with its messages."""
+    """Another place with the same text as a hit; in a conversation, with its messages."""
 
     path: str
     title: str
@@ -56,13 +56,13 @@ class OtherPlace:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One place that answers a query.
+    """One search result.
 
-    `lines` are those of the chunk, `line` is that of the first match in the snippet, or where the
-    snippet starts; `matches` are offsets in `snippet`. Of a conversation, `session` and `messages`
-    say which messages it is, `speaker` who said it (``user`` or ``assistant``). `score`, in 0..1,
-    orders the hits of one query; `relevance`, in 0..1, compares between queries: how likely the
-    hit is an answer, `RELEVANT` being the threshold. `also` are other places that say the same.
+    `lines` is the chunk's range; `line` is that of the first match in the snippet, or of its start;
+    `matches` are offsets in `snippet`. In a conversation, `session` and `messages` identify the
+    messages, `speaker` who wrote them (``user`` or ``assistant``). `score`, in 0..1, orders the
+    hits of one query; `relevance`, in 0..1, is comparable between queries: the probability that the
+    hit is an answer, with `RELEVANT` as the threshold. `also` lists places with the same text.
     """
 
     path: str
@@ -84,19 +84,19 @@ class Hit:
 
     @property
     def is_relevant(self) -> bool:
-        """True if the hit is likely to answer the query."""
+        """Whether the hit probably answers the query."""
         return self.relevance >= RELEVANT
 
 
 _WEAK = 0.7
-"""The share of the best hit's relevance below which a hit without any of the words is weak."""
+"""Fraction of the best hit's relevance below which a hit without matching words is weak."""
 _FOLDED_FROM = 3
 
 
 def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
-    """Part hits from those without any of the words that are far less likely answers than the best.
+    """Separate hits from weak ones: without matching words and far less relevant than the best.
 
-    One or two of these are left where they are: a line that says so would take as much room.
+    One or two weak hits stay in place: a line announcing them would take as much room.
     """
     best = max((hit.relevance for hit in hits), default=0.0)
     weak = {id(hit) for hit in hits if not hit.matches and hit.relevance < _WEAK * best}
@@ -106,7 +106,7 @@ def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
 
 
 def counted_in_conversations(count: int) -> str:
-    """Say how many places in conversations answer a query as well; nothing of none."""
+    """Format how many places in conversations also match; empty for none."""
     return f"{count}{'+' * (count >= MOST_COUNTED)} in conversations" if count else ""
 
 
@@ -114,8 +114,8 @@ def counted_in_conversations(count: int) -> str:
 class SearchResult:
     """The hits of one query, best first.
 
-    `semantic` tells whether meaning was compared as well as words; `notice` is for a banner;
-    `suggestion` is the query as it may have been meant.
+    `semantic` tells whether vectors were compared as well as words; `notice` is for a banner;
+    `suggestion` is a corrected spelling of the query.
     """
 
     query: str
@@ -129,9 +129,9 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How far the index is; `message` is ready to be shown, `left` passages have no vector yet.
+    """The progress of indexing; `message` is for display, `left` passages have no vector yet.
 
-    `reading` are the files that a large sync has read, and has to read.
+    `reading` is the progress of a large sync: files read, and files in all.
     """
 
     state: State
@@ -146,7 +146,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How far the embedding model is; `why` is a sentence on what failed, or keeps it waiting."""
+    """The state of the embedding model; `why` is a sentence on what failed, or prevents it."""
 
     state: Literal["prepared", "preparing", "failed", "waiting"]
     why: str = ""
@@ -154,13 +154,13 @@ class Preparation:
 
     @property
     def is_done(self) -> bool:
-        """True if the model can be loaded in a moment."""
+        """Whether the model can be loaded without preparation."""
         return self.state == "prepared"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The outcome of a sync; `skipped` are files that are listed, not indexed, with the reason."""
+    """The outcome of a sync; `skipped` are files that weren't indexed, with the reason."""
 
     files: int
     chunks: int

@@ -1,7 +1,7 @@
 """The search index of a workspace: one object for the app, the command line and the agent.
 
-`SearchIndex` answers from what is indexed at the moment, and says in a notice what is still being
-done. Everything it keeps is derived: deleted or damaged, it is made again from the files.
+`SearchIndex` answers from what is indexed so far, with a notice of what is still in progress. All
+its data is derived: if deleted or damaged, it is rebuilt from the files.
 
 Importing this module imports no engine; the first search or sync does.
 """
@@ -20,7 +20,7 @@ from kbtui.errors import KbtuiError, StorageError, UsageError
 from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
-from kbtui.search.query.privacy_filter import Withheld as Withheld
+from kbtui.search.query.privacy_filter import PrivacyFilter as PrivacyFilter
 from kbtui.search.results import MOST_COUNTED, IndexReport, IndexStatus, SearchResult
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
@@ -47,16 +47,16 @@ _LOG = logging.getLogger(__name__)
 MOST_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
-_WORTH_TELLING = 50  # files
-_DOCUMENTS_SECONDS = 10.0  # that a single search spends on reading documents
+_PROGRESS_FROM = 50  # files
+_DOCUMENTS_SECONDS = 10.0  # how long one search may read documents
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A question to `SearchIndex.search`, with the query as it was understood."""
+    """The arguments of `SearchIndex.search`, with the parsed query."""
 
-    asked: Query
+    parsed: Query
     query: str
     scope: str
     limit: int
@@ -69,7 +69,7 @@ class _Request:
 
 
 class SearchIndex:
-    """Search over one workspace; all methods may be called from any thread."""
+    """The search index of one workspace; thread-safe."""
 
     def __init__(
         self,
@@ -79,22 +79,22 @@ class SearchIndex:
         embed: RoleSettings,
         *,
         tree_at: Callable[[str], Iterable[tuple[str, bytes]]] | None = None,
-        withheld: Withheld | None = None,
+        privacy: PrivacyFilter | None = None,
         model: EmbeddingModel | None = None,
-        apart: Callable[[], Preparation] | None = None,
+        start_detached: Callable[[], Preparation] | None = None,
     ) -> None:
-        """Opens nothing yet.
+        """Create the index object; files are opened on first use.
 
         Args:
-            workspace: Whose files are searched, and whose cache holds the index.
-            scanner: Says which files there are, and their content's hashes.
+            workspace: Provides the files to search, and the cache folder of the index.
+            scanner: Lists the files with their content hashes.
             settings: Chunk sizes, weights, folders.
-            embed: The embedding model.
-            tree_at: Gives the files of a revision, for searches `at` one.
-            withheld: What a remote embedding model must not see; None: what says so itself.
-            model: The embedding model, if it is not the one that `embed` names.
-            apart: Has another process do what a search has no time for, where nothing is done in
-                the background of this one; tells how far it is.
+            embed: The settings of the embedding model.
+            tree_at: Returns the files of a revision, for searches `at` one.
+            privacy: What a remote embedding model must not see; None: files marked private.
+            model: An embedding model to use in place of the one in `embed`.
+            start_detached: Leaves what a search has no time for to another process, if this one has
+                no background threads, and returns the state of the model.
         """
         self.on_outside_edit: Callable[[], None] | None = None
         self._workspace = workspace
@@ -103,10 +103,10 @@ class SearchIndex:
         self._scopes = Scopes(settings.roots)
         self._embed = embed
         self._model = model
-        self._apart = apart
+        self._start_detached = start_detached
         self._tree_at = tree_at
-        self._withheld = withheld or Withheld(workspace)
-        self._lock = threading.RLock()  # held for moments only; the others while files are opened
+        self._privacy = privacy or PrivacyFilter(workspace)
+        self._lock = threading.RLock()  # held briefly only; `_opening` while files are opened
         self._opening = threading.RLock()
         self._opened: Generations | None = None
         self._meaning: Semantic | None = None
@@ -116,54 +116,53 @@ class SearchIndex:
             Scanner(workspace, beside_notes=is_beside_notes) if workspace.in_place else None
         )
         self._reading = threading.Lock()
-        self._waiting: dict[str, str] = {}
-        self._read: set[tuple[str, str]] = set()
+        self._unread_documents: dict[str, str] = {}
+        self._tried_documents: set[tuple[str, str]] = set()
         self._pending: set[str] = set()
         self._synced = threading.Event()
         self._stop = threading.Event()
         self._activity = ""
         self._progress = (0, 0)
         self.pause = Pause()
-        self._first: tuple[str, ...] = ()
+        self._priority_paths: tuple[str, ...] = ()
         self._trees: TreeReader | None = None
 
     # Keeping up with the files
 
     def sync(self, documents_seconds: float | None = None) -> IndexReport:
-        """Bring the words index up to date with all files; heals any damage by rebuilding.
+        """Bring the lexical index up to date with all files, rebuilding it if it is damaged.
 
         Args:
-            documents_seconds: How long to read documents, where that isn't done in the background;
+            documents_seconds: How long to read documents if no background thread does so;
                 None: until all are read.
 
         Raises:
             StorageError: there is no room for the index.
         """
-        report = self._healing(lambda: self._sync(None))
+        report = self._with_repair(lambda: self._sync(None))
         if self._background is None and self.read_documents(documents_seconds):
             later = self.refresh_now() or report
             report = replace(report, files=later.files, chunks=later.chunks, skipped=later.skipped)
         return report
 
     def read_documents(self, seconds: float | None = None) -> int:
-        """Read the text of the documents that wait for it, one by one; tells how many it did.
+        """Extract the text of queued documents in a child process, and return their number.
 
-        What was read is indexed by the next `refresh_now`. A child process reads them; documents
-        are never read while files wait to be indexed.
+        The next `refresh_now` indexes it.
         """
         from kbtui.documents.documents import Documents
 
         done = 0
-        until = None if seconds is None else time.monotonic() + seconds
+        deadline = None if seconds is None else time.monotonic() + seconds
         with self._reading, Documents(self._workspace, self._stop.is_set) as documents:
-            while not self._stop.is_set() and (until is None or time.monotonic() < until):
+            while not self._stop.is_set() and (deadline is None or time.monotonic() < deadline):
                 with self._lock:
-                    if not self._waiting:
+                    if not self._unread_documents:
                         break
-                    left = len(self._waiting)
-                    path = min(self._waiting)
-                    # Once each: what can't be kept would wait for ever.
-                    self._read.add((path, self._waiting.pop(path)))
+                    left = len(self._unread_documents)
+                    path = min(self._unread_documents)
+                    # Once each: if the text can't be stored, it would be queued for ever.
+                    self._tried_documents.add((path, self._unread_documents.pop(path)))
                 self._activity = f"Reading documents: {left:,} to go"
                 self._between_batches(done, left)
                 try:
@@ -174,11 +173,11 @@ class SearchIndex:
                 done += 1
             self._activity = ""
         if done:
-            self._tell()
+            self._notify()
         return done
 
     def rebuild(self) -> IndexReport:
-        """Make the words index again from the files; vectors stay, as they go by their texts.
+        """Rebuild the lexical index from the files; vectors stay, as they are keyed by text.
 
         Raises:
             StorageError: another process is writing the index, or there is no room for it.
@@ -188,27 +187,27 @@ class SearchIndex:
         return self.sync()
 
     def refresh(self, paths: Iterable[str]) -> None:
-        """Take note that these files changed: searches see it within a second."""
-        self._keep_pending(paths)
+        """Queue changed files for indexing; searches see the changes within a second."""
+        self._add_pending(paths)
         with self._lock:
             background = self._background
         if background is not None:
             background.wake()
 
-    def _keep_pending(self, paths: Iterable[str]) -> None:
+    def _add_pending(self, paths: Iterable[str]) -> None:
         with self._lock:
             self._pending.update(paths)
 
     def refresh_now(self) -> IndexReport | None:
-        """Index what `refresh` was told; None if it was nothing."""
+        """Index the files queued by `refresh`; return None if there are none."""
         with self._lock:
             paths, self._pending = self._pending, set()
         if not paths:
             return None
         try:
-            return self._healing(lambda: self._sync(frozenset(paths)))
+            return self._with_repair(lambda: self._sync(frozenset(paths)))
         except BaseException:
-            self._keep_pending(paths)
+            self._add_pending(paths)
             raise
 
     def _sync(self, only: frozenset[str] | None) -> IndexReport:
@@ -237,15 +236,15 @@ class SearchIndex:
                 if only is None and not self._stop.is_set():
                     generations.swap()
                     builder.keep_texts_of(found)
-            self._await(builder.waiting, only)
+            self._queue_documents(builder.waiting, only)
         except CacheBusyError:
             _LOG.info("Another process is writing the search index.")
-            self._keep_pending(only or ())
+            self._add_pending(only or ())
         finally:
             self._activity, self._progress = "", (0, 0)
         if only is None:
             self._synced.set()
-        self._tell()
+        self._notify()
         files, chunks = generations.serving.store.counts()
         rebuilt, generations.rebuilt = generations.rebuilt, ""
         return IndexReport(
@@ -254,34 +253,36 @@ class SearchIndex:
             *counts,
             took_ms=(time.perf_counter() - started) * 1000,
             rebuilt=rebuilt,
-            skipped=tuple(sorted([*generations.serving.store.problems(), *self._passed_over()])),
+            skipped=tuple(sorted([*generations.serving.store.problems(), *self._unscannable()])),
         )
 
-    def _passed_over(self) -> Iterable[tuple[str, str]]:
-        """The files that could be searched but not even be looked at, and why."""
+    def _unscannable(self) -> Iterable[tuple[str, str]]:
+        """Return searchable files that the scanner couldn't examine, with the reasons."""
         found = self._scanner.left_out(recorded=False)
         if self._beside_notes is not None:
             found |= self._beside_notes.left_out(recorded=False)
         return found.items() - self._scanner.left_out().items()
 
-    def _await(self, found: Mapping[str, str], only: frozenset[str] | None) -> None:
-        """Remember which documents, with what content, are to be read."""
+    def _queue_documents(self, found: Mapping[str, str], only: frozenset[str] | None) -> None:
+        """Queue documents, by path and blob id, whose text hasn't been extracted."""
         with self._lock:
             if only is None:
-                self._waiting.clear()
-            self._waiting |= {
-                path: blob for path, blob in found.items() if (path, blob) not in self._read
+                self._unread_documents.clear()
+            self._unread_documents |= {
+                path: blob
+                for path, blob in found.items()
+                if (path, blob) not in self._tried_documents
             }
 
     def _report_progress(self, done: int, of: int) -> bool:
-        if of >= _WORTH_TELLING:
+        if of >= _PROGRESS_FROM:
             self._activity = f"Reading files: {done:,} of {of:,}"
             self._progress = done, of
-            self._tell()
+            self._notify()
         return not self._stop.is_set()
 
     def tidy(self) -> None:
-        """Write the index in fewer files where there are many; for idle moments."""
+        """Merge the index's files if there are many; called when idle."""
         from kbtui.search.index.generation import CacheBusyError
 
         generations = self._generations()
@@ -296,7 +297,7 @@ class SearchIndex:
     # Background
 
     def start(self) -> None:
-        """Work in the background from now on: sync, watch the files, prepare the model, embed."""
+        """Start background threads that sync, watch files, prepare the model and embed."""
         from kbtui.search.background import Background
 
         with self._lock:
@@ -307,7 +308,7 @@ class SearchIndex:
                 )
 
     def close(self) -> None:
-        """Stop the background work and close all files; takes well under a second."""
+        """Stop the background threads and close all files; takes well under a second."""
         self._stop.set()
         with self._lock:
             background, self._background = self._background, None
@@ -322,7 +323,7 @@ class SearchIndex:
                 self._opened = None
 
     def status(self) -> IndexStatus:
-        """How far the index is, in words as well."""
+        """Return the progress of indexing, with a message for display."""
         with self._lock:
             opened, meaning = self._opened, self._meaning
         if opened is None:
@@ -338,32 +339,32 @@ class SearchIndex:
         return replace(status, reading=self._progress)
 
     def subscribe(self, listener: Callable[[IndexStatus], None]) -> Callable[[], None]:
-        """Be told of every change of the status, in whatever thread; returns what unsubscribes."""
+        """Call `listener` on every status change, in any thread; return the unsubscriber."""
         return self._listeners.add(listener)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._listeners:
             self._listeners.tell(self.status())
 
-    # Meaning
+    # Semantic search
 
     def load_model(self) -> bool:
-        """Get the embedding model ready, preparing it if needed; tells whether it is."""
+        """Load the embedding model, preparing it if needed; return whether it is ready."""
         meaning = self._semantic()
         meaning.retry()
-        self._tell()
+        self._notify()
         ready = meaning.load(self._stop)
         if ready:
             meaning.count_missing(self._generations().serving.store)
-        self._tell()
+        self._notify()
         return ready
 
-    def read_first(self, paths: Iterable[str]) -> None:
-        """Embed these files before all others, the last of them first; costs nothing to call."""
-        self._first = tuple(paths)
+    def prioritize(self, paths: Iterable[str]) -> None:
+        """Embed these files before all others, the last of them first; cheap to call."""
+        self._priority_paths = tuple(paths)
 
     def embed_missing(self, seconds: float = math.inf) -> int:
-        """Embed passages that have no vector yet, for so long; tells how many it did."""
+        """Embed passages without a vector for at most `seconds`, and return their number."""
         try:
             store = self._generations().serving.store
             return self._semantic().embed_missing(
@@ -374,11 +375,11 @@ class SearchIndex:
                 seconds=seconds,
             )
         finally:
-            self._tell()
+            self._notify()
 
     def _between_batches(self, _done: int, _left: int) -> None:
-        """Tell how far it is, and let whoever types go first."""
-        self._tell()
+        """Report progress, and pause while the user is typing."""
+        self._notify()
         if self._background is not None:
             self.pause.wait(self._stop)
 
@@ -393,22 +394,22 @@ class SearchIndex:
                 self._meaning = Semantic(
                     folder,
                     model,
-                    self._withheld.is_withheld,
-                    lambda: self._first,
-                    self._apart,
+                    self._privacy.is_private,
+                    lambda: self._priority_paths,
+                    self._start_detached,
                 )
             return self._meaning
 
     @property
     def _is_local(self) -> bool:
-        """True if no text leaves this machine to be embedded."""
+        """Whether texts are embedded on this machine."""
         from kbtui.search.embedding.prepared import is_local
 
         return self._model is not None or is_local(self._embed)
 
     # Searching
 
-    def search(  # noqa: PLR0913 — names of what can be asked
+    def search(  # noqa: PLR0913 — independent options, all by name
         self,
         query: str,
         scope: str = "default",
@@ -423,21 +424,20 @@ class SearchIndex:
         before: tuple[str, int] | None = None,
         sendable: bool = True,
     ) -> SearchResult:
-        """Find the places that answer a query, by words and by meaning.
+        """Search by words and by meaning.
 
         Args:
-            query: Any text; see `kbtui.search.query.parser` for what it may hold.
-            scope: ``default`` (knowledge, memory, docs), ``all``, or folders, with commas.
-            limit: At most so many hits; the first ones are the same for any limit.
-            semantic: Compare by meaning too, if the model is there.
+            query: Any text; see `kbtui.search.query.parser` for the syntax.
+            scope: ``default`` (knowledge, memory, docs), ``all``, or folders separated by commas.
+            limit: The maximum number of hits; it doesn't affect which come first.
+            semantic: Use semantic search too, if the model is available.
             wait: Wait for the model and for all vectors.
-            at: A revision: search the files as they were then; by meaning if they have vectors.
-            relevant_only: Leave out what probably doesn't answer the query: a query that nothing
-                answers has no hits.
-            statements_only: Of conversations leave out what kbtui said, and what was only asked.
-            by_chance: Show also what is no nearer by meaning than others are by chance.
-            before: A session and a message of it: what it said from there on is left out.
-            sendable: The query may be sent to an embedding model elsewhere.
+            at: A revision to search instead of the current files; semantically if it has vectors.
+            relevant_only: Return no hits if none is likely to answer the query.
+            statements_only: In conversations, leave out the assistant's messages and questions.
+            by_chance: Include hits whose similarity is no higher than chance.
+            before: A session and a message id: messages of it from that one on are left out.
+            sendable: Whether the query may be sent to a remote embedding model.
 
         Raises:
             UsageError: `at` where there is no history.
@@ -445,9 +445,9 @@ class SearchIndex:
         from kbtui.search.query.parser import parse
 
         started = time.perf_counter()
-        asked = parse(query)
+        parsed = parse(query)
         request = _Request(
-            asked,
+            parsed,
             query,
             scope,
             max(1, min(limit, MOST_HITS)),
@@ -460,16 +460,16 @@ class SearchIndex:
         )
         if at is not None:
             result = self._search_tree(request, at)
-        elif not asked.has_words and not asked.conditions:
+        elif not parsed.has_words and not parsed.conditions:
             result = SearchResult(query, scope, 0.0, semantic=False, hits=())
         else:
-            result = self._healing(lambda: self._search(request))
+            result = self._with_repair(lambda: self._search(request))
         return replace(result, took_ms=(time.perf_counter() - started) * 1000)
 
     def in_conversations(self, query: str, scope: str = "default") -> int:
-        """Count the places in conversations that answer a query by words, up to `MOST_COUNTED`.
+        """Count the relevant lexical hits in conversations, up to `MOST_COUNTED`.
 
-        A `scope` that takes conversations in has shown them: nothing is counted.
+        Return 0 for a `scope` that includes conversations, as it has shown them.
         """
         if not {"sessions", "all"}.isdisjoint(part.strip() for part in scope.split(",")):
             return 0
@@ -482,10 +482,10 @@ class SearchIndex:
         notice = self._catch_up()
         generation = self._generations().serving
         corpus = generation.corpus()
-        meaning, said = None, ""
+        meaning, progress = None, ""
         if request.semantic:
-            meaning, said = self._semantic().answer(
-                request.asked,
+            meaning, progress = self._semantic().answer(
+                request.parsed,
                 corpus,
                 generation.store,
                 self._stop,
@@ -498,8 +498,8 @@ class SearchIndex:
             0.0,
             semantic=meaning is not None,
             hits=self._hits(request, corpus, generation.store, meaning, self._settings.decay_days),
-            notice=" ".join(filter(None, (notice, said))),
-            suggestion=suggest(corpus, request.asked, generation.store.words),
+            notice=" ".join(filter(None, (notice, progress))),
+            suggestion=suggest(corpus, request.parsed, generation.store.words),
         )
 
     def _search_tree(self, request: _Request, at: str) -> SearchResult:
@@ -510,17 +510,17 @@ class SearchIndex:
         with self._opening:
             self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
         tree = self._trees.at(at)
-        meaning, said = None, ""
-        if request.semantic and request.asked.has_words:
-            meaning, said = self._semantic().compare_tree(
-                request.asked.text,
+        meaning, progress = None, ""
+        if request.semantic and request.parsed.has_words:
+            meaning, progress = self._semantic().compare_tree(
+                request.parsed.text,
                 tree,
                 self._stop,
                 load=request.wait or self._background is None,
                 wait=request.wait,
             )
         hits = self._hits(request, tree.corpus, tree, meaning, {})
-        return SearchResult(request.query, request.scope, 0.0, meaning is not None, hits, said)
+        return SearchResult(request.query, request.scope, 0.0, meaning is not None, hits, progress)
 
     def _hits(
         self,
@@ -535,49 +535,49 @@ class SearchIndex:
 
         ranking = rank(
             corpus,
-            request.asked,
+            request.parsed,
             self._scopes.folders(request.scope),
             meaning,
             (self._settings.vector_weight, self._settings.text_weight),
             half_lives=half_lives,
-            left_out=_left_out(request, corpus, rows),
+            left_out=_exclusion_mask(request, corpus, rows),
         )
-        if request.relevant_only and request.asked.has_words and not ranking.evidence.is_answered:
+        if request.relevant_only and request.parsed.has_words and not ranking.evidence.is_answered:
             return ()
         return best_hits(
             corpus,
             rows,
-            request.asked,
+            request.parsed,
             ranking,
             request.limit,
-            withheld=self._withheld,
+            privacy=self._privacy,
             by_chance=request.by_chance,
         )
 
     def _catch_up(self) -> str:
-        """See that the index is as new as it should be; gives a notice where it isn't."""
+        """Bring the index up to date as far as a search may wait; return a notice or ``""``."""
         with self._lock:
             background = self._background
         if background is None:
-            return self._index_here()
+            return self._index_inline()
         if not self._synced.is_set() and not self._generations().serving.complete:
             self._synced.wait(_FIRST_ANSWER_SECONDS)
         return f"{self._activity}." if self._activity and not self._synced.is_set() else ""
 
-    def _index_here(self) -> str:
-        """Index what is new, as nothing else does; gives a notice of what takes too long."""
+    def _index_inline(self) -> str:
+        """Index changes in this thread, and return a notice of unread documents, or ``""``."""
         if not self._synced.is_set():
             self._sync(None)
         elif self._pending:
             self.refresh_now()
-        if self._waiting and self.read_documents(_DOCUMENTS_SECONDS):
+        if self._unread_documents and self.read_documents(_DOCUMENTS_SECONDS):
             self.refresh_now()
-        if not self._waiting:
+        if not self._unread_documents:
             return ""
-        left = counted(len(self._waiting), "document")
+        left = counted(len(self._unread_documents), "document")
         return f"{left} still to be read: search again, or `kbtui reindex`."
 
-    # Opening and healing
+    # Opening and repair
 
     def _limits(self) -> ChunkLimits:
         from kbtui.search.index.chunker import ChunkLimits
@@ -594,8 +594,8 @@ class SearchIndex:
                 self._opened = Generations(self._workspace.cache / "search", self._limits())
             return self._opened
 
-    def _healing(self, work: Callable[[], _Result]) -> _Result:
-        """Do some work; if the index turns out to be damaged, rebuild it and do it again."""
+    def _with_repair(self, work: Callable[[], _Result]) -> _Result:
+        """Run `work`; if the index turns out to be damaged, rebuild it and retry."""
         generations = self._generations()
         before = (generations.building, generations.serving)
         try:
@@ -619,17 +619,17 @@ class SearchIndex:
         return work()
 
 
-def _left_out(request: _Request, corpus: Corpus, rows: Rows) -> Mask:
-    """The documents of conversations that aren't to be found."""
+def _exclusion_mask(request: _Request, corpus: Corpus, rows: Rows) -> Mask:
+    """Return a mask of conversation documents that the request excludes."""
     from kbtui.search.index.chunk_rows import ASKED, ASSISTANT
 
-    found = corpus.holding("said", (ASSISTANT, ASKED) if request.statements_only else ())
+    mask = corpus.holding("said", (ASSISTANT, ASKED) if request.statements_only else ())
     if request.before is not None:
         session, first = request.before
         numbers = corpus.holding("path", [f"sessions/{session}.jsonl"]).nonzero()[0]
         chunks = corpus.chunks[numbers].tolist()
-        said = rows.rows(chunks)
+        chunk_rows = rows.rows(chunks)
         for number, chunk in zip(numbers.tolist(), chunks, strict=True):
-            messages = said[chunk].chunk.messages if chunk in said else None
-            found[number] |= messages is not None and messages[1] >= first
-    return found
+            messages = chunk_rows[chunk].chunk.messages if chunk in chunk_rows else None
+            mask[number] |= messages is not None and messages[1] >= first
+    return mask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbtui.search.detached import Apart
+from kbtui.search.detached import DetachedWorker
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import models_folder
 from tests.e2e.program import kbtui as run, ok
@@ -27,7 +27,7 @@ def started(kbtui: Command, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The workspaces for which a process would go on after a command; none does."""
     started: list[Path] = []
     monkeypatch.setenv("KBTUI_SEARCH__BACKGROUND", "true")
-    monkeypatch.setattr(Apart, "_start", lambda self: started.append(self._workspace.root))
+    monkeypatch.setattr(DetachedWorker, "_spawn", lambda self: started.append(self._workspace.root))
     return started
 
 

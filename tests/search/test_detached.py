@@ -13,7 +13,7 @@ import pytest
 
 from kbtui import child_process
 from kbtui.errors import ModelError
-from kbtui.search.detached import Apart, main, read_on
+from kbtui.search.detached import DetachedWorker, main, prepare_and_embed
 from kbtui.search.embedding import attempts
 from kbtui.search.embedding.prepared import ConfiguredModel, locate, models_folder
 from kbtui.search.results import Preparation
@@ -56,8 +56,8 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def apart(desk: Desk) -> Iterator[Apart]:
-    apart = Apart(desk.workspace, SearchSettings(), RoleSettings())
+def apart(desk: Desk) -> Iterator[DetachedWorker]:
+    apart = DetachedWorker(desk.workspace, SearchSettings(), RoleSettings())
     yield apart
     if apart.child is not None:
         apart.child.kill()
@@ -69,9 +69,9 @@ def _started(program: Path) -> list[Path]:
 
 
 def test_one_process_is_started_that_belongs_to_nobody(
-    desk: Desk, apart: Apart, program: Path
+    desk: Desk, apart: DetachedWorker, program: Path
 ) -> None:
-    assert apart.begin() == Preparation("preparing")
+    assert apart.start() == Preparation("preparing")
     (told,) = eventually(lambda: _started(program))
     assert json.loads(told.read_text()) == {
         "arguments": ["-P", "-m", "kbtui.search.detached", str(desk.root)],
@@ -81,8 +81,8 @@ def test_one_process_is_started_that_belongs_to_nobody(
     assert apart.child is not None
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, apart.child.pid) == min(19, mine + 10)
-    another = Apart(desk.workspace, SearchSettings(), RoleSettings())
-    assert another.begin() == apart.begin() == another.prepare() == Preparation("preparing")
+    another = DetachedWorker(desk.workspace, SearchSettings(), RoleSettings())
+    assert another.start() == apart.start() == another.prepare() == Preparation("preparing")
     assert another.child is None
     assert attempts.claim(models_folder()) is None
     (program / "gate").write_text("")
@@ -92,10 +92,10 @@ def test_one_process_is_started_that_belongs_to_nobody(
 
 @pytest.mark.faults
 def test_one_that_was_killed_does_not_keep_the_next_from_starting(
-    apart: Apart, program: Path
+    apart: DetachedWorker, program: Path
 ) -> None:
     for count in (1, 2):
-        assert apart.begin() == Preparation("preparing")
+        assert apart.start() == Preparation("preparing")
         eventually(lambda count=count: len(_started(program)) == count)
         assert apart.child is not None
         apart.child.kill()
@@ -121,8 +121,8 @@ def test_where_it_may_not_be_none_is_started(
     writable: bool,
     why: str,
 ) -> None:
-    apart = Apart(replace(desk.workspace, writable=writable), search, embed)
-    assert why in apart.begin().why
+    apart = DetachedWorker(replace(desk.workspace, writable=writable), search, embed)
+    assert why in apart.start().why
     assert apart.child is None
     assert not _started(program)
 
@@ -142,18 +142,18 @@ def _open_to_all() -> None:
     ("arrange", "why"), [(_failed, "out of memory"), (_open_to_all, "written by others")]
 )
 def test_where_it_would_fail_again_none_is_started(
-    apart: Apart, program: Path, arrange: Callable[[], None], why: str
+    apart: DetachedWorker, program: Path, arrange: Callable[[], None], why: str
 ) -> None:
     arrange()
-    assert why in apart.begin().why
+    assert why in apart.start().why
     assert apart.child is None
 
 
 def test_what_cannot_be_started_is_said(
-    desk: Desk, apart: Apart, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, apart: DetachedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_process.sys, "executable", str(desk.root / "gone"))
-    found = apart.begin()
+    found = apart.start()
     assert found.state == "waiting"
     assert "No such file" in found.why
     lock = attempts.claim(models_folder())
@@ -179,7 +179,7 @@ class Asked:
 def test_a_search_that_finds_no_model_answers_by_words_and_has_one_prepared(desk: Desk) -> None:
     desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
     gate, asked = threading.Event(), Asked("preparing")
-    index = desk.index(model=ReadyModel(WordEmbedder(), gate), apart=asked)
+    index = desk.index(model=ReadyModel(WordEmbedder(), gate), start_detached=asked)
     result = index.search("automobile")
     assert (result.semantic, paths(result)) == (False, ["knowledge/topics/vehicle.md"])
     assert "in the background" in result.notice
@@ -194,7 +194,7 @@ def test_a_search_of_a_revision_has_a_model_prepared_as_well(desk: Desk) -> None
     index = desk.index(
         model=ReadyModel(WordEmbedder(), threading.Event()),
         tree_at=lambda _: [("knowledge/topics/a.md", b"An automobile.\n")],
-        apart=asked,
+        start_detached=asked,
     )
     result = index.search("automobile", at="then")
     assert len(result.hits) == 1
@@ -213,7 +213,7 @@ def test_a_search_of_a_revision_has_a_model_prepared_as_well(desk: Desk) -> None
 def test_why_no_model_is_prepared_is_said(desk: Desk, answer: tuple[str, ...], said: str) -> None:
     desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
     model = ReadyModel(WordEmbedder(), threading.Event())
-    notice = desk.index(model=model, apart=Asked(*answer)).search("automobile").notice
+    notice = desk.index(model=model, start_detached=Asked(*answer)).search("automobile").notice
     assert said in notice
     assert "reparing" not in notice
 
@@ -222,10 +222,10 @@ def test_what_a_search_has_no_time_to_embed_is_left_to_it(desk: Desk) -> None:
     for number in range(40):
         desk.write(f"knowledge/topics/n{number:02}.md", f"# Note\n\nThe word of n{number:02}.\n")
     asked, embedder = Asked("prepared"), WordEmbedder()
-    notice = desk.index(model=ReadyModel(embedder), apart=asked).search("car").notice
+    notice = desk.index(model=ReadyModel(embedder), start_detached=asked).search("car").notice
     assert notice == "Reading for meaning: 0 %."
     refused = Asked("prepared", "search.background is off.")
-    notice = desk.index(model=ReadyModel(embedder), apart=refused).search("car").notice
+    notice = desk.index(model=ReadyModel(embedder), start_detached=refused).search("car").notice
     assert notice == "0 % is read for meaning. search.background is off."
     assert (asked.times, refused.times, embedder.seen) == (1, 1, [])
 
@@ -235,13 +235,13 @@ def test_nothing_is_left_to_it_where_meaning_is_not_asked_for_or_somebody_sees_t
 ) -> None:
     desk.write("knowledge/topics/vehicle.md", "An automobile needs oil.\n")
     asked, embedder = Asked("preparing"), SlowEmbedder(rougher=False)
-    index = desk.index(model=ReadyModel(embedder, threading.Event()), apart=asked)
+    index = desk.index(model=ReadyModel(embedder, threading.Event()), start_detached=asked)
     assert not index.search("automobile", semantic=False).notice
     embedder.let.release()
-    ready = desk.index(model=ReadyModel(embedder), apart=asked)
+    ready = desk.index(model=ReadyModel(embedder), start_detached=asked)
     assert ready.search("automobile", wait=True).semantic
     gate = threading.Event()
-    running = desk.index(model=ReadyModel(WordEmbedder(), gate), apart=asked)
+    running = desk.index(model=ReadyModel(WordEmbedder(), gate), start_detached=asked)
     running.start()
     eventually(lambda: running.status().state == "preparing")
     assert "Preparing" in running.search("automobile").notice
@@ -266,8 +266,8 @@ def test_it_embeds_what_the_index_holds_while_there_is_time(
     desk.write("knowledge/topics/later.md", "# Later\n\nNobody has searched since.\n")
     embedder = WordEmbedder()
     _use(ReadyModel(embedder), monkeypatch)
-    assert read_on(desk.root, seconds=0.0) == 0
-    assert read_on(desk.root) == len(embedder.seen) == 40
+    assert prepare_and_embed(desk.root, seconds=0.0) == 0
+    assert prepare_and_embed(desk.root) == len(embedder.seen) == 40
     result = desk.index(model=ReadyModel(embedder)).search("n07 word")
     assert (result.semantic, result.notice) == (True, "")
 
@@ -287,7 +287,7 @@ def test_what_is_indexed_while_it_embeds_is_embedded_as_well(
             return super().documents(texts)
 
     _use(ReadyModel(Busy()), monkeypatch)
-    assert read_on(desk.root) == 2
+    assert prepare_and_embed(desk.root) == 2
 
 
 def test_a_model_behind_an_api_is_sent_nothing_by_it(
@@ -298,13 +298,13 @@ def test_a_model_behind_an_api_is_sent_nothing_by_it(
     embedder = WordEmbedder(is_local=False)
     _use(ReadyModel(embedder), monkeypatch)
     monkeypatch.setenv("KBTUI_MODELS__EMBED__MODEL", "litellm:openai/any")
-    assert read_on(desk.root) == 0
+    assert prepare_and_embed(desk.root) == 0
     assert not embedder.seen
 
 
 @pytest.mark.faults
 def test_what_goes_wrong_in_it_is_remembered_and_ends_it_quietly(
-    desk: Desk, apart: Apart, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, apart: DetachedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = desk.root / "log"
     dying = desk.root / "dying"
@@ -315,5 +315,5 @@ def test_what_goes_wrong_in_it_is_remembered_and_ends_it_quietly(
     monkeypatch.setattr(child_process.sys, "executable", str(dying))
     assert main([str(desk.root)]) == ModelError.exit_code
     assert log.read_text() == "xx"
-    assert "out of memory, perhaps" in apart.begin().why
+    assert "out of memory, perhaps" in apart.start().why
     assert apart.child is None

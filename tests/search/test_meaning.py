@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbtui.search.index.chunker import passage_key
 from kbtui.search.query import semantic
-from kbtui.search.query.privacy_filter import Withheld
+from kbtui.search.query.privacy_filter import PrivacyFilter
 from kbtui.settings import SearchSettings
 from tests.search.fakes import ReadyModel, SlowEmbedder, WordEmbedder
 from tests.search.helpers import eventually, paths, write_old_segment
@@ -101,10 +101,10 @@ def test_private_entries_stay_on_this_machine(desk: Desk) -> None:
     desk.write("knowledge/people/lee.md", "secretword two\n")
     desk.write("knowledge/people/ann.md", "secretword three\n")
     remote = WordEmbedder(is_local=False)
-    withheld = Withheld(
+    privacy = PrivacyFilter(
         desk.workspace, lambda path: path.endswith("lee.md"), lambda _session: False
     )
-    index = desk.index(model=ReadyModel(remote), withheld=withheld)
+    index = desk.index(model=ReadyModel(remote), privacy=privacy)
     found = paths(index.search("secretword", wait=True))
     assert len(found) == 3
     assert [text for text in remote.seen if "secretword" in text] == ["ann\nsecretword three"]
@@ -232,7 +232,7 @@ def test_what_is_open_comes_first_then_its_links_then_what_is_recent(
         os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
     embedder = SlowEmbedder(rougher=False)
     index = desk.index(model=ReadyModel(embedder))
-    index.read_first([f"knowledge/topics/{name}.md" for name in ("n57", "n33", "n58")])
+    index.prioritize([f"knowledge/topics/{name}.md" for name in ("n57", "n33", "n58")])
     index.start()
     embedder.let.release()
     eventually(lambda: len(embedder.seen) == 16)
@@ -240,7 +240,7 @@ def test_what_is_open_comes_first_then_its_links_then_what_is_recent(
         *("n58.", "n33.", "n57."),
         *(f"{name}." for name in names[:13]),
     ]
-    index.read_first(["knowledge/topics/n59.md"])  # opened meanwhile
+    index.prioritize(["knowledge/topics/n59.md"])  # opened meanwhile
     embedder.let.release(2)
     eventually(lambda: len(embedder.seen) == 48)
     assert any("n59" in text for text in embedder.seen)

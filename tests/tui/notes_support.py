@@ -67,7 +67,7 @@ class ScriptedSearch:
         self.elsewhere = 0
         self.first: tuple[str, ...] = ()
 
-    def read_first(self, paths: Iterable[str]) -> None:
+    def prioritize(self, paths: Iterable[str]) -> None:
         self.first = tuple(paths)
 
     def in_conversations(self, _query: str, scope: str = "default") -> int:

@@ -17,7 +17,7 @@ from kbtui.search.index.chunker import is_question
 from kbtui.search.index.markdown import blank_definitions
 from kbtui.search.query import parser as query
 from kbtui.search.query.fusion import best_first, rank_of
-from kbtui.search.query.privacy_filter import Withheld
+from kbtui.search.query.privacy_filter import PrivacyFilter
 from kbtui.search.results import Explain, Hit, OtherPlace
 from kbtui.text import clean_line, natural
 
@@ -65,12 +65,12 @@ def best_hits(
     ranking: Ranking,
     limit: int,
     *,
-    withheld: Withheld,
+    privacy: PrivacyFilter,
     by_chance: bool = False,
 ) -> tuple[Hit, ...]:
     """The best hits, at most `limit`; the first ones are the same for any limit.
 
-    Those that say the same are one hit, unless only one of them is `withheld` from models
+    Those that say the same are one hit, unless only one of them is `privacy` from models
     elsewhere. Where nothing is nearer by meaning than `by_chance`, only what holds a word of the
     query is shown.
     """
@@ -84,7 +84,7 @@ def best_hits(
             break
         said = _Said(number, row, ranking.terms)
         compared = groups if taken < _COMPARED else ()
-        same = (group for group in compared if _says_the_same(said, group, withheld))
+        same = (group for group in compared if _says_the_same(said, group, privacy))
         if (group := next(same, None)) is not None:
             group.append(said)
         else:
@@ -154,16 +154,16 @@ def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
     return replace(hit, score=score, also=tuple(also))
 
 
-def _says_the_same(said: _Said, group: Sequence[_Said], withheld: Withheld) -> bool:
-    may_join = all(_may_join(said.row, other.row, withheld) for other in group)
+def _says_the_same(said: _Said, group: Sequence[_Said], privacy: PrivacyFilter) -> bool:
+    may_join = all(_may_join(said.row, other.row, privacy) for other in group)
     return may_join and _same(group[0].statement[0], said.statement[0])
 
 
-def _may_join(one: ChunkRow, other: ChunkRow, withheld: Withheld) -> bool:
+def _may_join(one: ChunkRow, other: ChunkRow, privacy: PrivacyFilter) -> bool:
     """True unless both are entries or documents, or one is withheld and the other isn't."""
     if not _standing(one) and not _standing(other):
         return False
-    return withheld.hides_file(one) == withheld.hides_file(other)
+    return privacy.is_private_file(one) == privacy.is_private_file(other)
 
 
 def _standing(row: ChunkRow) -> int:

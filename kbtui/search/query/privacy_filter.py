@@ -1,4 +1,4 @@
-"""What an embedding model elsewhere must not see."""
+"""Decides which passages a remote embedding model must not see."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from kbtui.search.index.chunk_rows import ChunkRow
 
 
-class Withheld:
-    """Says of passages whether only models on this machine may see them.
+class PrivacyFilter:
+    """A predicate for passages that only models on this machine may see.
 
-    Besides the files that say so themselves those are the paths that `is_private` names, and the
-    sessions that `is_tainted`, as long as their logs don't grow.
+    Private are files marked so, paths for which `is_private` holds, and sessions for which
+    `is_tainted` holds; that answer is cached until the session's log changes size.
     """
 
     def __init__(
@@ -28,22 +28,20 @@ class Withheld:
         self._workspace = workspace
         self._is_private = is_private
         self._is_tainted = is_tainted
-        self._taint_cache: dict[
-            str, tuple[int, bool]
-        ] = {}  # by session: the size of its log, the answer
+        self._taint_cache: dict[str, tuple[int, bool]] = {}  # session: log size, answer
 
-    def is_withheld(self, row: ChunkRow) -> bool:
-        """True if a model elsewhere must not see a passage."""
+    def is_private(self, row: ChunkRow) -> bool:
+        """Return whether remote models must not see a passage."""
         session = row.chunk.session
         if session is not None:
             with suppress(OSError):
                 size = self._workspace.place(f"sessions/{session}.jsonl").stat().st_size
-                known = self._taint_cache.get(session)
-                if known is None or known[0] != size:
-                    known = self._taint_cache[session] = (size, self._is_tainted(session))
-                return known[1]
-        return self.hides_file(row)
+                cached = self._taint_cache.get(session)
+                if cached is None or cached[0] != size:
+                    cached = self._taint_cache[session] = (size, self._is_tainted(session))
+                return cached[1]
+        return self.is_private_file(row)
 
-    def hides_file(self, row: ChunkRow) -> bool:
-        """True if a passage stands in such a file, which costs nothing to say."""
+    def is_private_file(self, row: ChunkRow) -> bool:
+        """Return whether a passage is in a private file; cheap, as sessions aren't read."""
         return row.file.private or self._is_private(row.path)

@@ -84,7 +84,7 @@ def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
         search=SimpleNamespace(
             search=partial(kb.search.search, at=commit.id),
             in_conversations=lambda *_: 0,
-            read_first=lambda _: None,
+            prioritize=lambda _: None,
         ),
         journal=SimpleNamespace(days=days),
         names=SimpleNamespace(pages=dict, lines=lambda _: []),

@@ -508,7 +508,7 @@ def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
         )
     except KbtuiError:
         links = DocumentLinks()
-    kb.search.read_first([*filter(None, (each.path for each in links.outgoing)), path])
+    kb.search.prioritize([*filter(None, (each.path for each in links.outgoing)), path])
     return links
 
 

@@ -46,7 +46,7 @@ def test_a_model_that_is_not_there_is_named_with_what_to_do() -> None:
 
 def test_it_is_being_prepared_while_some_process_is_at_it() -> None:
     models_folder().mkdir(parents=True)
-    with attempts.alone(models_folder()):
+    with attempts.write_lock(models_folder()):
         assert state() == Preparation("preparing")
     assert state() == Preparation("waiting")
 

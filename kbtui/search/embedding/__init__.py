@@ -1,5 +1,5 @@
-"""Texts to vectors: `prepared` finds, prepares and loads a model, `vectors` keeps what it makes.
+"""Embeddings: `prepared` finds, prepares and loads a model, `vectors` stores its output.
 
-An `embedder.Embedder` may run here (onnxruntime), in a child process, or behind an API. Knows
-neither files nor queries.
+An `embedder.Embedder` runs in this process (onnxruntime), in a child process, or behind an API.
+Nothing here knows of files or queries.
 """

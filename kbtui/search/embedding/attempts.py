@@ -1,7 +1,7 @@
-"""Attempts at preparing a model: one at a time, and none by itself soon after one that failed.
+"""Locks and failure records for preparing models: one attempt at a time, with a retry delay.
 
-What is known of them lies in the folder of the prepared models, which all workspaces of a user
-share. The locks are the kernel's, so that whoever is killed holds none.
+They are files in the folder of prepared models, which all workspaces of a user share. The locks are
+`flock` locks, so a killed process holds none.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from kbtui.errors import KbtuiError
 from kbtui.text import json_object
 
 REMEMBERED_SECONDS = 3600.0
-_WRITING = ".lock"
-_APART = ".apart"
+_WRITE_LOCK = ".lock"
+_DETACHED_LOCK = ".apart"
 _FAILED = "failed.json"
 
 
 @contextmanager
-def alone(models: Path) -> Iterator[None]:
-    """Write into the folder of models alone for the block; waits for whoever does so now."""
-    with (models / _WRITING).open("w") as file:
+def write_lock(models: Path) -> Iterator[None]:
+    """Hold the write lock on the folder of models for the block, waiting for it if needed."""
+    with (models / _WRITE_LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def claim(models: Path) -> int | None:
-    """The lock of the one process that goes on after a command; None while there is one.
+    """Acquire the lock of the detached process; return its descriptor, or None if it is held.
 
-    It belongs to the open file: a child that is handed it holds it until it ends.
+    The lock belongs to the open file: a child that inherits the descriptor holds it until it ends.
 
     Raises:
         OSError: the folder can't be written.
     """
     models.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = os.open(models / _APART, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(models / _DETACHED_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -52,8 +52,8 @@ def claim(models: Path) -> int | None:
 
 
 def is_under_way(models: Path) -> bool:
-    """True if some process prepares a model, or has begun to see to it."""
-    return any(_is_held(models / name) for name in (_WRITING, _APART))
+    """Return whether a process is preparing a model, or has been started for it."""
+    return any(_is_held(models / name) for name in (_WRITE_LOCK, _DETACHED_LOCK))
 
 
 def _is_held(lock: Path) -> bool:
@@ -66,24 +66,24 @@ def _is_held(lock: Path) -> bool:
 
 
 def remember_failure(models: Path, fingerprint: str, error: KbtuiError) -> None:
-    """Keep in mind that a model couldn't be prepared; in vain where nothing can be kept."""
-    told = {"fingerprint": fingerprint, "message": error.message, "at": time.time()}
+    """Record that a model couldn't be prepared, if the folder can be written."""
+    record = {"fingerprint": fingerprint, "message": error.message, "at": time.time()}
     with suppress(OSError):
-        (models / _FAILED).write_text(json.dumps(told), "utf-8")
+        (models / _FAILED).write_text(json.dumps(record), "utf-8")
 
 
 def forget_failure(models: Path) -> None:
-    """A model was prepared."""
+    """Delete the record of a failure."""
     with suppress(OSError):
         (models / _FAILED).unlink(missing_ok=True)
 
 
 def last_failure(models: Path, fingerprint: str) -> tuple[str, float] | None:
-    """Why a model couldn't be prepared, and for how many more seconds that counts."""
+    """Return why a model couldn't be prepared, and the seconds until a retry; None if it may."""
     with suppress(OSError, KeyError, TypeError):
-        told = json_object((models / _FAILED).read_bytes()) or {}
-        left = told["at"] + REMEMBERED_SECONDS - time.time()
-        # A time to come is that of a clock that was wrong.
-        if told["fingerprint"] == fingerprint and 0 < left <= REMEMBERED_SECONDS:
-            return str(told["message"]), left
+        record = json_object((models / _FAILED).read_bytes()) or {}
+        left = record["at"] + REMEMBERED_SECONDS - time.time()
+        # A time in the future means that the clock was wrong.
+        if record["fingerprint"] == fingerprint and 0 < left <= REMEMBERED_SECONDS:
+            return str(record["message"]), left
     return None

@@ -1,8 +1,8 @@
-"""A model that can't be exported: sentence-transformers runs it, in a child process that stays.
+"""An embedder that runs sentence-transformers in a child process, for models ONNX can't express.
 
-One JSON object a line each way: ``{"texts": [...], "prompt": "query"}`` is answered with
-``{"vectors": ...}``, base64 of little-endian float32, or ``{"error": ...}``. The child ends with
-its standard input.
+The protocol is JSON lines: ``{"texts": [...], "prompt": "query"}`` is answered with
+``{"vectors": ...}``, base64 of little-endian float32, or ``{"error": ...}``. The child exits when
+its stdin is closed.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _NICENESS = 10
 
 
 def command(*arguments: str) -> list[str]:
-    """The command line of ``prepare_model``, at a low priority."""
+    """Return the command line of ``prepare_model``, at a low priority."""
     nice = ("--nice", str(_NICENESS))
     return own_program("kbtui.search.embedding.prepare_model", *arguments, *nice)
 
 
 def environment() -> dict[str, str]:
-    """The child's environment; it leaves a core to the screen."""
+    """Return the child's environment, which leaves one core to the UI."""
     threads = str(max(1, (os.cpu_count() or 2) - 1))
     return {**os.environ, **own_paths(), "OMP_NUM_THREADS": threads}
 
 
 class UnfitError(ModelError):
-    """The child died of an instruction that this processor doesn't have; it would do so again."""
+    """The child died of an illegal instruction: this processor can't run torch."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -60,20 +60,20 @@ class UnfitError(ModelError):
 
 
 def is_unfit(status: int | None) -> bool:
-    """True if a child that ended so met an instruction that its processor doesn't know."""
+    """Return whether an exit status means an illegal instruction."""
     return status == -signal.SIGILL
 
 
 _BATCH = 16
-# Importing torch and reading a large model from a slow disk counts.
+# Includes importing torch and reading a large model from a slow disk.
 _PATIENCE_SECONDS = 180.0
 _QUERY_SECONDS = 10.0
 
 
 class ChildEmbedder(PreparedEmbedder):
-    """Embeds through the child; one that died or got stuck is started again with the next call.
+    """Embeds through a child process, restarted on the next call if it died or got stuck.
 
-    One that this processor can't run is not.
+    It is not restarted if this processor can't run it.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class ChildEmbedder(PreparedEmbedder):
         stop: threading.Event | None = None,
         patience: float = _PATIENCE_SECONDS,
     ) -> None:
-        """Make it; the child starts with the first call.
+        """Create the embedder; the child starts with the first call.
 
         Args:
-            model: What was found out about the model.
-            folder: The model itself, as it was found.
-            stop: The program is closing: whoever waits is let go.
-            patience: Seconds after which a child that says nothing counts as stuck.
+            model: The model's identity.
+            folder: The folder of the original model.
+            stop: Set when the program is closing; ends all waiting.
+            patience: Seconds without an answer after which the child counts as stuck.
         """
         super().__init__(model)
         self._folder = folder
@@ -101,47 +101,48 @@ class ChildEmbedder(PreparedEmbedder):
         self._is_unfit = False
 
     def documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages, a few at a time, so that a query comes in between."""
+        """Embed passages, in small batches so that a query can be answered in between."""
         import numpy as np
 
-        parts = [self._ask(texts[i : i + _BATCH], "document") for i in range(0, len(texts), _BATCH)]
+        parts = [
+            self._embed(texts[i : i + _BATCH], "document") for i in range(0, len(texts), _BATCH)
+        ]
         return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
 
     def query(self, text: str) -> Vectors:
-        """Embed one query as a flat vector; raises rather than wait long for the backlog."""
-        vector: Vectors = self._ask([text], "query", _QUERY_SECONDS)[0]
+        """Embed one query as a 1-D vector; raises `ModelError` rather than wait for a backlog."""
+        vector: Vectors = self._embed([text], "query", _QUERY_SECONDS)[0]
         return vector
 
     def close(self) -> None:
-        """End the child; who waits for it gets an error."""
+        """End the child; pending calls raise `ModelError`."""
         self._closed.set()
         with self._lock:
             self._end()
 
-    def _ask(self, texts: Sequence[str], prompt: str, seconds: float | None = None) -> Vectors:
-        """Have texts embedded.
+    def _embed(self, texts: Sequence[str], prompt: str, seconds: float | None = None) -> Vectors:
+        """Request the embeddings of texts, waiting at most `seconds`, or without limit if None.
 
         Raises:
-            ModelError: the child can't be started, died, got stuck or failed, or has no time for
-                it in so many seconds; None: wait for it.
+            ModelError: the child can't be started, died, got stuck, failed, or is busy.
         """
         request = json.dumps({"texts": list(texts), "prompt": prompt}).encode()
         if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
-            raise self._busy()
+            raise self._busy_error()
         try:
             answer = self._exchange(request, seconds)
         finally:
             self._lock.release()
         if "vectors" not in answer:
             raise ModelError(f"{self.name} failed: {answer.get('error', 'no answer')}")
-        return self._read(answer["vectors"], len(texts))
+        return self._decode(answer["vectors"], len(texts))
 
-    def _read(self, packed: Any, count: int) -> Vectors:
+    def _decode(self, packed: Any, count: int) -> Vectors:
         import numpy as np
 
         try:
-            found = np.frombuffer(base64.b64decode(packed), dtype="<f4")
-            return found.reshape(count, self.dimension).astype(np.float32)
+            values = np.frombuffer(base64.b64decode(packed), dtype="<f4")
+            return values.reshape(count, self.dimension).astype(np.float32)
         except (binascii.Error, ValueError, TypeError) as error:
             raise ModelError(
                 f"{self.name} failed: its vectors can't be read.",
@@ -153,7 +154,7 @@ class ChildEmbedder(PreparedEmbedder):
         try:
             answer = json.loads(child.ask(request, seconds, self._is_closing))
         except BusyError as error:
-            raise self._busy() from error
+            raise self._busy_error() from error
         except StuckError as error:
             self._end()
             raise ModelError(f"The process that runs {self.name} got stuck.") from error
@@ -182,7 +183,7 @@ class ChildEmbedder(PreparedEmbedder):
                 ) from error
         return self._child
 
-    def _busy(self) -> ModelError:
+    def _busy_error(self) -> ModelError:
         return ModelError(f"{self.name} is busy or still being loaded.")
 
     def _is_closing(self) -> bool:

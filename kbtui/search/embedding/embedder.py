@@ -1,7 +1,7 @@
-"""Texts to vectors: the protocol, and the prepared model run by onnxruntime.
+"""The `Embedder` protocol, and its implementation by onnxruntime.
 
-The only file that imports onnxruntime and tokenizers, and only when a model is loaded. Preparing a
-model (`prepare_model`) is what needs torch, and happens in another process.
+The only file that imports onnxruntime and tokenizers, and only when a model is loaded. torch is
+needed only to prepare a model (`prepare_model`), in another process.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ FORMAT = 1
 PROBE = "The quick brown fox jumps over the lazy dog, twice."
 _LEAST_COSINE = 0.999
 _ERROR_WIDTH = 200
-# Padded tokens in one run: few enough that what lies between two layers stays in the processor's
-# cache. Passages of 97 tokens take 28 ms each, and 55 in runs of 2048 tokens.
+# Padded tokens in one run: few enough that activations between layers stay in the CPU cache.
+# Passages of 97 tokens take 28 ms each, and 55 ms in runs of 2048 tokens.
 _BATCH_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """A prepared model's properties; stored beside it, and compared before it is used."""
+    """The properties of a prepared model, stored beside it and checked when it is loaded."""
 
     name: str
     fingerprint: str
@@ -59,11 +59,11 @@ class ModelIdentity:
 
     @property
     def has_graph(self) -> bool:
-        """True if the model could be exported; if not, sentence-transformers itself runs it."""
+        """Whether the model could be exported; if not, sentence-transformers runs it."""
         return self.graph_bytes > 0
 
     def to_json(self) -> str:
-        """The identity as it is stored."""
+        """Return the stored form of the identity."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
@@ -71,7 +71,7 @@ class ModelIdentity:
         """Read the identity of a prepared model.
 
         Raises:
-            UnreadableError: there is none, or it is of another format.
+            UnreadableError: it is missing, damaged, or of another format.
         """
         try:
             stored = json.loads((folder / IDENTITY_FILE).read_text("utf-8"))
@@ -85,13 +85,13 @@ class ModelIdentity:
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one length.
+    """Turns texts into unit vectors of a fixed dimension.
 
     Attributes:
-        identity: The name that its vectors are stored under; another identity, other vectors.
-        name: The model's name, for people.
-        dimension: How long a vector is.
-        is_local: Texts stay on this machine.
+        identity: The key that its vectors are stored under; vectors of different ones don't mix.
+        name: The model's display name.
+        dimension: The number of components of a vector.
+        is_local: Whether texts stay on this machine.
     """
 
     identity: str
@@ -100,23 +100,23 @@ class Embedder(Protocol):
     is_local: bool
 
     def documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages, one row each."""
+        """Embed passages; shape (len(texts), dimension)."""
 
     def query(self, text: str) -> Vectors:
-        """Embed one query."""
+        """Embed one query; shape (dimension,)."""
 
     def rough(self, stop: Event) -> Embedder | None:
-        """A far quicker embedder that comes near to this one; None if there can be none.
+        """Return a much faster approximation of this embedder, or None if there is none.
 
-        It is made the first time, which takes half a minute, unless `stop` is set meanwhile.
+        It is built on the first call, which takes half a minute and is cancelled by `stop`.
         """
 
     def close(self) -> None:
-        """Let go of memory and processes."""
+        """Release memory and processes."""
 
 
 class PreparedEmbedder:
-    """The common part of embedders of a model that was prepared on this machine."""
+    """The base class of embedders whose model was prepared on this machine."""
 
     is_local = True
 
@@ -127,15 +127,14 @@ class PreparedEmbedder:
         self.dimension = model.dimension
 
     def rough(self, _stop: Event) -> Embedder | None:
-        """None, unless it can be made."""
+        """Return None; subclasses that can build a rough embedder override this."""
         return None
 
 
 class OnnxEmbedder(PreparedEmbedder):
-    """A prepared sentence-transformers model, on one thread.
+    """A prepared sentence-transformers model, run on one thread.
 
-    `documents` and `query` may be called from different threads at once: a query does not wait for
-    the backlog.
+    `documents` and `query` may run concurrently, so a query doesn't wait for the backlog.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -148,14 +147,14 @@ class OnnxEmbedder(PreparedEmbedder):
         self._folder = folder
         self._tokenizer = _load_tokenizer(folder, self.model.max_tokens)
         self._session = _load_session(folder, self.model.graph_bytes)
-        self._check()
+        self._check_probe()
 
     def documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages; texts of like length share a run, so that little is padding."""
+        """Embed passages, batching texts of similar length to reduce padding."""
         import numpy as np
 
         encodings = self._tokenizer.encode_batch(
-            [_sound(self.model.document_prompt + t) for t in texts]
+            [_without_surrogates(self.model.document_prompt + t) for t in texts]
         )
         found = np.empty((len(texts), self.model.dimension), dtype=np.float32)
         for batch in _batches([len(encoding.ids) for encoding in encodings]):
@@ -163,41 +162,41 @@ class OnnxEmbedder(PreparedEmbedder):
         return found
 
     def query(self, text: str) -> Vectors:
-        """Embed one query as a flat vector."""
-        text = _sound(self.model.query_prompt + text)
+        """Embed one query as a 1-D vector."""
+        text = _without_surrogates(self.model.query_prompt + text)
         vector: Vectors = self._run([self._tokenizer.encode(text).ids])[0]
         return vector
 
     def close(self) -> None:
-        """Nothing to do: memory goes with the object."""
+        """Do nothing: memory is freed with the object."""
 
     def rough(self, stop: Event) -> Embedder | None:
-        """Open the rough model that is kept beside this one, or make it."""
+        """Load the rough model stored beside this one, or build it."""
         from kbtui.search.embedding import rough_embedder
 
         count = self._tokenizer.get_vocab_size()
         table = rough_embedder.read_table(self._folder, count)
         if table is None:
             names = [self._tokenizer.id_to_token(n) or "" for n in range(count)]
-            table = rough_embedder.make_table(names, self._run_bare, stop)
+            table = rough_embedder.make_table(names, self._run_plain, stop)
             if table is not None:
                 with suppress(OSError):
                     rough_embedder.write_table(self._folder, table)
         if table is None:
             return None
         identity = f"{self.identity}-{rough_embedder.FILE.removesuffix('.npy')}"
-        return rough_embedder.RoughEmbedder(self.name, identity, table, self._bare_tokens)
+        return rough_embedder.RoughEmbedder(self.name, identity, table, self._plain_tokens)
 
-    def _bare_tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        sound = [_sound(text) for text in texts]
-        encodings = self._tokenizer.encode_batch(sound, add_special_tokens=False)
+    def _plain_tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        cleaned = [_without_surrogates(text) for text in texts]
+        encodings = self._tokenizer.encode_batch(cleaned, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
-    def _run_bare(self, lists: list[list[int]]) -> Vectors:
-        """Embed bare tokens, each list between the marks that the model knows a text by."""
-        (bare,), whole = self._bare_tokens(["a"]), self._tokenizer.encode("a").ids
-        at = whole.index(bare[0])
-        before, after = whole[:at], whole[at + len(bare) :]
+    def _run_plain(self, lists: list[list[int]]) -> Vectors:
+        """Embed lists of token ids, adding the model's special tokens around each."""
+        (plain,), whole = self._plain_tokens(["a"]), self._tokenizer.encode("a").ids
+        at = whole.index(plain[0])
+        before, after = whole[:at], whole[at + len(plain) :]
         return self._run([[*before, *ids, *after] for ids in lists])
 
     def _run(self, lists: Sequence[Sequence[int]]) -> Vectors:
@@ -219,7 +218,7 @@ class OnnxEmbedder(PreparedEmbedder):
             ) from error
         return np.asarray(vectors, dtype=np.float32)
 
-    def _check(self) -> None:
+    def _check_probe(self) -> None:
         import numpy as np
 
         expected = np.asarray(self.model.probe, dtype=np.float32)
@@ -235,8 +234,8 @@ class OnnxEmbedder(PreparedEmbedder):
             )
 
 
-def _sound(text: str) -> str:
-    """A text without the halves of characters that no tokenizer takes."""
+def _without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which tokenizers reject."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -244,7 +243,7 @@ def _batches(lengths: list[int]) -> list[list[int]]:
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     batches: list[list[int]] = []
     for i in order:
-        # The order is ascending, so the newcomer is the widest of its batch.
+        # The order is ascending, so the new text is the longest of its batch.
         if not batches or (len(batches[-1]) + 1) * lengths[i] > _BATCH_TOKENS:
             batches.append([])
         batches[-1].append(i)
@@ -252,7 +251,7 @@ def _batches(lengths: list[int]) -> list[list[int]]:
 
 
 def _load_tokenizer(folder: Path, max_tokens: int) -> Any:
-    # Set before the import: the library's own pool would take every core.
+    # Set before the import: the library's thread pool would use every core.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from tokenizers import Tokenizer
 

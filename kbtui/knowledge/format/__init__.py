@@ -1,6 +1,6 @@
-"""The file format of an entry: YAML frontmatter over Markdown, read and edited without loss.
+"""The file format of an entry: YAML frontmatter above Markdown, read and edited losslessly.
 
-`yaml_edit` changes keys in the text of a YAML document, `frontmatter` and `body` read the two parts
-of a file, `lines` its headings and items, `links` finds the links in both, `facts.Fact` is a
-statement on its way into a file. These work on texts alone: nothing here knows a workspace.
+`yaml_edit` edits keys in place in YAML text; `frontmatter` and `body` parse the two parts of a
+file, `lines` its headings and list items, `links` the links in both; `facts.Fact` is a statement to
+be written to a file. All of them work on text alone and know nothing of a workspace.
 """

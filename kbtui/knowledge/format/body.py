@@ -1,6 +1,6 @@
-"""Reads a Markdown body, from where it begins: code, title, first sentence, tags, headings, tasks.
+"""Parsing of Markdown bodies: where they begin, code, title, summary, tags, headings, tasks.
 
-A task is a list item with a box, ``- [ ] buy milk``, found by line and ticked.
+A task is a list item with a checkbox, ``- [ ] buy milk``.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"---[ \t]*\r?\n")
 _CLOSING = re.compile(rb"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 SUMMARY_WIDTH = 160
-_MARKED = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
-_UNDERLINED = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
-_H1 = re.compile(_MARKED, re.MULTILINE)
-_ANY_H1 = re.compile(f"{_MARKED}|{_UNDERLINED}", re.MULTILINE)
+_ATX_H1 = r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*\r?$"
+_SETEXT_H1 = r"^ {0,3}([^\s#>|+*-][^\r\n]*)\r?\n {0,3}=+[ \t]*\r?$"
+_H1 = re.compile(_ATX_H1, re.MULTILINE)
+_ANY_H1 = re.compile(f"{_ATX_H1}|{_SETEXT_H1}", re.MULTILINE)
 _TAG = re.compile(r"#(?<!\S#)(?=[\w/-]*[^\W\d_])([\w/-]+)")
-_NOT_PROSE = re.compile(
+_NON_PROSE = re.compile(
     r"#{1,6}\s|[|!<>%]|[-*_=]{3,}\s*$|\[\^?[^\]]+\]:|\$\$|:::|(?:import|export)\s.*from\s"
 )
 _BULLET = re.compile(r"\A(?:[-*+]|\d+[.)])\s+(?:\[.\]\s+)?")
 _SENTENCE_END = re.compile(r"[.!?。！？](?<!\b[A-Z].)(?<!e\.g.)(?<!i\.e.)(?<!etc.)(?=\s|$)")  # noqa: RUF001
 
 
-def _label(of_dendron: re.Match[str]) -> str:
-    """What a link to a note in a vault says: its label, which comes first, or the note's name."""
-    return of_dendron[1] or of_dendron[2]
+def _dendron_label(found: re.Match[str]) -> str:
+    """Return the text of a Dendron link: its label, which comes first, or the note's name."""
+    return found[1] or found[2]
 
 
 _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"!\[\[[^\]]*\]\]|!\[[^\]]*\]\([^)]*\)"), ""),
-    (re.compile(r"\[\[(?:([^\]|]*)\|)?dendron://[^/\]]*/([^\]#|]*)[^\]|]*\]\]"), _label),
+    (re.compile(r"\[\[(?:([^\]|]*)\|)?dendron://[^/\]]*/([^\]#|]*)[^\]|]*\]\]"), _dendron_label),
     (re.compile(r"\[\[[^\]|]*\\?\|([^\]]*)\]\]"), r"\1"),
     (re.compile(r"\[\[([^\]#]*)(?:#[^\]]*)?\]\]"), r"\1"),
     (re.compile(r"\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -50,15 +50,15 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (re.compile(r"(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)"), r"\1"),
     (re.compile(r"`+([^`]*)`+"), r"\1"),
 )
-_MARKUP_SIGN = re.compile(r"[\[*_`<=~]")
+_MARKUP_CHARACTER = re.compile(r"[\[*_`<=~]")
 _CODE_MARK = re.compile("`|~~~")
-_FENCE = re.compile(r"^[ \t>]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)$", re.MULTILINE)
-_TICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
+_CODE_FENCE = re.compile(r"^[ \t>]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(.*)$", re.MULTILINE)
+_BACKTICKS = re.compile(r"(?<![\\`])(`+)(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The five pieces of a document; `opening` is empty where there is no frontmatter."""
+    """The five parts of a document; `opening` is empty if it has no frontmatter."""
 
     bom: bytes
     opening: bytes
@@ -68,22 +68,22 @@ class Parts:
 
     @property
     def newline(self) -> str:
-        """How the document breaks its lines, by the first line break in it."""
+        """The line ending of the document, taken from its first line."""
         first = (self.opening or self.body).partition(b"\n")[0]
         return "\r\n" if first.endswith(b"\r") else "\n"
 
     def join(self) -> bytes:
-        """Put the document together again."""
+        """Return the document's bytes."""
         return self.bom + self.opening + self.head + self.closing + self.body
 
     def with_head(self, head: str) -> Parts:
-        """Make the same document with other frontmatter, adding the block if there was none."""
+        """Return the document with its frontmatter replaced, or added if there was none."""
         mark = f"---{self.newline}".encode()
         return Parts(self.bom, self.opening or mark, head.encode(), self.closing or mark, self.body)
 
 
 def split(data: bytes) -> Parts:
-    """Cut a document into its parts, which join to the same bytes."""
+    """Split a document into parts that join to the same bytes."""
     bom = BOM if data.startswith(BOM) else b""
     opening = _OPENING.match(data, len(bom))
     closing = _CLOSING.search(data, opening.end()) if opening else None
@@ -99,12 +99,12 @@ def split(data: bytes) -> Parts:
 
 
 def body_of(text: str) -> str:
-    """The text behind the frontmatter."""
+    """Return the text after the frontmatter."""
     return split(text.encode("utf-8", "surrogatepass")).body.decode("utf-8", "surrogatepass")
 
 
 def heading_of(body: str) -> str | None:
-    """The text of the first first-level heading (``# so``, or underlined), code left out."""
+    """Return the text of the first H1 outside code (``# so``, or underlined with ``=``)."""
     pattern = _ANY_H1 if "\n=" in body else _H1
     code: CodeRanges | None = None
     for found in pattern.finditer(body):
@@ -117,7 +117,7 @@ def heading_of(body: str) -> str | None:
 
 
 def summary_of(body: str) -> str:
-    """The first sentence of the prose, without markup, at most 160 characters."""
+    """Return the first sentence of the prose without markup, at most 160 characters."""
     line = _first_prose(body)
     text = plain_line(_BULLET.sub("", line, count=1))
     end = _SENTENCE_END.search(text)
@@ -125,16 +125,16 @@ def summary_of(body: str) -> str:
 
 
 def plain_line(text: str) -> str:
-    """One line of Markdown as a reader sees it; what is absurdly long is cut."""
+    """Return a line of Markdown without markup, cut at 2,000 characters."""
     text = text[:2_000]
-    if _MARKUP_SIGN.search(text):
+    if _MARKUP_CHARACTER.search(text):
         for pattern, replacement in _MARKUP:
             text = pattern.sub(replacement, text)
     return clean_line(text)
 
 
 def tags_in_body(body: str) -> list[str]:
-    """The ``#tags`` of a body, in order; a tag holds a letter, as in Obsidian."""
+    """Return the ``#tags`` of a body in order; as in Obsidian, a tag contains a letter."""
     if "#" not in body:
         return []
     code: CodeRanges | None = None
@@ -147,10 +147,10 @@ def tags_in_body(body: str) -> list[str]:
 
 
 def _first_prose(body: str) -> str:
-    """The first paragraph that is text, joined to one line."""
+    """Return the first paragraph of prose, joined to one line."""
     paragraph: list[str] = []
     for line, is_code in fenced(map(str.strip, body.splitlines())):
-        is_prose = line and not is_code and not _NOT_PROSE.match(line)
+        is_prose = line and not is_code and not _NON_PROSE.match(line)
         if paragraph and (not is_prose or _BULLET.match(line)):
             break
         if is_prose and plain_line(_BULLET.sub("", line, count=1)):
@@ -161,7 +161,7 @@ def _first_prose(body: str) -> str:
 
 
 class CodeRanges:
-    """The code in a text; ask ``offset in ranges``."""
+    """The ranges of code in a text; test with ``offset in ranges``."""
 
     def __init__(self, text: str) -> None:
         self._starts: list[int] = []
@@ -186,10 +186,10 @@ class CodeRanges:
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
-    """The fenced blocks; one that is never closed reaches to the end (CommonMark 4.5)."""
+    """Return the fenced blocks; an unclosed one extends to the end (CommonMark 4.5)."""
     blocks: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
-    for found in _FENCE.finditer(text):
+    for found in _CODE_FENCE.finditer(text):
         mark, rest = found.groups()
         if opened is None:
             if mark[0] == "~" or "`" not in rest:
@@ -203,15 +203,15 @@ def _fenced(text: str) -> list[tuple[int, int]]:
 
 
 def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The code spans between two offsets: equal runs of backticks in one paragraph."""
+    """Return the code spans between two offsets: equal backtick runs in one paragraph."""
     spans: list[tuple[int, int]] = []
-    runs = list(_TICKS.finditer(text, start, end))
+    runs = list(_BACKTICKS.finditer(text, start, end))
     last = {run[1]: number for number, run in enumerate(runs)}
     at = 0
     while at < len(runs):
         run = runs[at]
         close = at + 1
-        # A run that has no equal one behind it needs no search, so the whole stays linear.
+        # A run without a later equal one isn't searched for, which keeps this linear.
         if last[run[1]] > at:
             while runs[close][1] != run[1]:
                 close += 1
@@ -223,14 +223,14 @@ def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return spans
 
 
-# Headings, and the part of a document that a link to one, or to a block, means --------------------
+# Headings, and the sections and blocks that links refer to ----------------------------------------
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\r\n]*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])[ \t]")
 
 
 class Heading(NamedTuple):
-    """A heading: its level (1 is the highest), its text without markup, and its line (from 1)."""
+    """A heading: its level (1 is the top), text without markup, and 1-based line."""
 
     level: int
     text: str
@@ -238,7 +238,7 @@ class Heading(NamedTuple):
 
 
 def headings_of(text: str) -> list[Heading]:
-    """The headings of a whole document, in order; what looks like one in code or YAML is none."""
+    """Return the headings of a whole document in order, ignoring code and frontmatter."""
     at = len(text) - len(body_of(text))
     code = CodeRanges(text)
     line, done = 1, 0
@@ -253,15 +253,16 @@ def headings_of(text: str) -> list[Heading]:
 
 
 def heading_named(headings: Sequence[Heading], name: str) -> Heading | None:
-    """The heading that a link names; of ``A#B`` the last part counts, of Dendron's ``A:#*`` A."""
+    """Find the heading a link names: ``B`` for ``A#B``, ``A`` for Dendron's ``A:#*``."""
     wanted = unquote(name).partition(":#")[0].rpartition("#")[2]
     return next((each for each in headings if is_named(wanted, each.text)), None)
 
 
 def renamed_headings(old: str, new: str) -> dict[str, str]:
-    """The headings of a text that read otherwise in a newer one, by what they were.
+    """Return the headings that were renamed between two texts, new text by old.
 
-    One was renamed if another of its level stands in its place, and no other is called so.
+    A heading counts as renamed if another of its level took its place and neither name occurs in
+    both texts.
     """
     before, after = headings_of(old), headings_of(new)
     known = {_anchor(each.text) for each in before} & {_anchor(each.text) for each in after}
@@ -278,18 +279,18 @@ def renamed_headings(old: str, new: str) -> dict[str, str]:
 
 
 def shows_title(target: str, written: str) -> bool:
-    """True if a link is shown by its entry's title: it has no words, only a path or a slug."""
+    """Return whether a link is displayed as its entry's title, being just a path or slug."""
     own = not target or not written.startswith(target)
     return not own and ("/" in target or target == slugify(target))
 
 
 def is_named(name: str, heading: str) -> bool:
-    """True if a link to this name means a heading: as its words or as their anchor."""
+    """Return whether a name refers to a heading, by its text or its anchor."""
     return _anchor(name) == _anchor(heading)
 
 
 def line_named(text: str, name: str) -> int | None:
-    """The line (from 1) of what a link names behind its ``#``: a heading, or a ``^block``."""
+    """Return the 1-based line of the heading or ``^block`` a link names after its ``#``."""
     if name.startswith("^"):
         block = re.search(rf"(?:^|[ \t]){re.escape(name)}[ \t]*\r?$", text, re.MULTILINE)
         return text.count("\n", 0, block.start()) + 1 if block else None
@@ -297,9 +298,9 @@ def line_named(text: str, name: str) -> int | None:
     return heading.line if heading else None
 
 
-def _start_of_block(lines: Sequence[str], at: int, name: str) -> int:
-    """Where the paragraph, list or table begins that has its ``^name`` in this line."""
-    if lines[at].strip() == name:  # the id of a list or table stands below it
+def _block_start(lines: Sequence[str], at: int, name: str) -> int:
+    """Return the first line of the paragraph, list or table whose ``^name`` is on line `at`."""
+    if lines[at].strip() == name:  # the id of a list or table is on a line below it
         at = next((n for n in range(at - 1, 0, -1) if lines[n].strip()), 0)
     elif _ITEM.match(lines[at]):
         return at
@@ -309,13 +310,13 @@ def _start_of_block(lines: Sequence[str], at: int, name: str) -> int:
 
 
 def part_named(text: str, name: str) -> str:
-    """What a link to a heading or ``^block`` means: all below that heading, or that paragraph."""
+    """Return the section below a heading, or the paragraph of a ``^block``; empty if missing."""
     line = line_named(text, name)
     if line is None:
         return ""
     lines = text.split("\n")
     if name.startswith("^"):
-        return "\n".join(lines[_start_of_block(lines, line - 1, name) : line])
+        return "\n".join(lines[_block_start(lines, line - 1, name) : line])
     headings = headings_of(text)
     level = next(each.level for each in headings if each.line == line)
     ends = (each.line for each in headings if each.line > line and each.level <= level)
@@ -333,13 +334,13 @@ _TASK = re.compile(
     r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<box>[^\[\]\r\n])\](?=[ \t]+(?P<text>\S[^\r\n]*))",
     re.MULTILINE,
 )
-_BEGINS = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
+_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|[ \t>]*$)")
 
 
 class TaskLine(NamedTuple):
-    """A task: its line (from 1), what stands in its box, and where that is in the text.
+    """A task: its 1-based line, the mark in its checkbox, and the offset of that mark.
 
-    Besides ``x`` that may be any sign that a theme of Obsidian's gives a meaning to.
+    Besides ``x`` the mark may be any character that an Obsidian theme gives a meaning.
     """
 
     line: int
@@ -349,12 +350,12 @@ class TaskLine(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """True for one that is to be done, or half done: ``[/]``."""
+        """Whether the task is still to be done, or half done: ``[/]``."""
         return self.mark in " /"
 
 
 def tasks_in(text: str) -> Iterator[TaskLine]:
-    """The tasks of a text from top to bottom, code left out."""
+    """Yield the tasks of a text from top to bottom, ignoring code."""
     code: CodeRanges | None = None
     line, at = 1, 0
     for found in _TASK.finditer(text):
@@ -369,12 +370,12 @@ def _task(found: re.Match[str], line: int) -> TaskLine:
 
 
 def task_at(text: str, line: int) -> TaskLine | None:
-    """The task that a line belongs to: its own, or that of the item that it goes on."""
+    """Return the task on a line, or the one whose list item the line continues."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return None
     first = line
-    while first > 1 and not _BEGINS.match(lines[first - 1].rstrip("\r")):
+    while first > 1 and not _BLOCK_START.match(lines[first - 1].rstrip("\r")):
         first -= 1
     start = sum(len(each) + 1 for each in lines[: first - 1])
     found = _TASK.match(text, start)
@@ -382,5 +383,5 @@ def task_at(text: str, line: int) -> TaskLine | None:
 
 
 def ticked(text: str, task: TaskLine) -> str:
-    """The text with an empty box ticked, or any other emptied; no other character differs."""
+    """Return the text with the task's box ticked if it was empty, else emptied."""
     return f"{text[: task.box]}{'x' if task.mark == ' ' else ' '}{text[task.box + 1 :]}"

@@ -1,9 +1,9 @@
-r"""Splits a document into frontmatter and body, byte for byte, and changes single keys.
+r"""Splitting of documents into frontmatter and body without loss, and edits of single keys.
 
-The block stands between a first line ``---`` (behind a byte-order mark, if there is one) and the
-next line that is ``---`` or ``...``, as Obsidian, Jekyll and pandoc write it. Joining the parts of
-a split gives the very same bytes back. Reading goes through python-frontmatter with our splitter
-and the hardened reader of `yaml_edit`.
+The block is between a first line ``---`` (after an optional byte-order mark) and the next line that
+is ``---`` or ``...``, as in Obsidian, Jekyll and pandoc. Joining the parts of a split returns the
+same bytes. Parsing goes through python-frontmatter with our splitter and the hardened YAML reader
+of `yaml_edit`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from kbtui.knowledge.format.yaml_edit import (
 )
 from kbtui.text import clean_line
 
-_LEFT_ALONE = "The file is left as it is; edit the lines between the two `---` by hand."
-_LONG = 4_096  # bytes of a block that isn't kept
+_EDIT_HINT = "The file is left as it is; edit the lines between the two `---` by hand."
+_CACHE_LIMIT = 4_096  # bytes; larger blocks aren't cached
 _SINGULAR = {"tags": "tag", "aliases": "alias"}
 
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """The content of a document's frontmatter; `problem` tells why it can't be read, if it can't.
+    """The parsed frontmatter of a document; `problem` says why it couldn't be parsed, if so.
 
-    `tree` is for whoever needs positions, as offsets into the text of `Parts.head`.
+    `tree` has positions, as offsets into the text of `Parts.head`.
     """
 
     values: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Frontmatter:
 
 
 class _Handler(YAMLHandler):  # type: ignore[misc]  # the package is skipped by mypy
-    """Teaches python-frontmatter where the block ends and how to read it safely."""
+    """A python-frontmatter handler with our splitter and a safe YAML reader."""
 
     tree = Node("mapping", 0, 0, "block")
     head = ""
@@ -67,13 +67,13 @@ class _Handler(YAMLHandler):  # type: ignore[misc]  # the package is skipped by 
 
 
 def read(parts: Parts) -> Frontmatter:
-    """Read the frontmatter of a split document; never raises."""
+    """Parse the frontmatter of a split document; never raises."""
     if not parts.head.strip():
         return Frontmatter({}, _Handler.tree)
-    return _read(parts.head) if len(parts.head) < _LONG else _read.__wrapped__(parts.head)
+    return _read(parts.head) if len(parts.head) < _CACHE_LIMIT else _read.__wrapped__(parts.head)
 
 
-# The guards, the catalogue and the dates look in turn at all that a change writes.
+# The checks, the catalogue and the dates each parse everything a change writes.
 @lru_cache(maxsize=512)
 def _read(head: bytes) -> Frontmatter:
     handler = _Handler()
@@ -88,7 +88,7 @@ def _read(head: bytes) -> Frontmatter:
 
 
 def parse(document: str | bytes) -> Frontmatter:
-    """Read a whole document's frontmatter; never raises."""
+    """Parse the frontmatter of a whole document; never raises."""
     return read(split(_encoded(document) if isinstance(document, str) else document))
 
 
@@ -97,13 +97,13 @@ def set_keys(document: str, changes: Mapping[str, Any]) -> str: ...
 @overload
 def set_keys(document: bytes, changes: Mapping[str, Any]) -> bytes: ...
 def set_keys(document: str | bytes, changes: Mapping[str, Any]) -> str | bytes:
-    """Set top-level keys, or remove those whose value is None; all other bytes stay.
+    """Set top-level keys, removing those whose value is None; all other bytes stay.
 
-    A document without frontmatter gets a block. Values are text, numbers, truth values, dates,
-    and lists or mappings of those.
+    A document without frontmatter gets a block. Values are text, numbers, booleans, dates, and
+    lists or mappings of those.
 
     Raises:
-        UnreadableError: the frontmatter can't be read, or can't be changed without touching
+        UnreadableError: the frontmatter can't be parsed, or can't be changed without touching
             other keys; the document must then be left alone.
     """
     if isinstance(document, str):
@@ -119,10 +119,10 @@ def replace_scalars(document: bytes, replace: Callable[[str, str], str | None]) 
 def replace_scalars(
     document: str | bytes, replace: Callable[[str, str], str | None]
 ) -> str | bytes:
-    """Offer every value, with the top-level key above it, to `replace`; None leaves it alone.
+    """Replace every scalar by ``replace(top_level_key, value)``; None leaves it unchanged.
 
     Raises:
-        UnreadableError: the frontmatter can't be read.
+        UnreadableError: the frontmatter can't be parsed.
     """
     if isinstance(document, str):
         return replace_scalars(_encoded(document), replace).decode("utf-8", "surrogatepass")
@@ -136,23 +136,23 @@ def _encoded(document: str) -> bytes:
 def _with_head(parts: Parts, edit: Callable[[str, Node], str]) -> bytes:
     front = read(parts)
     if front.problem is not None:
-        raise UnreadableError(f"The frontmatter can't be changed: {front.problem}.", _LEFT_ALONE)
+        raise UnreadableError(f"The frontmatter can't be changed: {front.problem}.", _EDIT_HINT)
     head = parts.head.decode()
     try:
         changed = edit(head, front.tree)
     except FrontmatterError as error:
-        raise UnreadableError(f"The frontmatter can't be changed: {error}.", _LEFT_ALONE) from error
+        raise UnreadableError(f"The frontmatter can't be changed: {error}.", _EDIT_HINT) from error
     return parts.join() if changed == head else parts.with_head(changed).join()
 
 
 def word(values: Mapping[str, Any], key: str) -> str:
-    """One line of text; empty where there is none."""
+    """Return the value of a key as one line of text; empty if it isn't text."""
     value = values.get(key)
     return plain_line(value) if isinstance(value, str) else ""
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Read a list of words, or one, or lists in lists (an unquoted ``[[name]]`` is one in YAML)."""
+    """Flatten a word, a list, or nested lists (YAML's reading of ``[[name]]``) into words."""
     if isinstance(value, str):
         found = [clean_line(value)]
     elif isinstance(value, list):
@@ -163,28 +163,28 @@ def words(value: Any) -> tuple[str, ...]:
 
 
 def tags(values: Mapping[str, Any], in_body: Iterable[str] = ()) -> tuple[str, ...]:
-    """The tags of the frontmatter, written as a list or in one line, and those of the body."""
+    """Return the tags of the frontmatter, a list or one line, followed by those of the body."""
     written = [tag.strip().lstrip("#").rstrip("/") for tag in words(items(values, "tags")[1])]
     return tuple(dict.fromkeys(tag for tag in [*written, *in_body] if tag))
 
 
 def items(values: Mapping[str, Any], key: str) -> tuple[str, list[Any]]:
-    """The items of ``tags``, ``aliases`` or ``related`` as they are written.
+    """Return the items of ``tags``, ``aliases`` or ``related`` as written, after their key.
 
-    Beside them the key that they stand under, as Obsidian once wrote ``tag`` and ``alias``.
+    The key may be the singular, as Obsidian once wrote ``tag`` and ``alias``.
     """
     singular = _SINGULAR.get(key, key)
     if key not in values and singular in values:
-        return singular, _items(values[singular], key)
-    return key, _items(values.get(key), key)
+        return singular, _as_items(values[singular], key)
+    return key, _as_items(values.get(key), key)
 
 
 def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[Any] | str:
-    """The new value of a list by the key that `items` gave: tags in a line stay so, if they can."""
+    """Return the value to write for `items`; tags written in one line stay so if possible."""
     written = values.get(key)
     if key not in {"tags", "tag"} or not isinstance(written, str) or not items:
         return items
-    before = _items(written, "tags")
+    before = _as_items(written, "tags")
     between = re.search(r"[,\s]+", written.strip())
     gap = between.group() if between else ", "
     if "\n" in gap or any(re.search(r"[,\s]", str(item)) for item in items):
@@ -194,18 +194,22 @@ def with_items(values: Mapping[str, Any], key: str, items: list[Any]) -> list[An
 
 
 def with_more(values: Mapping[str, Any], key: str, more: Iterable[str]) -> dict[str, Any]:
-    """The change that adds to ``tags``, ``aliases`` or ``related`` what they don't hold yet."""
+    """Return the key change that adds missing items to ``tags``, ``aliases`` or ``related``."""
     place, held = items(values, key)
-    known = {_bare(word) for word in words(held)}
-    fresh = [each for each in dict.fromkeys(more) if _bare(each) and _bare(each) not in known]
+    known = {_folded_item(word) for word in words(held)}
+    fresh = [
+        each
+        for each in dict.fromkeys(more)
+        if _folded_item(each) and _folded_item(each) not in known
+    ]
     return {place: with_items(values, place, [*held, *fresh])} if fresh else {}
 
 
-def _bare(item: str) -> str:
+def _folded_item(item: str) -> str:
     return item.strip("#[]").casefold()
 
 
-def _items(value: Any, key: str) -> list[Any]:
+def _as_items(value: Any, key: str) -> list[Any]:
     if isinstance(value, str):
         found = re.split(r"[,\s]+", value) if key == "tags" else [value]
         return [item for item in found if item.strip()]

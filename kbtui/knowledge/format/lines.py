@@ -1,4 +1,4 @@
-"""Lines of Markdown, one by one: which are headings, items of a list, or of a fenced block."""
+"""Classification of Markdown lines: headings, list items, fenced blocks."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends, as git counts them: only a line feed ends one."""
+    """Split a text into lines with their endings, as git does: only at line feeds."""
     return _LINE.findall(text)
 
 
 def bullet_of(line: str) -> str:
-    """What stands before the text of a list's item, its box included; empty for another line."""
+    """Return the bullet of a list item, including its checkbox; empty for any other line."""
     found = _BULLET.match(line)
     return found[0] if found else ""
 
 
 def heading_of(line: str) -> tuple[int, str] | None:
-    """The level and text of a heading; None for any other line."""
+    """Return the level and text of a heading; None for any other line."""
     match = _HEADING.fullmatch(line)
     return (len(match[1]), match[2]) if match else None
 
 
 def fenced(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is of a fenced block, the marks around it included."""
+    """Yield each line, and whether it belongs to a fenced block (fences included)."""
     fence = ""
     for line in lines:
         mark = _FENCE.match(line)

@@ -1,12 +1,11 @@
-"""Finds the links of a document, each with the place where it is written.
+"""Parsing of the links in a document, with their positions.
 
-Three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block, alias, and
-embedded with ``!``; in the body and in any frontmatter value, as Obsidian has them), and relative
-Markdown links, including reference definitions. What stands in code is no link.
+There are three kinds: ``related`` lists in frontmatter, ``[[wikilinks]]`` (with heading, block,
+alias, and embedded with ``!``; in the body and in any frontmatter value, as in Obsidian), and
+relative Markdown links, including reference definitions. Links in code are ignored.
 
-Dendron writes the label of a wikilink first: ``[[label|note]]``. Which of both it is shows only
-by the notes that there are, so a link is found as Obsidian writes it, and `Link.turned` is the
-other way to read it.
+Dendron writes the label of a wikilink first: ``[[label|note]]``. Only the existing notes tell which
+order was meant, so links are parsed in Obsidian's order, and `Link.turned` swaps the two.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 IN_VAULT = "dendron://"
-"""The beginning of a link of Dendron's that says both the vault and the name of a note."""
+"""The prefix of a Dendron link that names both a vault and a note."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as it is written; `line` is 1-based, `heading` what follows ``#``.
+    """A link as written; `line` is 1-based, `heading` is what follows ``#``.
 
-    `turned_round`: the label, which is the `alias`, is written before the target.
+    `turned_round` means that the label (`alias`) is written before the target.
     """
 
     target: str
@@ -55,7 +54,7 @@ class Link:
     turned_round: bool = False
 
     def turned(self) -> Link:
-        """The same link with what is written before and after ``|`` taken for one another."""
+        """Return the link with the parts before and after ``|`` swapped."""
         target, _, heading = (self.alias or "").partition("#")
         label = f"{self.target}#{self.heading}" if self.heading else self.target
         heading = heading.strip()
@@ -64,7 +63,7 @@ class Link:
 
 
 def pack_links(links: Iterable[Link]) -> str:
-    """Links as they are written in a file, as a text to be kept."""
+    """Serialize links for the cache."""
     return json.dumps(
         [[link.target, link.kind, link.line, link.alias, link.heading] for link in links],
         ensure_ascii=False,
@@ -72,13 +71,13 @@ def pack_links(links: Iterable[Link]) -> str:
 
 
 def unpack_links(packed: str) -> tuple[Link, ...]:
-    """The links of a text of `pack_links`."""
+    """Deserialize the links written by `pack_links`."""
     return tuple([Link(*fields) for fields in json.loads(packed)])
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
-    """A link in a body: the offsets of the whole, its target and heading, a definition's label."""
+    """A link in a body with the offsets of the link, target, heading and a definition's label."""
 
     link: Link
     start: int
@@ -91,7 +90,7 @@ class PlacedLink:
     label_start: int = -1
 
     def turned(self) -> PlacedLink:
-        """The same wikilink with what is written before and after ``|`` taken for one another."""
+        """Return the wikilink with the parts before and after ``|`` swapped."""
         link = self.link.turned()
         written = self.link.alias or ""
         start = self.end - len("]]") - len(written.lstrip())
@@ -110,10 +109,10 @@ class PlacedLink:
 
 
 def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> str:
-    """Write each wikilink of Dendron's as Obsidian does, for showing; the lines stay the same.
+    """Rewrite Dendron's wikilinks in Obsidian's order for display; line numbers don't change.
 
-    A label that comes first goes behind, and a note in a vault is labelled by its name alone.
-    `read` gives a link as it is meant.
+    A leading label is moved behind the target, and a link to a note in a vault without a label is
+    labelled with the note's name. `read` returns a link with its intended order.
     """
     for placed in reversed(links_in_body(body, first_line)):
         link = read(placed.link)
@@ -128,7 +127,7 @@ def target_first(body: str, first_line: int, read: Callable[[Link], Link]) -> st
 
 
 def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
-    """Find the links of a Markdown body whose first line has the number `first_line`."""
+    """Return the links of a Markdown body whose first line has the number `first_line`."""
     if "[" not in text:
         return []
     code = CodeRanges(text)
@@ -145,7 +144,7 @@ def links_in_body(text: str, first_line: int = 1) -> list[PlacedLink]:
 
 
 def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
-    """Find the links in a frontmatter tree read from `head`, which begins on the second line."""
+    """Yield the links in a frontmatter tree parsed from `head`, which starts on line 2."""
     for key, value in tree.pairs():
         for node in value.scalars():
             if key.value == "related" and node.value.strip():
@@ -156,18 +155,18 @@ def links_in_frontmatter(head: str, tree: Node) -> Iterator[Link]:
 
 
 def links_in_value(value: str, line: int = 1) -> Iterator[PlacedLink]:
-    """Find the wikilinks in one frontmatter value."""
+    """Yield the wikilinks in one frontmatter value."""
     for match, link in _wiki_links(value):
         yield _placed(match, link, line)
 
 
 def in_table_row(body: str, offset: int) -> bool:
-    """True if a place of a body is in a row of a table, where a bar ends the cell."""
+    """Return whether an offset is in a table row, where ``|`` ends a cell."""
     return body[body.rfind("\n", 0, offset) + 1 : offset].lstrip(" \t>").startswith("|")
 
 
 def related_link(value: str, line: int = 1) -> Link:
-    """Read one item of a ``related`` list: a path or name, maybe in double brackets."""
+    """Parse one item of a ``related`` list: a path or name, optionally in double brackets."""
     match = _WIKI.fullmatch(value.strip())
     if match is None:
         target, _, heading = value.strip().partition("#")
@@ -189,7 +188,7 @@ def _markdown_links(text: str) -> Iterator[tuple[re.Match[str], Link]]:
         for match in pattern.finditer(text) if sign in text else ():
             written = match["angle"] if match["angle"] is not None else match["bare"]
             target, _, heading = written.partition("#")
-            # A footnote's definition has the form of a link's; a plain anchor stays in the file.
+            # Footnote definitions look like link definitions; plain anchors stay in the file.
             if target and not _SCHEME.match(target) and not match["alias"].startswith("^"):
                 yield match, Link(target, "markdown", 0, match["alias"] or None, heading or None)
 

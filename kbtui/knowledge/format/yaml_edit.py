@@ -1,14 +1,14 @@
-"""The YAML that frontmatter is written in: a hardened reader, and changes that leave the rest.
+"""A hardened YAML reader for frontmatter, and in-place edits that preserve everything else.
 
-The reader answers with a tree of nodes that know where in the text they stand, so that a single
-value can be changed in place. Scalars stay as they are written: ``no`` is the text ``no``, a date
-is its digits. What could grow without bound or run code is refused: more than 64 KB, more than 20
-levels, anchors, aliases and tags; so are duplicate keys, of which only one could be kept.
+The reader returns a tree of nodes with their offsets, so that a single value can be edited in
+place. Scalars stay strings: ``no`` is the text ``no``, a date is its digits. Input that could grow
+without bound or run code is refused: more than 64 KB, more than 20 levels, anchors, aliases and
+tags; so are duplicate keys, of which only one could be kept.
 
-Each change becomes an edit of the smallest span that holds it: a scalar keeps its quotes and the
-comment behind it, a list keeps the items that stay. The result is read again and compared with
-what was asked for; where they differ nothing is changed, and the caller hears why. The package
-yaml-edit loses quotes, comments behind items and the brackets of lists that it changes.
+Each change edits the smallest possible span: a scalar keeps its quotes and trailing comment, a list
+keeps its unchanged items. The result is parsed again and compared with the request; on a difference
+nothing is changed and `FrontmatterError` is raised. The package yaml-edit loses quotes, comments
+after items and the brackets of lists it changes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class FrontmatterError(ValueError):
-    """Why a piece of frontmatter can't be read or changed, in words for a person."""
+    """Raised if frontmatter can't be parsed or edited; the message is for the user."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One value of the tree; `start` and `end` are offsets into the text it was read from.
+    """One value of the tree; `start` and `end` are offsets into the parsed text.
 
-    `style` is the quote or block indicator of a scalar (empty when plain) and ``flow`` or
-    ``block`` of a collection. `children` holds the items of a list, or key and value in turn.
+    `style` is the quote or block indicator of a scalar (empty when plain), and ``flow`` or
+    ``block`` for a collection. `children` has the items of a list, or alternating keys and values.
     """
 
     kind: Literal["scalar", "list", "mapping"]
@@ -47,11 +47,11 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Give the keys and values of a mapping, in the order they are written."""
+        """Yield the keys and values of a mapping in the order written."""
         return zip(self.children[::2], self.children[1::2], strict=True)
 
     def plain(self) -> Any:
-        """Make the ordinary Python value: text, list or dict."""
+        """Return the plain Python value: str, list or dict."""
         if self.kind == "scalar":
             return self.value
         if self.kind == "list":
@@ -59,13 +59,13 @@ class Node:
         return {key.value: value.plain() for key, value in self.pairs()}
 
     def content_end(self) -> int:
-        """Where the last character of the value stands; a block's own end mark is too far."""
+        """Return the offset after the value's last character; a block's own end is too far."""
         if self.kind != "scalar" and self.style == "block" and self.children:
             return self.children[-1].content_end()
         return self.end
 
     def scalars(self) -> Iterator[Node]:
-        """Give every scalar below, keys left out."""
+        """Yield every scalar in this subtree except keys."""
         if self.kind == "scalar":
             yield self
             return
@@ -75,17 +75,17 @@ class Node:
 
 
 def read_tree(text: str) -> Node:
-    """Read the text between the two ``---`` lines; nothing written is an empty mapping.
+    """Parse the text between the two ``---`` lines; empty text is an empty mapping.
 
     Raises:
-        FrontmatterError: it isn't YAML, isn't a mapping, or holds what is refused.
+        FrontmatterError: it isn't YAML, isn't a mapping, or contains something refused.
     """
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise FrontmatterError(f"it is longer than {MAX_BYTES // 1024} KB")
     try:
         root = _build(text)
     except yaml.MarkedYAMLError as error:
-        raise FrontmatterError(_described(error)) from error
+        raise FrontmatterError(_error_text(error)) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise FrontmatterError("it holds characters that YAML doesn't allow") from error
     if root is None:
@@ -95,14 +95,14 @@ def read_tree(text: str) -> Node:
     return root
 
 
-def _described(error: yaml.MarkedYAMLError) -> str:
+def _error_text(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     where = f"line {mark.line + 2}: " if mark else ""
     return f"{where}{error.problem or error.context or 'not valid YAML'}"
 
 
 def _node(event: Any) -> Node | None:
-    """The node that an event begins; None: it begins none."""
+    """Return the node an event starts, or None if it starts none."""
     match event:
         case yaml.ScalarEvent():
             return Node("scalar", *_span(event), event.style or "", event.value)
@@ -129,7 +129,7 @@ def _build(text: str) -> Node | None:
         node = _node(event)
         if node is None:
             continue
-        _refuse_marks(event)
+        _refuse_anchors_and_tags(event)
         if open_nodes:
             open_nodes[-1].children.append(node)
         else:
@@ -149,10 +149,10 @@ def _line(event: Any) -> str:
     return f"line {event.start_mark.line + 2}"
 
 
-def _refuse_marks(event: Any) -> None:
+def _refuse_anchors_and_tags(event: Any) -> None:
     if event.anchor is not None:
         raise FrontmatterError(f"{_line(event)}: YAML anchors (`&name`) aren't read")
-    # Only an explicit tag arrives here; the base loader resolves none itself.
+    # Only explicit tags arrive here; the base loader resolves none itself.
     if event.tag is not None:
         raise FrontmatterError(f"{_line(event)}: YAML tags (`!name`) aren't read")
 
@@ -170,15 +170,15 @@ def _close(node: Node, end: int) -> None:
         seen.add(key.value)
 
 
-# Where a key goes that wasn't there: behind this one, else at the end.
-_BEHIND = {"updated": "created", "created": "type"}
+# The existing key after which a new key is inserted; others go to the end.
+_INSERT_AFTER = {"updated": "created", "created": "type"}
 _DASH = re.compile(r"^[ \t]*-", re.MULTILINE)
 
 Edit = tuple[int, int, str]
-Piece = tuple[int | None, str]  # the number of the item whose place it takes, and its text
-_PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`]|[-?:](?=[^\s,\[\]{}])")
+Piece = tuple[int | None, str]  # the number of the item it replaces, and its text
+_PLAIN_START = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`]|[-?:](?=[^\s,\[\]{}])")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-# All that YAML doesn't call printable, and the line breaks that only YAML knows.
+# Characters YAML considers unprintable, and its additional line breaks.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -186,10 +186,10 @@ _RESOLVER: Any = yaml.resolver.Resolver()
 
 
 def edit_keys(text: str, root: Node, changes: Mapping[str, Any], newline: str) -> str:
-    """Set the keys of `changes`, or remove those whose new value is None; `root` is its tree.
+    """Set the keys of `changes`, removing those whose value is None; `root` is the text's tree.
 
     Raises:
-        FrontmatterError: the text can't be changed without touching more.
+        FrontmatterError: the text can't be edited without touching other keys.
     """
     before = root.plain()
     wanted = {key: as_loaded(value) for key, value in changes.items() if value is not None}
@@ -201,14 +201,14 @@ def edit_keys(text: str, root: Node, changes: Mapping[str, Any], newline: str) -
     for key, value in changes.items():
         if value is None or before.get(key) != wanted[key]:
             editor.change(key, value)
-    return _checked(_apply(text, editor.finish()), expected)
+    return _verified(_apply(text, editor.finish()), expected)
 
 
 def edit_scalars(text: str, root: Node, replace: Callable[[str, str], str | None]) -> str:
-    """Pass every scalar below a top-level key to `replace(key, value)`; None leaves it alone.
+    """Replace every scalar by ``replace(top_level_key, value)``; None leaves it unchanged.
 
     Raises:
-        FrontmatterError: the text can't be changed without touching more.
+        FrontmatterError: the edited text isn't valid any more.
     """
     edits: list[Edit] = []
     for key, value in root.pairs():
@@ -231,14 +231,14 @@ def _apply(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def _checked(text: str, expected: dict[str, Any]) -> str:
+def _verified(text: str, expected: dict[str, Any]) -> str:
     if read_tree(text).plain() != expected:
         raise FrontmatterError("this form of YAML can't be changed without touching other keys")
     return text
 
 
 class _BlockEditor:
-    """Collects the edits of a mapping written as one ``key: value`` a line."""
+    """An editor for a mapping written as one ``key: value`` per line."""
 
     def __init__(self, text: str, root: Node, newline: str) -> None:
         self._text = text
@@ -265,8 +265,8 @@ class _BlockEditor:
 
     def _add(self, key: str, value: Any) -> None:
         line = f"{self._indent}{scalar_text(key)}: {value_text(value)}{self._newline}"
-        behind = self._pairs.get(_BEHIND.get(key, ""))
-        at = len(self._text) if behind is None else self._line_end(self._value_end(behind[1]))
+        previous = self._pairs.get(_INSERT_AFTER.get(key, ""))
+        at = len(self._text) if previous is None else self._line_end(self._value_end(previous[1]))
         self._new.setdefault(at, []).append(line)
 
     def _replace(self, key: Node, node: Node, value: Any) -> None:
@@ -311,7 +311,7 @@ class _BlockEditor:
         return edits
 
     def _value_end(self, node: Node) -> int:
-        """The end of a value, without the blank lines and comments that a block reaches over."""
+        """Return the end of a value, without the blank lines a block scalar includes."""
         end = node.content_end()
         return len(self._text[:end].rstrip("\r\n")) if end > node.start else end
 
@@ -324,7 +324,7 @@ class _BlockEditor:
 
 
 class _FlowEditor:
-    """Collects the changes of a mapping written in braces."""
+    """An editor for a mapping written in braces."""
 
     def __init__(self, text: str, root: Node) -> None:
         self._text = text
@@ -357,11 +357,11 @@ class _FlowEditor:
 
 
 def flow_list_edits(text: str, node: Node, value: list[Any]) -> list[Edit]:
-    """Give the edits that turn a list in brackets into `value`, keeping the items that stay."""
+    """Return the edits that turn a bracketed list into `value`, keeping unchanged items."""
     pieces: list[Piece] = []
     at = 0
     for tag, low, high, new_low, new_high in _opcodes(node, value):
-        pieces += [_kept(text, node, number) for number in range(at, low)]
+        pieces += [_kept_piece(text, node, number) for number in range(at, low)]
         at = high
         new = value[new_low:new_high]
         if tag == "replace" and _one_to_one(node.children[low:high], new):
@@ -369,11 +369,11 @@ def flow_list_edits(text: str, node: Node, value: list[Any]) -> list[Edit]:
             pieces += [(low + offset, edit[2]) for offset, edit in enumerate(edits)]
         else:
             pieces += [(None, value_text(item, flow=True)) for item in new]
-    pieces += [_kept(text, node, number) for number in range(at, len(node.children))]
+    pieces += [_kept_piece(text, node, number) for number in range(at, len(node.children))]
     return [_rebuilt(text, node, [(item.start, item.end) for item in node.children], pieces)]
 
 
-def _kept(text: str, node: Node, number: int) -> Piece:
+def _kept_piece(text: str, node: Node, number: int) -> Piece:
     item = node.children[number]
     return number, text[item.start : item.end]
 
@@ -386,7 +386,7 @@ def _opcodes(node: Node, value: list[Any]) -> list[tuple[str, int, int, int, int
 
 
 def _one_to_one(nodes: list[Node], values: list[Any]) -> bool:
-    """True if each value can take the place, and the quotes, of one node."""
+    """Return whether each value can replace one node in place, keeping its quotes."""
     return (
         len(nodes) == len(values)
         and all(node.kind == "scalar" and node.style not in {"|", ">"} for node in nodes)
@@ -403,7 +403,7 @@ def _in_place(nodes: list[Node], values: list[Any], *, flow: bool = False) -> li
 
 
 def _rebuilt(text: str, node: Node, spans: list[tuple[int, int]], pieces: list[Piece]) -> Edit:
-    """Rewrite what stands between two brackets, each kept piece behind its own separator."""
+    """Return the edit that rewrites a bracketed list; kept pieces keep their separator."""
     close = node.end - 1
     before = [spans[i - 1][1] if i else node.start + 1 for i in range(len(spans))]
     leads = [text[low : span[0]] for low, span in zip(before, spans, strict=True)]
@@ -417,7 +417,7 @@ def _rebuilt(text: str, node: Node, spans: list[tuple[int, int]], pieces: list[P
 
 
 def as_loaded(value: Any) -> Any:
-    """Give the value as the hardened reader will read it back: text all through."""
+    """Return the value as the hardened reader reads it back: strings throughout."""
     if isinstance(value, Mapping):
         return {str(key): as_loaded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -430,7 +430,7 @@ def as_loaded(value: Any) -> Any:
 
 
 def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
-    """Write any value on one line; `style` is the quote that a scalar stood in before."""
+    """Format any value on one line; `style` is the scalar's previous quote."""
     if isinstance(value, Mapping):
         pairs = (
             f"{scalar_text(str(key), flow=True)}: {value_text(item, flow=True)}"
@@ -441,13 +441,13 @@ def value_text(value: Any, style: str = "", *, flow: bool = False) -> str:
         return "[" + ", ".join(value_text(item, flow=True) for item in value) + "]"
     if isinstance(value, str):
         return scalar_text(value, style, flow=flow)
-    # Numbers, dates and truth values are meant as such, unless they stood in quotes before.
+    # Numbers, dates and booleans are meant as such, unless they were quoted before.
     text = str(as_loaded(value))
     return scalar_text(text, style, flow=flow) if style in {"'", '"'} else text
 
 
 def scalar_text(value: str, style: str = "", *, flow: bool = False) -> str:
-    """Write a text, in its former quotes where there were any, plain where that is safe."""
+    """Format a text in its previous quotes, or plain where that is safe."""
     if style == "'" and not re.search(r"[\n\r]", value) and not _UNPRINTABLE.search(value):
         return "'" + value.replace("'", "''") + "'"
     if style != '"' and _may_be_plain(value, flow=flow):
@@ -461,15 +461,14 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _may_be_plain(value: str, *, flow: bool) -> bool:
-    if not _PLAIN.match(value) or value != value.strip() or value.startswith(("---", "...")):
+    if not _PLAIN_START.match(value) or value != value.strip() or value.startswith(("---", "...")):
         return False
     if re.search(r"[\n\r\t]|: | #|:$", value) or _UNPRINTABLE.search(value):
         return False
-    # Readers disagree about what `?` and `:` may do between brackets.
+    # Parsers disagree about `?` and `:` inside brackets.
     if flow and re.search(r"[,\[\]{}?:]", value):
         return False
-    # What another program would read as a number or a truth value is quoted; a date is not:
-    # it is meant to be one.
+    # What another parser would read as a number or boolean is quoted; a date is meant as one.
     tag = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))
     if tag == "tag:yaml.org,2002:timestamp":
         return _is_date(value)
@@ -477,7 +476,7 @@ def _may_be_plain(value: str, *, flow: bool) -> bool:
 
 
 def _is_date(value: str) -> bool:
-    """True if a text that looks like a date is one; other programs stumble over 2026-02-31."""
+    """Return whether a date-like text is valid; other parsers fail on 2026-02-31."""
     try:
         yaml.safe_load(value)
     except ValueError:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kbtui.agent.attachments import Attachment, attachments_of
-from kbtui.agent.earlier import condensed_of, earlier_text
+from kbtui.agent.conversation_summary import condensed_of, earlier_text
+from kbtui.agent.deduplicate import Known
 from kbtui.agent.notes import NotesFile, cut_note, daily_notes, noted_days, notes_text, written_at
-from kbtui.agent.once import Known
 from kbtui.agent.skills import load_skills
 from kbtui.agent.tools.toolbox import SMALL_WINDOW, Toolbox
 from kbtui.errors import KbtuiError, ModelError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from kbtui.agent.once import Known
+from kbtui.agent.deduplicate import Known
 from kbtui.agent.sources import quoted
 from kbtui.models.port import cut_to_tokens, estimate_tokens
 from kbtui.offline.lines import without_struck

@@ -386,7 +386,7 @@ def test_many_words_that_name_nothing_cost_next_to_nothing(
 ) -> None:
     searched: list[str] = []
     monkeypatch.setattr(
-        "kbtui.knowledge.linking.alike.nearest", lambda ref, _infos: searched.append(ref)
+        "kbtui.knowledge.linking.similarity.nearest", lambda ref, _infos: searched.append(ref)
     )
     kb.library.create("person", "Alice")
     prompt = prompt_of(kb, text=" ".join(f"@name{number}" for number in range(100)))

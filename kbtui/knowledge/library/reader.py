@@ -21,7 +21,7 @@ from kbtui.knowledge.entries.entry import (
 )
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
-from kbtui.knowledge.linking.by_file import ByFile
+from kbtui.knowledge.linking.filename_links import ByFile
 from kbtui.knowledge.linking.mentions import mentions_in, sayable
 from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line, slugify

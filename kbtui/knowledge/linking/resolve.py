@@ -337,7 +337,7 @@ def ambiguous(ref: str, paths: Sequence[str]) -> UsageError:
 
 def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
     """Say that nothing is called so, and what is called nearly so."""
-    from kbtui.knowledge.linking.alike import nearest
+    from kbtui.knowledge.linking.similarity import nearest
 
     near = nearest(ref, infos)
     hint = f"Did you mean {' or '.join(near)}?" if near else "See `kbtui list` for what there is."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbtui.agent.context import assemble
-from kbtui.agent.once import Known
+from kbtui.agent.deduplicate import Known
 from kbtui.history.change import Actor
 from kbtui.models.litellm_model import LiteLLMModel, ModelOptions
 from kbtui.offline.lines import without_struck

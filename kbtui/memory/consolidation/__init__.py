@@ -1,5 +1,5 @@
 """Consolidation: slices of conversation become archive entries, facts and notes.
 
-`consolidator.Consolidator` does it, with one structured call a slice (`ask`, `answer`);
-`notes.SessionMemoryWriter` writes a session's own note at its end.
+`consolidator.Consolidator` runs it, with one structured model call per slice (`ask`, `answer`);
+`notes.SessionMemoryWriter` writes a session's own note when it ends.
 """

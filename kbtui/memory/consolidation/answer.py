@@ -1,9 +1,9 @@
-"""The answer of a model that condenses a slice of conversation, and what is taken of it.
+"""Parses and validates a model's answer that condenses a slice of conversation.
 
-One call, all outputs: the archive's paragraph, the day's notes, the facts one by one, and what is
-no longer true. Small models keep facts when asked for them one by one, and lose them when asked
-for a whole memory. An answer is untrusted, and taken whole or not at all: what has the wrong type,
-echoes the prompt, apologises, or is an error text in the place of an answer raises.
+One call returns everything: the archive's paragraph, the day's notes, single facts, and
+corrections. Small models keep facts when asked for them one by one, and lose them when asked for a
+whole memory. An answer is untrusted and accepted as a whole or rejected: a wrong type, an echo of
+the prompt, an apology, or an error text in place of an answer raises.
 """
 
 from __future__ import annotations
@@ -42,45 +42,45 @@ LASTING = 3
 """The importance of what is needed for good; the lowest importance is 1."""
 
 
-def _described(kind: str, text: str, **more: Any) -> dict[str, Any]:
+def _property(kind: str, text: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "description": text, **more}
 
 
-def _objects(told: str, required: str, /, **properties: dict[str, Any]) -> dict[str, Any]:
+def _object_list(text: str, required: str, /, **properties: dict[str, Any]) -> dict[str, Any]:
     item = {
         "type": "object",
         "properties": properties,
         "required": required.split(),
         "additionalProperties": False,
     }
-    return {"type": "array", "description": told, "items": item}
+    return {"type": "array", "description": text, "items": item}
 
 
-_IMPORTANCE = _described(
+_IMPORTANCE = _property(
     "integer",
     "3: it will be true and needed for years; 2: for some months; 1: it is of the day.",
     minimum=1,
     maximum=LASTING,
 )
-_MESSAGE = _described("integer", "The number of the message that says it.")
-_SUBJECT = _described(
+_MESSAGE = _property("integer", "The number of the message that says it.")
+_SUBJECT = _property(
     "string", "Whom or what it is about, as a short name; that of the known entry if it has one."
 )
 _PROPERTIES = {
-    "summary": _described(
+    "summary": _property(
         "string", "2 to 5 sentences on what happened, with the names, numbers and terms in it."
     ),
-    "title": _described("string", "What the conversation is about, in at most 5 words."),
-    "notes": _described(
+    "title": _property("string", "What the conversation is about, in at most 5 words."),
+    "notes": _property(
         "array",
         "What matters today: decisions, events, things to do, a short line each.",
         items={"type": "string"},
     ),
-    "facts": _objects(
+    "facts": _object_list(
         "What the user stated and will still matter next month, one statement each.",
         "text type subject",
-        text=_described("string", "The statement, complete, in the user's own words."),
-        type=_described(
+        text=_property("string", "The statement, complete, in the user's own words."),
+        type=_property(
             "string",
             "`user` for who the user is, standing wishes and what is going on in their life; "
             "else what kind of thing its subject is.",
@@ -90,11 +90,11 @@ _PROPERTIES = {
         message=_MESSAGE,
         importance=_IMPORTANCE,
     ),
-    "corrections": _objects(
+    "corrections": _object_list(
         "Known statements that are no longer true.",
         "old new",
-        old=_described("string", "The known statement as it stands."),
-        new=_described("string", "What is true now; empty if nothing took its place."),
+        old=_property("string", "The known statement as it stands."),
+        new=_property("string", "What is true now; empty if nothing took its place."),
         subject=_SUBJECT,
         message=_MESSAGE,
     ),
@@ -108,29 +108,29 @@ SAVE_MEMORY = ToolSpec(
         "required": ["summary", "notes", "facts", "corrections"],
         "additionalProperties": False,
     },
-    # What else comes is unwrapped, or refused in words, when it is read.
+    # Anything else is unwrapped, or rejected with an explanation, when it is parsed.
     accepted={"type": "object"},
 )
 
 
 _TEXT = {"type": "string"}
-_TOLD = {"type": _TEXT, "subject": _TEXT}
-# What is taken besides: kinds of one's own, numbers in any form, and a fact that is only a text.
-_TAKEN: Mapping[str, Any] = {
+_TYPE_AND_SUBJECT = {"type": _TEXT, "subject": _TEXT}
+# Also accepted: other kinds, numbers in any form, and a fact that is only a text.
+_ACCEPTED: Mapping[str, Any] = {
     "properties": {
         "summary": _TEXT,
         "title": _TEXT,
         "notes": {"type": "array", "items": _TEXT, "maxItems": _MAX_ITEMS},
         "facts": {
             "type": "array",
-            "items": {"properties": {"text": _TEXT, **_TOLD}},
+            "items": {"properties": {"text": _TEXT, **_TYPE_AND_SUBJECT}},
             "maxItems": _MAX_ITEMS,
         },
         "corrections": {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"old": _TEXT, "new": _TEXT, **_TOLD},
+                "properties": {"old": _TEXT, "new": _TEXT, **_TYPE_AND_SUBJECT},
                 "required": ["old", "new"],
             },
             "maxItems": _MAX_ITEMS,
@@ -142,9 +142,9 @@ _TAKEN: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole accepted answer.
+    """A complete, accepted answer.
 
-    Corrections are `facts` that replace something; `title` is empty where it wasn't said.
+    Corrections are `facts` with `replaces`; `title` is empty if the model gave none.
     """
 
     summary: str
@@ -154,13 +154,13 @@ class Answer:
 
 
 def read_answer(arguments: str) -> Answer:
-    """Read the arguments of ``save_memory``, or the same as plain JSON, fenced or not.
+    """Parse the arguments of ``save_memory``, or the same as plain JSON, fenced or not.
 
     Raises:
-        ModelAnswerError: it isn't usable; the message says what is wrong, for the next try.
+        ModelAnswerError: It is unusable; the message tells the model why, for the next try.
     """
     try:
-        value = check_arguments(_unwrap(_load(arguments)), _TAKEN)
+        value = check_arguments(_unwrap(_load(arguments)), _ACCEPTED)
     except ArgumentError as error:
         raise ModelAnswerError(error.message) from None
     facts = [*_facts(value.get("facts", ())), *_corrections(value.get("corrections", ()))]
@@ -187,20 +187,20 @@ def _load(text: str) -> Any:
 
 
 def _unwrap(value: Any) -> Any:
-    """Take the object out of the wrappings that models and servers put around it."""
-    value = _loaded(value)
+    """Unwrap the object from what models and servers put around it."""
+    value = _decoded(value)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict) and value.get("name") in (SAVE_MEMORY.name, None):
         for key in ("arguments", "parameters"):
-            inner = _loaded(value.get(key))
+            inner = _decoded(value.get(key))
             if isinstance(inner, dict) and "summary" not in value:
                 value = inner
     return value
 
 
-def _loaded(value: Any) -> Any:
-    """A value, read where it is JSON in a text."""
+def _decoded(value: Any) -> Any:
+    """Decode a value that is JSON in a string; return others unchanged."""
     return _load(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
 
 
@@ -214,7 +214,7 @@ def _lines(texts: Iterable[str]) -> list[str]:
 
 
 def _line(line: str) -> str:
-    _honest(line, "A fact")
+    _check_usable(line, "A fact")
     if len(line) > _MAX_LINE:
         raise ModelAnswerError(f"A fact has {len(line):,} characters; it must be a short line.")
     return line
@@ -242,7 +242,7 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "") -> Fact:
         text,
         kind if kind in ENTRY_TYPES else "fact" if is_own else "topic",
         "" if is_own else subject,
-        message if type(message) is int else None,  # no truth value
+        message if type(message) is int else None,  # not a bool
         replaces,
         "memory" if is_own else "entry",
         importance=_importance(item.get("importance")),
@@ -250,14 +250,14 @@ def _fact(text: str, item: Mapping[str, Any], replaces: str = "") -> Fact:
 
 
 def _subject(item: Mapping[str, Any]) -> str:
-    """The subject, unless it is none: small models name what it is, not what it is about."""
+    """Return the subject, or "" if it names a kind of thing, as small models do."""
     subject = clean_line(clean_answer(item.get("subject", "")))
     is_none = is_placeholder(subject) or len(subject) > _MAX_TITLE or normalise(subject) in _KINDS
     return "" if is_none else subject
 
 
 def _importance(value: Any) -> int:
-    """From 1 to 3; what is no such number counts as the lowest."""
+    """Return the importance from 1 to 3; anything that isn't a number counts as 1."""
     digits = value.strip() if isinstance(value, str) else value
     is_number = str(digits).isdecimal() and not isinstance(digits, bool)
     return min(max(int(digits), 1), LASTING) if is_number else 1
@@ -269,12 +269,12 @@ def _corrections(items: Iterable[Mapping[str, Any]]) -> list[Fact]:
         old, new = (plain_fact(clean_answer(item[key])) for key in ("old", "new"))
         if is_placeholder(old) or old == new:
             continue
-        _honest(new, "A correction")
+        _check_usable(new, "A correction")
         found.append(_fact("" if is_placeholder(new) else new, item, old))
     return found
 
 
-def _honest(text: str, name: str) -> str:
+def _check_usable(text: str, name: str) -> str:
     why = why_unusable(text)
     if why is not None:
         raise ModelAnswerError(f"{name} {why}.")

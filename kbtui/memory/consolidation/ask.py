@@ -1,8 +1,8 @@
-"""Asks a model for what a conversation leaves behind, and takes nothing but a usable answer.
+"""Asks a model what a conversation leaves behind, and accepts only a usable answer.
 
-An answer in words, of the wrong tool, with wrong types, cut short, empty, or echoing the prompt is
-asked for once more, with what was wrong about it. Calls don't stream:
-a stream that was cut can look like a whole answer.
+An answer in plain text, with the wrong tool or types, cut off, empty, or echoing the prompt is
+requested once more, with the reason. Calls don't stream: a stream that was cut off can look like a
+complete answer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,16 @@ from kbtui.errors import (
     ModelWindowError,
 )
 from kbtui.memory.consolidation.answer import SAVE_MEMORY, Answer, read_answer
-from kbtui.memory.consolidation.completing import in_whole_sentences, is_small, passed_over, told_in
+from kbtui.memory.consolidation.completing import (
+    in_whole_sentences,
+    is_small,
+    unmentioned,
+    user_sentences,
+)
 from kbtui.memory.consolidation.page import Page
 from kbtui.memory.edits.grounding import ground_of
 from kbtui.memory.edits.growing import stated
-from kbtui.memory.edits.keeping import Written
+from kbtui.memory.edits.keeping import FileStatements
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.edits.subjects import named_in
 from kbtui.memory.records.transcript import CONVERSATION
@@ -48,7 +53,7 @@ LONGEST_CALL_SECONDS = 1800.0
 _LONGEST_PAGE = 16_000
 _SHORTEST_PAGE = 200
 _LONGEST_ANSWER = 4_096
-_SAFETY = 0.8  # tokens are estimated
+_SAFETY = 0.8  # token counts are estimates
 _ECHO_CHARACTERS = 40
 _DONE = frozenset({"stop", "tool_calls"})
 _SENTENCE = re.compile(r"[^.!?\n]+")
@@ -61,12 +66,12 @@ async def ask_tool(
     accept: Callable[[str], T],
     role: str = "consolidate",
 ) -> T:
-    """Have a model call one tool, and take its arguments by `accept`.
+    """Have a model call one tool, and return its arguments as parsed by `accept`.
 
-    It raises `ModelAnswerError` where they can't be used. `role` is what the model is asked as.
+    `accept` raises `ModelAnswerError` if they are unusable. `role` is the model's role.
 
     Raises:
-        ModelError: no usable answer in `TRIES` tries, or the model can't be reached.
+        ModelError: There was no usable answer in `TRIES` tries, or the model can't be reached.
     """
     told = list(prompt)
     failure: ModelError = ModelAnswerError(f"{model.name} was not asked.")
@@ -76,7 +81,7 @@ async def ask_tool(
                 reply = await model.complete(told, (tool,), force_tool=tool.name)
             calls = [call for call in reply.tool_calls if call.name == tool.name]
             if reply.finish not in _DONE or not calls:
-                raise ModelAnswerError(_instead(reply, tool))
+                raise ModelAnswerError(_describe_failure(reply, tool))
             _check_echo(calls[0].arguments, told)
             return accept(calls[0].arguments)
         except TimeoutError:
@@ -89,23 +94,23 @@ async def ask_tool(
         except ModelError as error:
             log.info("%s gave no usable answer: %s", model.name, error.message)
             failure = error
-        # Said once, after the original: a conversation about failures confuses small models.
+        # Added once, after the original prompt: a dialogue about failures confuses small models.
         told = [*told[:2], Message("user", f"Your last answer could not be used: {failure}")]
     raise failure
 
 
 async def condensed(model: ChatModel, said: str) -> Answer:
-    """Have a model condense a conversation by itself, for which there is nothing else to know.
+    """Have a model condense a standalone conversation, without any known context.
 
     Raises:
-        ModelError: as `ask_tool`.
+        ModelError: As in `ask_tool`.
     """
     prompt = consolidation_prompt(said, memory="", catalogue="", written=())
     return await ask_tool(model, prompt, SAVE_MEMORY, read_answer)
 
 
 class Condenser:
-    """Gets an `Answer` about a page out of a model."""
+    """Has a model condense pages into `Answer` objects."""
 
     def __init__(self, model: ChatModel, view: View, index_tokens: int) -> None:
         self._model = model
@@ -114,21 +119,20 @@ class Condenser:
         self._index_tokens = min(index_tokens, self._window // 8)
 
     def page_limit(self, memory: str) -> int:
-        """How many tokens of conversation fit into one prompt beside everything else."""
+        """Return how many tokens of conversation fit into a prompt beside everything else."""
         answer = min(_LONGEST_ANSWER, self._window // 4)
         known = min(self._model.count_tokens(memory), self._window // 4) + self._index_tokens
         known += self._window // 8
         free = self._window - answer - known - self._model.count_tokens(self._instructions())
         return max(_SHORTEST_PAGE, min(_LONGEST_PAGE, free))
 
-    async def extract(self, page: Page, memory: str, written: Sequence[Written]) -> Answer:
-        """Condense a page; one message that is too long for a prompt goes in parts.
+    async def extract(self, page: Page, memory: str, written: Sequence[FileStatements]) -> Answer:
+        """Condense a page; a single message too long for a prompt is split into parts.
 
-        `memory` is MEMORY.md as it is, `written` what the agent wrote down itself while it was
-        said.
+        `memory` is the text of MEMORY.md, `written` what the agent wrote to files during the page.
 
         Raises:
-            ModelError: no usable answer, for at least one part.
+            ModelError: There was no usable answer for at least one part.
         """
         brief = is_small(self._model)
         told = [] if brief else list(self._written(written))
@@ -149,39 +153,39 @@ class Condenser:
                 part=f"{number} of {len(parts)}" if len(parts) > 1 else "",
             )
             found.append(await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer))
-        answer = found[0] if len(found) == 1 else _joined(found)
+        answer = found[0] if len(found) == 1 else _merged_answers(found)
         return await self._completed(answer, page) if brief else answer
 
     async def _completed(self, answer: Answer, page: Page) -> Answer:
-        """An answer in whole sentences, with that about what it passed over.
+        """Return an answer in whole sentences, completed with what it left out.
 
-        The model is asked about that once; what it passes over again are notes, as it was said.
+        The model is asked about that once more; what it leaves out again becomes notes, verbatim.
         """
-        told = told_in(page.spoken)
-        if left := passed_over(answer, told):
+        told = user_sentences(page.spoken)
+        if left := unmentioned(answer, told):
             text = page.numbered(brief=True, only={number for number, _ in left})
             prompt = consolidation_prompt(text, memory="", catalogue="", written=())
             try:
                 more = await ask_tool(self._model, prompt, SAVE_MEMORY, read_answer)
-                answer = _joined((answer, replace(more, summary="")))
+                answer = _merged_answers((answer, replace(more, summary="")))
             except TRANSIENT:
                 raise
             except ModelError as error:
                 log.info("what was passed over isn't asked about again: %s", error)
         answer = in_whole_sentences(answer, told, ground_of(page.spoken))
-        again = (text for _, text in passed_over(answer, told))
+        again = (text for _, text in unmentioned(answer, told))
         return replace(answer, notes=(*answer.notes, *again))
 
-    def _written(self, written: Sequence[Written]) -> Iterator[str]:
+    def _written(self, written: Sequence[FileStatements]) -> Iterator[str]:
         for each in written:
             if self._view.shows_past(each.path):
-                yield from _told(each)
+                yield from _written_lines(each)
 
     def _catalogue(self, text: str) -> str:
         return self._view.catalogue(text, self._index_tokens, self._model.count_tokens)
 
     def _subjects(self, text: str) -> str:
-        """The facts known already of the entries that a conversation names."""
+        """Return the known facts of the entries that a conversation mentions."""
         blocks: list[str] = []
         left = self._window // 8
         for info in named_in(self._view.library.infos(), text)[:12]:
@@ -200,8 +204,8 @@ class Condenser:
         return "\n".join([*(message.content for message in prompt), schema])
 
 
-def _told(written: Written) -> Iterator[str]:
-    """The writes of meanwhile as a model is told it."""
+def _written_lines(written: FileStatements) -> Iterator[str]:
+    """Yield the writes to a file as lines for the prompt."""
     name = short_name(written.path)
     if written.statements:
         yield f"- {name}: {'; '.join(written.statements)}"
@@ -209,8 +213,8 @@ def _told(written: Written) -> Iterator[str]:
         yield f"- {name}, no longer true: {'; '.join(written.removed)}"
 
 
-def _joined(parts: Sequence[Answer]) -> Answer:
-    """The answers about a message's parts as one."""
+def _merged_answers(parts: Sequence[Answer]) -> Answer:
+    """Merge the answers about the parts of a message."""
     facts = [fact for part in parts for fact in part.facts]
     return replace(
         parts[0],
@@ -220,8 +224,8 @@ def _joined(parts: Sequence[Answer]) -> Answer:
     )
 
 
-def _instead(reply: Reply, tool: ToolSpec) -> str:
-    """Say what came in place of an answer."""
+def _describe_failure(reply: Reply, tool: ToolSpec) -> str:
+    """Return what the model gave instead of an answer."""
     if reply.finish == "length":
         return "The answer was cut off at its longest length."
     if reply.finish not in _DONE:
@@ -233,9 +237,9 @@ def _instead(reply: Reply, tool: ToolSpec) -> str:
 
 
 def _check_echo(answer: str, prompt: Sequence[Message]) -> None:
-    """Refuse an answer that holds a sentence of what it was told to do, or had done wrong.
+    """Reject an answer that repeats a sentence of its instructions or of the last failure.
 
-    The conversation itself may be quoted; it is the second message.
+    The conversation itself, which is the second message, may be quoted.
     """
     flat = " ".join(answer.split())
     for message in (*prompt[:1], *prompt[2:]):
@@ -245,7 +249,8 @@ def _check_echo(answer: str, prompt: Sequence[Message]) -> None:
                 raise ModelAnswerError("The answer repeats its instructions.")
 
 
-# What a model is told -----------------------------------------------------------------------------
+# Prompts
+# -------------------------------------------------------------------------------------------
 
 
 _CONSOLIDATE = """\
@@ -277,11 +282,11 @@ def consolidation_prompt(
     written: Iterable[str],
     part: str = "",
 ) -> list[Message]:
-    """Ask for everything that a slice leaves behind, in one call.
+    """Return the prompt that asks for everything a slice leaves behind, in one call.
 
-    `catalogue` are the lines of INDEX.md that matter here, `subjects` what the entries say that the
-    conversation names, `written` what the agent wrote down itself meanwhile, a line each. `part`
-    is such as ``2 of 3``, of a message too long for one page.
+    `catalogue` has the relevant lines of INDEX.md, `subjects` what the mentioned entries say,
+    `written` what the agent wrote to files meanwhile, one line each. `part`, such as ``2 of 3``, is
+    set for a part of a message too long for one page.
     """
     lead = "Process this conversation and call the save_memory tool with your consolidation."
     if part:

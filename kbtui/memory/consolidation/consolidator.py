@@ -1,9 +1,9 @@
-"""Condenses the oldest part of a conversation: into the archive, MEMORY.md and entries.
+"""Condenses the oldest part of a conversation into the archive, MEMORY.md and entries.
 
-One call a page gives all that it leaves behind. It runs beside
-the conversation and never blocks it; one at a time, over all processes: the memory lock is held
-while a model works. Session logs are never trimmed; what is archived follows from the archive
-itself, so a crash at any point leaves a page either pending or archived.
+One model call per page returns everything that it leaves behind. This runs beside the conversation
+and never blocks it, one run at a time over all processes: the memory lock is held during the
+model's work. Session logs are never trimmed; what is archived follows from the archive itself, so
+after a crash at any point a page is either pending or archived.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from kbtui.settings import OFFLINE, Settings
 from kbtui.views.view import Audience, View
 
 log = logging.getLogger(__name__)
-_MOST_RAW_IN_A_ROW = 3
+_MAX_RAW_IN_A_ROW = 3
 LONGEST_TURN = timedelta(minutes=15)
-# Tokens; what is shorter fails for other reasons than its length.
+# In tokens; shorter pages fail for other reasons than their length.
 _WORTH_HALVING = 1_000
 Kind = Literal["archived", "raw", "proposed", "nothing", "postponed", "late"]
 
@@ -58,15 +58,15 @@ class CondensingOutcome:
     """The outcome of one run.
 
     Attributes:
-        kind: ``archived``; ``raw``: at least one page was kept whole; ``proposed``: archived, and
-            something waits in the inbox; ``nothing`` was to be done; ``postponed``: the rest stays
-            pending, for the reason in `error`; ``late``: there wasn't time for all of it.
-        cursor: That of the last archive entry made; `pages` is how many.
-        messages: The range that is archived now and wasn't.
-        commit: The last commit made.
-        proposals: The ids of what waits in the inbox.
-        notice: What a person should be told; empty: nothing.
-        title: What the session was about, as far as a model said so.
+        kind: ``archived``; ``raw``: at least one page was kept in full; ``proposed``: archived, and
+            something waits in the inbox; ``nothing`` had to be done; ``postponed``: the rest stays
+            pending because of `error`; ``late``: there wasn't time for everything.
+        cursor: The cursor of the last of `pages` archive entries.
+        messages: The newly archived range.
+        commit: The last commit.
+        proposals: The ids of the proposals in the inbox.
+        notice: A message to the user, or "".
+        title: What the session was about, if a model said so.
     """
 
     kind: Kind
@@ -86,15 +86,15 @@ class Consolidator:
     """Condenses sessions.
 
     Args:
-        pending: What isn't archived yet.
-        seen_by: What is known already, for the prompt, as a model may see it.
-        writer: What writes the outcome.
-        lock: One at a time, over all processes.
-        model: Gives the model of the role ``consolidate``; may raise a `ModelError`.
+        pending: Reads unarchived messages.
+        seen_by: Returns existing knowledge, for the prompt, as the model may see it.
+        writer: Writes the results.
+        lock: Allows one run at a time, over all processes.
+        model: Returns the model of the role ``consolidate``; may raise a `ModelError`.
         settings: Limits and triggers.
-        clock: The time, aware.
-        room: Gives the tokens that a session has in the prompts of whoever answers; None: as many
-            as the settings allow.
+        clock: Returns the time, timezone-aware.
+        room: Returns the tokens that a session has in chat prompts; None: as many as the settings
+            allow.
     """
 
     pending: Pending
@@ -107,7 +107,7 @@ class Consolidator:
     room: Callable[[], int] | None = None
 
     def trigger(self, session: str) -> Trigger | None:
-        """Say why a session should be condensed now; None: it needn't. Not on an event loop."""
+        """Return why a session should be condensed now, or None; not for an event loop."""
         conversation = self.pending.conversation(session)
         parts = self.pending.parts(conversation)
         if not parts:
@@ -118,10 +118,10 @@ class Consolidator:
             idle = idle and max(idle, LONGEST_TURN)  # it may still be answered
         if idle and self.clock() - last.time >= idle:
             return Trigger.IDLE
-        return Trigger.FULL if parts[0][0].last <= self._left(conversation) else None
+        return Trigger.FULL if parts[0][0].last <= self._last_outside_prompt(conversation) else None
 
-    def _left(self, conversation: SessionTranscript) -> int:
-        """The id of the last message that prompts have no room for any more; 0: they hold all."""
+    def _last_outside_prompt(self, conversation: SessionTranscript) -> int:
+        """Return the id of the last message that no longer fits into prompts, or 0."""
         context = self.settings.context
         window = session_window(
             conversation.messages,
@@ -139,12 +139,12 @@ class Consolidator:
         trigger: Trigger = Trigger.ASKED,
         on_page: Callable[[int, int], None] = lambda _number, _count: None,
     ) -> CondensingOutcome:
-        """Condense a session: what left its prompts, or `everything`; tells of each page before.
+        """Condense what no longer fits into a session's prompts, or `everything`.
 
-        With `by_model` what was archived without a model is pending as well, if there is one.
-
-        A call without a result is waited for unless the session is over, as `trigger` says. Nothing
-        here raises what a model or another process did; the outcome says it.
+        With `by_model` and a model, what was archived without one is condensed again. `on_page` is
+        called before each page. A pending tool call is waited for unless the session is over
+        according to `trigger`. Errors of the model or of other processes are in the outcome, not
+        raised.
         """
         run = _CondensingRun(session)
         try:
@@ -163,7 +163,7 @@ class Consolidator:
             run.error = error
         return run.outcome()
 
-    # Pages -----------------------------------------------------------------------------------
+    # Pages -------------------------------------------------------------------------------------
 
     def _pages(
         self,
@@ -174,12 +174,12 @@ class Consolidator:
         everything: bool,
         by_model: bool,
     ) -> list[Page]:
-        """The messages to be condensed, in pages that the model can hold."""
+        """Return the messages to condense, in pages that fit the model."""
         conversation = self.pending.conversation(session)
         closed = everything and self._is_over(conversation, trigger)
         limit = self._condenser(model).page_limit(self.writer.memory_text())
         last = conversation.messages[-1].id if everything and conversation.messages else 0
-        last = last or self._left(conversation)
+        last = last or self._last_outside_prompt(conversation)
         return [
             page
             for part in self.pending.parts(conversation, closed=closed, by_model=by_model)
@@ -192,7 +192,7 @@ class Consolidator:
         ]
 
     def _is_over(self, conversation: SessionTranscript, trigger: Trigger) -> bool:
-        """True if no result can come any more for a call that has none."""
+        """Return whether a tool call without a result can't get one any more."""
         if trigger in (Trigger.CLOSED, Trigger.IDLE) or not conversation.messages:
             return True
         return self.clock() - conversation.messages[-1].time >= LONGEST_TURN
@@ -201,27 +201,27 @@ class Consolidator:
         view = self.seen_by(Audience.of(model))
         return Condenser(model, view, self.settings.context.index_tokens)
 
-    # One page --------------------------------------------------------------------------------
+    # One page ----------------------------------------------------------------------------------
 
     async def _condense(self, run: _CondensingRun, page: Page, model: ChatModel) -> None:
-        """Condense a page; where that fails for good, parts of it; else keep it whole."""
+        """Condense a page; if that fails permanently, in parts; else archive it in full."""
         if not page.shown or page.withheld or model.name == OFFLINE:
-            told = await asyncio.to_thread(_without_model, page)
-            saved = await asyncio.to_thread(self.writer.save, page, told, OFFLINE)
-            run.add(page, saved, title=told.title)
+            answer = await asyncio.to_thread(_without_model, page)
+            saved = await asyncio.to_thread(self.writer.save, page, answer, OFFLINE)
+            run.add(page, saved, title=answer.title)
             return
         live = await asyncio.to_thread(self.writer.live_edits, page)
         memory = await asyncio.to_thread(self.writer.memory_text)
         window = model.context_window
         try:
             answer = await self._condenser(model).extract(page, memory, live.files)
-        except TRANSIENT as error:  # that says nothing of the page, unless it took too long
+        except TRANSIENT as error:  # unrelated to the page, unless it took too long
             slow = isinstance(error, ModelSlowError)
-            parts = _smaller(run, page, model, error, window) if slow else ()
+            parts = _retry_pages(run, page, model, error, window) if slow else ()
             if not parts:
                 raise
         except ModelError as error:
-            parts = _smaller(run, page, model, error, window)
+            parts = _retry_pages(run, page, model, error, window)
             if not parts:
                 await self._keep_whole(run, page, model, error)
                 return
@@ -237,19 +237,19 @@ class Consolidator:
     async def _keep_whole(
         self, run: _CondensingRun, page: Page, model: ChatModel, error: ModelError
     ) -> None:
-        if run.raw_in_a_row >= _MOST_RAW_IN_A_ROW:
-            raise error  # this model can't do it; what is left waits for another
+        if run.raw_in_a_row >= _MAX_RAW_IN_A_ROW:
+            raise error  # this model can't do it; leave the rest for another
         saved = await asyncio.to_thread(self.writer.save_raw, page, model.name, error.message)
         run.add(page, saved, why_raw=f"{model.name} could not condense them. {error.message}")
 
 
-def _smaller(
+def _retry_pages(
     run: _CondensingRun, page: Page, model: ChatModel, error: ModelError, window: int
 ) -> tuple[Page, ...]:
-    """What is tried in a page's place: its halves; `window` is what the model was taken to hold.
+    """Return the pages to try instead of a failed one: its halves.
 
-    Of a page that was too long as often as it takes; one message goes in parts of its own, once
-    it is known how long they may be.
+    A page that was too long is halved as often as needed; a single message is retried, and split,
+    once the model's real window (smaller than `window`) is known.
     """
     if isinstance(error, ModelWindowError):
         return page.halves() or ((page,) if model.context_window < window else ())
@@ -259,7 +259,7 @@ def _smaller(
 
 @dataclass(slots=True)
 class _CondensingRun:
-    """The progress of a run; `halving`: it works on the halves of a page that failed."""
+    """The progress of a run; `halving` while it works on the halves of a failed page."""
 
     session: str
     pages: list[tuple[Page, SavedPage]] = field(default_factory=list)
@@ -272,7 +272,7 @@ class _CondensingRun:
     def add(
         self, page: Page, saved: SavedPage | None, *, why_raw: str = "", title: str = ""
     ) -> None:
-        """Note what became of a page; None: another process had archived it."""
+        """Record the result of a page; None if another process had archived it."""
         self.title = title or self.title
         if saved is None:
             return
@@ -281,7 +281,7 @@ class _CondensingRun:
         self.raw_in_a_row = self.raw_in_a_row + 1 if why_raw else 0
 
     def outcome(self) -> CondensingOutcome:
-        """Sum it up."""
+        """Return the outcome of the run."""
         if not self.pages:
             kind: Kind = "postponed" if self.error else "nothing"
             return CondensingOutcome(kind, self.session, notice=self._notice(), error=self.error)
@@ -318,16 +318,16 @@ class _CondensingRun:
         waiting = sum(len(saved.proposals) for _, saved in self.pages)
         if waiting:
             said.append(f"{waiting} change{'s' * (waiting > 1)} of your notes wait in the inbox.")
-        # That another program is at it is no news to anybody.
+        # Another process working on it isn't news to anybody.
         if self.error is not None and not isinstance(self.error, WorkspaceBusyError):
             said.append(f"Messages stay to be condensed later: {self.error}")
         return " ".join(said)
 
 
 def _without_model(page: Page) -> Answer:
-    """The remains of a page where no model condenses it: a choice of what was said.
+    """Condense a page without a model: a selection of what was said.
 
-    What was stated stands in the journal since it was said.
+    What was stated has been in the journal since it was said.
     """
     if not page.shown:
         return Answer("An answer that drew on private entries isn't condensed.")

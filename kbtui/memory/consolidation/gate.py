@@ -1,7 +1,7 @@
-"""The gate before durable memory: what is said for the first time is a note of the day, no more.
+"""Decides which facts enter durable memory; the rest is only a note of the day.
 
-MEMORY.md and entries get what was asked for, what is said of a person, a project or a decision that
-the user spoke of, what comes again in another session, and what is said to be needed for good.
+MEMORY.md and entries get what was asked for, facts about a person, project or decision that the
+user mentioned, facts that recur in another session, and those marked as lasting.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from kbtui.workspace.layout import Workspace
 
 _SPOKEN_OF = frozenset({"person", "project", "decision"})
 _FLUSH = re.compile(r"## Flush at [^(\n]*\(session: (?P<session>[^)\n]*)\)")
-_LOOKED_BACK = 90  # notes of days
-_SAME = 0.6
-_FEWEST = 2  # stems
+_MAX_DAYS = 90  # daily notes
+_MIN_SHARE = 0.6
+_MIN_STEMS = 2  # stems
 
 
 @dataclass(frozen=True, slots=True)
 class LineTerms:
-    """What a line says: its stems, and its numbers but for dates."""
+    """The content of a line: its stems, and its numbers other than dates."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
 
-    def is_said_by(self, other: LineTerms) -> bool:
-        """True if the other one says about the same."""
-        least = min(_FEWEST, len(self.stems))
+    def matches(self, other: LineTerms) -> bool:
+        """Return whether the other line says about the same."""
+        minimum = min(_MIN_STEMS, len(self.stems))
         shared = len(self.stems & other.stems)
-        is_like = shared >= max(least, _SAME * min(len(self.stems), len(other.stems)))
+        is_like = shared >= max(minimum, _MIN_SHARE * min(len(self.stems), len(other.stems)))
         return bool(self.stems) and is_like and self.numbers <= other.numbers
 
 
-def note_of(line: str) -> LineTerms:
-    """Read a line."""
+def line_terms(line: str) -> LineTerms:
+    """Return the terms of a line."""
     figures, _ = figures_and_dates(line)
     stems = (each for each in telling_terms(line) if not any(char.isdigit() for char in each))
     return LineTerms(frozenset(stems), frozenset(each for one in figures for each in one.readings))
@@ -55,40 +55,40 @@ def note_of(line: str) -> LineTerms:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Tells what of a page lasts; `earlier` are the notes that other sessions left."""
+    """Decides which facts of a page last; `earlier` are the notes that other sessions left."""
 
     page: Page
     ground: Ground
     earlier: tuple[LineTerms, ...]
 
     def lasts(self, fact: Fact) -> bool:
-        """True if a fact is more than a note of its day."""
+        """Return whether a fact is more than a note of the day."""
         if fact.importance >= LASTING or self._is_asked(fact):
             return True
         subject = set(telling_terms(fact.subject))
         is_spoken_of = fact.kind in _SPOKEN_OF and subject and subject <= self.ground.terms
-        return bool(is_spoken_of) or self._comes_again(fact)
+        return bool(is_spoken_of) or self._recurs(fact)
 
     def _is_asked(self, fact: Fact) -> bool:
-        """True if the message that says it asks to remember something."""
+        """Return whether the message that states a fact asks to remember something."""
         said = (each for each in self.page.messages if each.id == fact.message)
         return any(_asks(each) for each in said)
 
-    def _comes_again(self, fact: Fact) -> bool:
-        said = note_of(fact.text)
-        return any(map(said.is_said_by, self.earlier))
+    def _recurs(self, fact: Fact) -> bool:
+        said = line_terms(fact.text)
+        return any(map(said.matches, self.earlier))
 
 
 def gate_of(page: Page, ground: Ground, workspace: Workspace) -> Gate:
-    """The gate for a page; reads the notes of the last days."""
+    """Return the gate for a page; reads the notes of recent days."""
     days = sorted(workspace.memory.glob("????-??-??.md"), reverse=True)
-    texts = (f"memory/{file.name}" for file in islice(days, _LOOKED_BACK))
-    earlier = (line for path in texts for line in _noted(workspace, path, page.session))
-    return Gate(page, ground, tuple(map(note_of, earlier)))
+    texts = (f"memory/{file.name}" for file in islice(days, _MAX_DAYS))
+    earlier = (line for path in texts for line in _notes_of_others(workspace, path, page.session))
+    return Gate(page, ground, tuple(map(line_terms, earlier)))
 
 
-def _noted(workspace: Workspace, path: str, session: str) -> Iterator[str]:
-    """The notes of a day that conversations other than this one left."""
+def _notes_of_others(workspace: Workspace, path: str, session: str) -> Iterator[str]:
+    """Yield the notes of a day that other sessions left."""
     try:
         lines: Iterable[str] = files.read_text(workspace, path).splitlines()
     except KbtuiError:

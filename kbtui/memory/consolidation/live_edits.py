@@ -1,7 +1,7 @@
-"""Edits and proposals that were made while a conversation went on.
+"""Edits and proposals made while a conversation went on.
 
-Who condenses the conversation must not write it again: not what stands in an entry already, not
-what the agent or the user took out since, and not what waits for the user's decision.
+Consolidation must not write them again: neither what an entry already has, nor what the agent or
+the user removed since, nor what waits for the user's decision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kbtui.history.history import History
 from kbtui.history.queries.diff import FileDiff
 from kbtui.knowledge.format.facts import normalise, statements
 from kbtui.memory.consolidation.page import Page
-from kbtui.memory.edits.keeping import Written
+from kbtui.memory.edits.keeping import FileStatements
 from kbtui.memory.edits.memory_file import MEMORY
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.ranges import overlap
@@ -24,7 +24,7 @@ from kbtui.memory.records.tombstones import is_stated
 from kbtui.workspace import files
 
 _MOST_STATEMENTS = 12
-# A commit of more files is no edit of the user's, but a folder that came or went.
+# A commit with more files isn't the user's edit, but a folder that was added or removed.
 _MOST_FILES = 50
 _MOST_OTHERS = 100
 _LIVE = frozenset({Actor.AGENT, Actor.YOU})
@@ -33,19 +33,19 @@ _KEYS = ("type", "created", "updated", "related", "tags", "aliases", "sources", 
 
 @dataclass(frozen=True, slots=True)
 class LiveEdits:
-    """All of that for one page, by file.
+    """The live edits of a page, by file.
 
-    `removed` is when each statement was taken out, by what `normalise` makes of it; `waiting` are
-    those that are only proposed.
+    `removed` has the time each statement was removed, by its `normalise` key; `waiting` are
+    statements that are only proposed.
     """
 
-    files: tuple[Written, ...] = ()
+    files: tuple[FileStatements, ...] = ()
     removed: Mapping[str, datetime] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
 
     @property
-    def written(self) -> tuple[Written, ...]:
-        """The files without what is only proposed."""
+    def written(self) -> tuple[FileStatements, ...]:
+        """The files without statements that are only proposed."""
         waiting = set(self.waiting)
         return tuple(
             replace(each, statements=tuple(s for s in each.statements if s not in waiting))
@@ -53,7 +53,7 @@ class LiveEdits:
         )
 
     def is_removed(self, fact: str, said: Iterable[tuple[datetime, str]]) -> bool:
-        """True if a fact was taken out, and the user hasn't said it again since."""
+        """Return whether a fact was removed and the user hasn't stated it again since."""
         when = self.removed.get(normalise(fact))
         if when is None:
             return False
@@ -61,49 +61,53 @@ class LiveEdits:
 
 
 def live_edits(history: History, inbox: Inbox, page: Page) -> LiveEdits:
-    """Look for what was done with entries and MEMORY.md while a page was said, and since."""
-    came: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    went: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    last: dict[str, datetime | None] = {}  # when a statement went, None if it came
+    """Collect the edits of entries and MEMORY.md during a page and since."""
+    added: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    gone: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    last: dict[str, datetime | None] = {}  # removal time of a statement; None: added
     for time, is_of_page, is_new, path, statement in _changes(history, page):
         key = normalise(statement)
         if is_new:
             last.setdefault(key, None)
             if is_of_page:
-                came[path][statement] = None
+                added[path][statement] = None
         elif key not in last:
             last[key] = time
-            went[path][statement] = None
+            gone[path][statement] = None
     waiting = list(_proposed(inbox, page))
     for path, statement in waiting:
-        came[path][statement] = None
+        added[path][statement] = None
     files = tuple(
-        Written(path, tuple(came[path])[:_MOST_STATEMENTS], tuple(went[path])[:_MOST_STATEMENTS])
-        for path in sorted(came.keys() | went.keys())
+        FileStatements(
+            path,
+            tuple(added[path])[:_MOST_STATEMENTS],
+            tuple(gone[path])[:_MOST_STATEMENTS],
+        )
+        for path in sorted(added.keys() | gone.keys())
     )
     removed = {key: time for key, time in last.items() if time is not None}
     return LiveEdits(files, removed, tuple(dict.fromkeys(each for _, each in waiting)))
 
 
 def _changes(history: History, page: Page) -> Iterator[tuple[datetime, bool, bool, str, str]]:
-    """Each statement that came or went since a page began, the newest first.
+    """Yield each statement added or removed since a page began, newest first.
 
-    When it did, if for the page, if it came, in which file, and it.
+    A tuple of the time, whether it belongs to the page, whether it was added, file and statement.
     """
     for commit, is_of_page in _commits(history, page):
         diffs = [diff for diff in history.changes_of(commit.id) if _is_memory(diff.path)]
         for kind in "+-":
-            for path, statement in _stated(diffs, kind):
+            for path, statement in _statements_in(diffs, kind):
                 yield commit.time, is_of_page, kind == "+", path, statement
 
 
 def _commits(history: History, page: Page) -> Iterator[tuple[Commit, bool]]:
-    """What was done since a page began, the newest first: it has the last word.
+    """Yield the commits since a page began, newest first, as the newest one decides.
 
-    True: for the page. Else it is an edit of the user's, which has only taken something out.
+    Each with True if it belongs to the page; else it is an edit by the user, which can only remove.
     """
     others = 0
-    # Commits know whole seconds only.
+    # Commit times have whole seconds.
     for commit in history.log(since=page.messages[0].time - timedelta(seconds=2)):
         if commit.actor in _LIVE and _overlaps(commit.origin, page):
             yield commit, True
@@ -113,7 +117,7 @@ def _commits(history: History, page: Page) -> Iterator[tuple[Commit, bool]]:
 
 
 def _is_edit(commit: Commit) -> bool:
-    """True for an edit by hand; what an undo takes out, tombstones know of."""
+    """Return whether a commit is a manual edit; tombstones cover what an undo removes."""
     if commit.origin.undoes is not None:
         return False
     return len(commit.paths) <= _MOST_FILES and any(_is_memory(each.path) for each in commit.paths)
@@ -127,8 +131,8 @@ def _is_memory(path: str) -> bool:
     return path == MEMORY or (path.startswith("knowledge/") and not path.endswith("INDEX.md"))
 
 
-def _stated(diffs: Iterable[FileDiff], kind: str) -> Iterator[tuple[str, str]]:
-    """The statements of lines that a commit added (``+``) to files, or took out (``-``)."""
+def _statements_in(diffs: Iterable[FileDiff], kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the statements in the lines that a commit added (``+``) or removed (``-``)."""
     for diff in diffs:
         if not diff.binary:
             lines = [line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind]
@@ -136,7 +140,7 @@ def _stated(diffs: Iterable[FileDiff], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, str]]:
-    """The statements that the agent wants to write and nobody has decided on."""
+    """Yield the statements that the agent has proposed and nobody has decided on."""
     for proposal in inbox.list():
         if proposal.actor is not Actor.AGENT or not _overlaps(proposal.origin, page):
             continue
@@ -148,7 +152,7 @@ def _proposed(inbox: Inbox, page: Page) -> Iterator[tuple[str, str]]:
 
 
 def _without_frontmatter(lines: list[str]) -> str:
-    """Lines without those of a new entry's frontmatter, which state nothing."""
+    """Strip the frontmatter of a new entry, which states nothing."""
     text = "\n".join(lines)
     if text.startswith("---\n") and "\n---\n" in text[4:]:
         return text[4:].partition("\n---\n")[2]

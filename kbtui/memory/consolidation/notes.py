@@ -1,8 +1,8 @@
-"""Notes of the day, and the note that a session leaves behind: no model is asked for either.
+"""Notes of the day and of ended sessions, both written without a model call of their own.
 
-The day's notes, ``memory/YYYY-MM-DD.md``, are written with each slice that is condensed, out of the
-same answer. A session's note, ``memory/YYYY-MM-DD-slug.md``, is put together at its end out of what
-the archive says of it, and of its last messages, shortened.
+The day's notes, ``memory/YYYY-MM-DD.md``, are written with each condensed slice, from the same
+answer. A session's note, ``memory/YYYY-MM-DD-slug.md``, is assembled when it ends from its archive
+entries and its last messages, shortened.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _NO_SUMMARY = f"{RAW} No summary could be made; what was said stands below."
 def stage_day_notes(
     change: Change, page: Page, notes: Iterable[str], buried: Callable[[str], bool]
 ) -> None:
-    """Add what a slice says to the notes of its day, in a running change.
+    """Add the notes of a slice to those of its day in a running change.
 
-    Notes that the file has already, in whatever words, and those that are `buried` are left out.
+    Notes that the file already has, in any wording, and `buried` ones are left out.
     """
     path = f"memory/{page.day.isoformat()}.md"
     before = files.text_of(change.read(path))
@@ -54,7 +54,7 @@ def stage_day_notes(
 
 
 def stage_raw_notes(change: Change, page: Page) -> None:
-    """Add an excerpt of a slice that no model could condense to the notes of its day."""
+    """Add excerpts of a slice that no model could condense to the notes of its day."""
     said = [message for message in page.messages if page.shows(message)][-20:]
     excerpts = [
         f"{message.role}: {shorten(page.conversation.spoken(message), _EXCERPT_WIDTH)}"
@@ -77,7 +77,7 @@ def _stage(change: Change, path: str, page: Page, lines: Sequence[str], mark: st
 
 @dataclass(frozen=True, slots=True)
 class SessionNotes:
-    """The file that was written; `is_raw`: the archive has no summary of it."""
+    """A written session note; `is_raw` if the archive has no summary of the session."""
 
     path: str
     commit: str
@@ -86,7 +86,7 @@ class SessionNotes:
 
 @dataclass(eq=False)
 class SessionMemoryWriter:
-    """Writes a file for each ended session of enough messages, one at a time."""
+    """Writes a note for each ended session with enough messages, one at a time."""
 
     workspace: Workspace
     history: History
@@ -96,31 +96,31 @@ class SessionMemoryWriter:
     settings: SessionNotesSettings
 
     async def write_session_memory(self, session: str, title: str = "") -> SessionNotes | None:
-        """Write the file about what was said since the session ended last; None: it is too short.
+        """Write a note about what was said since the session last ended, or None if too short.
 
-        Without a title its first words stand for what it was about.
+        Without a title, its first words are used.
 
         Raises:
-            WorkspaceBusyError: another process is at it.
-            StorageError: the file system refused.
+            WorkspaceBusyError: Another process is doing it.
+            StorageError: The file system refused.
         """
         if not self.settings.enabled:
             return None
         async with self.lock.hold():
-            return await asyncio.to_thread(self._written, session, title)
+            return await asyncio.to_thread(self._write_new, session, title)
 
     async def renew(self, session: str) -> None:
-        """Give a session's last file the summary that couldn't be made when it was written.
+        """Add the summary missing from a session's last note, if it can be made now.
 
-        Raises as `write_session_memory`.
+        Raises like `write_session_memory`.
         """
         async with self.lock.hold():
             await asyncio.to_thread(self._renew, self.pending.conversation(session))
 
-    def _written(self, session: str, title: str) -> SessionNotes | None:
+    def _write_new(self, session: str, title: str) -> SessionNotes | None:
         conversation = self.pending.conversation(session)
         last = self._renew(conversation)
-        messages = [each for each in _spoken(conversation) if each.id > last]
+        messages = [each for each in _public_messages(conversation) if each.id > last]
         users = sum(message.role == "user" for message in messages)
         if not messages or users < self.settings.min_user_messages:
             return None
@@ -129,9 +129,9 @@ class SessionMemoryWriter:
         return self._write(conversation, chosen, last + 1, slug)
 
     def _renew(self, conversation: SessionTranscript) -> int:
-        """Rewrite the last file if it needs that; gives the last message that one is about."""
-        spoken = _spoken(conversation)
-        written = self._written_of(conversation.id, spoken)
+        """Rewrite the last note if needed; return the id of the last message that it covers."""
+        spoken = _public_messages(conversation)
+        written = self._commits_of(conversation.id, spoken)
         newest = next(written, None)
         if newest is None:
             return 0
@@ -145,10 +145,10 @@ class SessionMemoryWriter:
             self._write(conversation, chosen, before[1] + 1, over=path)
         return last
 
-    def _written_of(
+    def _commits_of(
         self, session: str, spoken: Sequence[SessionMessage]
     ) -> Iterator[tuple[Commit, Range]]:
-        """The commits of a session's files, the newest first, and what each file is about."""
+        """Yield the commits of a session's notes, newest first, each with its message range."""
         if spoken:
             since = spoken[0].time - timedelta(seconds=2)
             for commit in self.history.log(actor=Actor.SESSION_MEMORY, since=since):
@@ -169,7 +169,7 @@ class SessionMemoryWriter:
         *,
         over: str = "",
     ) -> SessionNotes:
-        """Write a new file, or `over` one that nobody has edited, about all `since` a message."""
+        """Write a new note, or replace the unedited note `over`; summarise from id `since` on."""
         span = (chosen[0].id, chosen[-1].id)
         summary = "\n\n".join(self._summaries(conversation.id, since, chosen[-1].id))
         text = render(conversation, chosen, local(chosen[-1].time), summary)
@@ -205,7 +205,7 @@ class SessionMemoryWriter:
 def render(
     conversation: SessionTranscript, chosen: list[SessionMessage], ended: datetime, summary: str
 ) -> str:
-    """The text of a session's file; without a summary it says so."""
+    """Return the text of a session's note; without a summary it says so."""
     said = "\n".join(
         f"{message.role}: {shorten(conversation.spoken(message), _EXCERPT_WIDTH)}"
         for message in chosen
@@ -225,8 +225,8 @@ def render(
 """
 
 
-def _spoken(conversation: SessionTranscript) -> list[SessionMessage]:
-    """What was said, but for answers that are withheld: any model reads here."""
+def _public_messages(conversation: SessionTranscript) -> list[SessionMessage]:
+    """Return what was said, without withheld answers, as any model may read the note."""
     return [
         message
         for message in conversation.messages
@@ -237,7 +237,7 @@ def _spoken(conversation: SessionTranscript) -> list[SessionMessage]:
 
 
 def _below_title(summary: str) -> str:
-    """A summary whose headings stand below the file's own."""
+    """Demote the headings of a summary below those of the note."""
     lines = [
         f"#{line}" if line.startswith("## ") else f"##{line}" if line.startswith("# ") else line
         for line in summary.splitlines()

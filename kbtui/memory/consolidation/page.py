@@ -1,4 +1,4 @@
-"""Messages that aren't archived yet, in pages: what one call condenses into one archive entry."""
+"""Pages: unarchived messages, each page condensed by one call into one archive entry."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from kbtui.workspace.layout import Workspace
 class Page:
     """Consecutive units of a conversation.
 
-    Of a page with answers that are `withheld` only what the user said is worked on, and only
-    without a model: what they say must not get into memory, which any model reads.
+    If some of its answers are `withheld`, only the user's words are used, and without a model: the
+    answers must not get into memory, which any model reads.
     """
 
     conversation: SessionTranscript
@@ -38,12 +38,12 @@ class Page:
 
     @property
     def withheld(self) -> bool:
-        """True if some of its answers must not get into memory."""
+        """Whether some of its answers must not get into memory."""
         return any(map(self.conversation.withholds, self.units))
 
     @property
     def session(self) -> str:
-        """The session that it is of."""
+        """The id of its session."""
         return self.conversation.id
 
     @property
@@ -53,18 +53,18 @@ class Page:
 
     @property
     def range(self) -> Range:
-        """The ids of its first and its last message."""
+        """The ids of its first and last message."""
         return self.units[0].first, self.units[-1].last
 
     @property
     def text(self) -> str:
-        """All that a model is shown of it, a line for each message."""
+        """The text shown to a model, one line per message."""
         return "".join(self.conversation.line(each) for each in self.messages if self.shows(each))
 
     def numbered(self, *, brief: bool = False, only: Collection[int] | None = None) -> str:
-        """The same, each message with its number, so that a model can say which one says what.
+        """Return the text with message ids, so that a model can cite them.
 
-        In brief there is nothing of the answers but what they asked; `only` are some messages.
+        If `brief`, answers are reduced to their questions; `only` selects messages by id.
         """
         lines = []
         shown_ones = filter(self.shows, self.messages)
@@ -82,38 +82,38 @@ class Page:
 
     @property
     def shown(self) -> int:
-        """How many messages a model is shown."""
+        """The number of messages that a model is shown."""
         return sum(map(self.shows, self.messages))
 
     @property
     def timestamp(self) -> str:
-        """When it begins, as the archive writes it."""
+        """The time of its first shown message, as the archive writes it."""
         first = next(filter(self.shows, self.messages), self.messages[0])
         return moment(first.time)
 
     @property
     def day(self) -> date:
-        """The day of its last message, in the user's time zone."""
+        """The date of its last message, in the user's time zone."""
         return local(self.messages[-1].time).date()
 
     @property
     def said(self) -> list[tuple[datetime, str]]:
-        """The words of the user in it, and when they were said."""
+        """The user's messages, each with its time."""
         return said_by_user(self.messages)
 
     @property
     def spoken(self) -> list[SessionMessage]:
-        """What of it a model is shown and memory may come from, without a model's reasoning."""
+        """The shown messages, without a model's reasoning."""
         shown = filter(self.shows, self.messages)
         return [replace(each, content=self.conversation.spoken(each)) for each in shown]
 
     def shows(self, message: SessionMessage) -> bool:
-        """True if a model is shown a message of it."""
+        """Return whether a model is shown a message."""
         allowed = message.role == "user" or message.id not in self.conversation.withheld
         return allowed and self.conversation.shown(message)
 
     def halves(self) -> tuple[Page, Page] | None:
-        """It in two, at a turn's end where there is one near the middle; None: it is one unit."""
+        """Split the page in two, if possible between turns near the middle, or return None."""
         if len(self.units) < 2:  # two halves
             return None
         middle = len(self.units) // 2
@@ -127,9 +127,9 @@ class Page:
 
 @dataclass(eq=False)
 class Pending:
-    """Reads sessions, whoever has them open, and compares them with the archive.
+    """Reads sessions, even open ones, and compares them with the archive.
 
-    `view` is that of what memory may tell.
+    `view` is what memory may tell.
     """
 
     workspace: Workspace
@@ -138,7 +138,7 @@ class Pending:
     tombstones: Tombstones
 
     def conversation(self, session: str) -> SessionTranscript:
-        """A session as it stands on disk."""
+        """Return a session as it is on disk."""
         lines = read_lines(self.workspace.sessions / f"{session}.jsonl")
         forgotten = self.tombstones.dropped(session)
         return read_conversation(session, lines.records, self.view.sessions.withheld, forgotten)
@@ -146,15 +146,15 @@ class Pending:
     def parts(
         self, conversation: SessionTranscript, *, closed: bool = False, by_model: bool = False
     ) -> list[list[Unit]]:
-        """Unarchived messages, in stretches without a gap; `closed` as in `split_units`.
+        """Return unarchived messages as gapless runs of units; `closed` as in `split_units`.
 
-        With `by_model` also those that were archived without one.
+        With `by_model`, include those that were archived without a model.
         """
         covered = self.archive.covered(conversation.id, by_model=by_model)
         return [split_units(part, closed=closed) for part in conversation.pending(covered)]
 
     def tokens(self, session: str, *, by_model: bool = False) -> int:
-        """Estimate the tokens of what isn't archived; `by_model` as `parts`."""
+        """Estimate the tokens of a session's unarchived messages; `by_model` as in `parts`."""
         parts = self.parts(self.conversation(session), by_model=by_model)
         units = (unit for part in parts for unit in part)
         return sum(each.as_prompt().tokens for unit in units for each in unit.messages)
@@ -163,9 +163,9 @@ class Pending:
 def pages_for(
     conversation: SessionTranscript, units: Iterable[Unit], limit: int, count: Callable[[str], int]
 ) -> list[Page]:
-    """Cut units into pages of at most `limit` tokens, what is withheld apart from the rest.
+    """Group units into pages of at most `limit` tokens, withheld ones apart from the rest.
 
-    Pages that hold nothing but what the ledger drops are left out.
+    Pages with only messages that the ledger drops are left out.
     """
     cut = pages(units, limit, tokens_of(conversation, count), conversation.withholds)
     found = [Page(conversation, tuple(page)) for page in cut]

@@ -1,7 +1,7 @@
-"""Writes what a page leaves behind as one commit: archive, MEMORY.md, entries and day's notes.
+"""Writes the results of a page as one commit: archive, MEMORY.md, entries and daily notes.
 
-Proposals are stored before the commit: a crash in between costs nothing, since the page is then
-condensed again and the same proposal is the same.
+Proposals are stored before the commit. A crash in between is harmless: the page is condensed again,
+and an identical proposal isn't stored twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UPDATED = re.compile(r"(?m)^updated: *[\"']?(\d{4}-\d\d-\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class SavedPage:
-    """The writes of a page: its archive entry's cursor, the commit, the proposals' ids."""
+    """What was written for a page: archive cursor, commit, and proposal ids."""
 
     cursor: int
     commit: str
@@ -52,10 +52,10 @@ class SavedPage:
 
 @dataclass(eq=False)
 class MemoryWriter:
-    """Writes pages. Whoever calls it holds the memory lock.
+    """Writes pages; the caller holds the memory lock.
 
-    By the settings in `notes` a page adds to the notes of its day. `batch` is the import that the
-    pages come from: what a model makes of them leaves MEMORY.md, which is about now, alone.
+    `notes` has the settings for daily notes. `batch` is the import that the pages come from; then
+    facts from a model don't change MEMORY.md, which is about the present.
     """
 
     workspace: Workspace
@@ -67,38 +67,38 @@ class MemoryWriter:
     batch: str | None = None
 
     def live_edits(self, page: Page) -> LiveEdits:
-        """The edits of entries and MEMORY.md while a page was said."""
+        """Return the edits of entries and MEMORY.md made during a page."""
         return live_edits(self.history, self.inbox, page)
 
     def memory_text(self) -> str:
-        """MEMORY.md as it is; empty where there is none."""
+        """Return the text of MEMORY.md, or "" if there is none."""
         try:
             return files.read_text(self.workspace, MEMORY)
         except NotFoundError:
             return ""
 
     def save(self, page: Page, answer: Answer, model: str) -> SavedPage | None:
-        """Write an answer; None where another process archived the page. Raises as `committed`."""
+        """Write an answer; None if another process archived the page. Raises as `committed`."""
         is_verbatim = model == OFFLINE and not page.withheld
         if self._is_archived(page, by_model=not is_verbatim):
             return None
         origin = self._origin(page, model)
         live = self.live_edits(page)
         content = absolute_dates(answer.summary, page.day)
-        answer = replace(answer, facts=tuple(_sourced(page, each) for each in answer.facts))
+        answer = replace(answer, facts=tuple(_with_source(page, each) for each in answer.facts))
 
         def work(change: Change) -> SavedPage:
             copy, outcomes = self._keep(page, answer, live)
             proposals = tuple(id_ for _, id_ in copy.propose(self.inbox, origin))
             kept = (each.fact.text for each in outcomes if each.kind != "refused")
-            notes = _current([*answer.notes, *_noted(outcomes)], answer.facts)
-            notes = list(_grounded(_whole(notes, kept), page, copy))
+            notes = _current([*answer.notes, *_day_notes(outcomes)], answer.facts)
+            notes = list(_grounded(_without_fragments(notes, kept), page, copy))
             cursor = self._stage(
                 change, page, content, verbatim=is_verbatim, not_grounded=copy.ungrounded
             )
             copy.stage(change)
             if self.notes.enabled:
-                stage_day_notes(change, page, notes, copy.must_not)
+                stage_day_notes(change, page, notes, copy.is_forbidden)
             return SavedPage(cursor, "", proposals)
 
         first, last = page.range
@@ -108,7 +108,7 @@ class MemoryWriter:
     def _keep(
         self, page: Page, answer: Answer, live: LiveEdits
     ) -> tuple[WorkingCopy, list[FactOutcome]]:
-        said = page.said + list(_attributed(page, answer.facts))
+        said = page.said + list(_stated_facts(page, answer.facts))
         ground = ground_of(page.spoken)
         gate = gate_of(page, ground, self.workspace)
         author = Author(
@@ -118,25 +118,25 @@ class MemoryWriter:
             ground,
         )
 
-        def waits(fact: Fact) -> bool:
+        def is_waiting(fact: Fact) -> bool:
             return is_said(fact.text, live.waiting)
 
         def keep(facts: Iterable[Fact]) -> tuple[WorkingCopy, list[FactOutcome]]:
             copy = self.editor.open(author)
             keeper = FactKeeper(
-                copy, page.day, live.written, lambda fact: not waits(fact) and gate.lasts(fact)
+                copy, page.day, live.written, lambda fact: not is_waiting(fact) and gate.lasts(fact)
             )
             return copy, keeper.keep_all(facts)
 
-        # A correction that waits already isn't made; of all else that waits the day has a note.
-        facts = [each for each in answer.facts if not (each.replaces and waits(each))]
+        # A waiting correction isn't made again; anything else that waits goes into daily notes.
+        facts = [each for each in answer.facts if not (each.replaces and is_waiting(each))]
         copy, outcomes = keep(facts)
-        if late := self._late(outcomes, page.day):
-            return keep(fact for fact in facts if fact not in late)
+        if outdated := self._outdated(outcomes, page.day):
+            return keep(fact for fact in facts if fact not in outdated)
         return copy, outcomes
 
-    def _late(self, outcomes: Iterable[FactOutcome], day: date) -> list[Fact]:
-        """Of an import the facts that would correct what was written later than they were said."""
+    def _outdated(self, outcomes: Iterable[FactOutcome], day: date) -> list[Fact]:
+        """Return an import's facts that would correct what was written after they were said."""
         return [
             each.fact
             for each in outcomes
@@ -145,14 +145,14 @@ class MemoryWriter:
         ]
 
     def _is_older(self, path: str, day: date) -> bool:
-        """True if a file was last written before a day, as it says itself."""
+        """Return whether a file's `updated` date is before a day."""
         with contextlib.suppress(NotFoundError):
             found = _UPDATED.search(files.read_text(self.workspace, path))
             return found is not None and found[1] < day.isoformat()
         return False
 
     def save_raw(self, page: Page, model: str, why: str) -> SavedPage | None:
-        """Write a page whole, where no model could condense it; see `save`."""
+        """Archive a page in full because no model could condense it; see `save`."""
         if self._is_archived(page, by_model=True):
             return None
         content = f"{RAW} {page.shown} messages\n{page.text.rstrip()}"
@@ -206,22 +206,22 @@ class MemoryWriter:
         return Origin(page.session, page.range, model=model, batch=self.batch)
 
 
-def _attributed(page: Page, facts: Iterable[Fact]) -> Iterator[tuple[datetime, str]]:
-    """The facts of an answer in its own words, each when the user said it by that answer."""
+def _stated_facts(page: Page, facts: Iterable[Fact]) -> Iterator[tuple[datetime, str]]:
+    """Yield each fact in the model's words with the time the user said it."""
     times = {each.id: each.time for each in page.messages if each.role == "user"}
     for fact in facts:
         if fact.message in times:
             yield times[fact.message], f"{fact.subject}: {fact.text}"
 
 
-def _sourced(page: Page, fact: Fact) -> Fact:
-    """A fact with the message that says it, whatever the model gave."""
+def _with_source(page: Page, fact: Fact) -> Fact:
+    """Return a fact with the id of the message that states it, whatever the model gave."""
     said = [(each.id, each.content) for each in page.spoken if each.role == "user"]
     return replace(fact, message=nearest(f"{fact.subject} {fact.text}", said, fact.message))
 
 
-def _noted(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
-    """The facts that are notes of the day and no more."""
+def _day_notes(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
+    """Yield the facts that are only notes of the day."""
     for outcome in outcomes:
         if outcome.kind == "noted":
             for line in statements(outcome.fact.text):
@@ -231,7 +231,7 @@ def _noted(outcomes: Iterable[FactOutcome]) -> Iterator[str]:
 
 
 def _current(notes: Iterable[str], facts: Iterable[Fact]) -> list[str]:
-    """Notes without what was corrected in the same conversation."""
+    """Remove the notes that were corrected in the same conversation."""
     found = list(notes)
     for fact in (each for each in facts if each.replaces):
         found = [
@@ -242,10 +242,10 @@ def _current(notes: Iterable[str], facts: Iterable[Fact]) -> list[str]:
     return found
 
 
-def _whole(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:
-    """Notes without those that are no more than a part of another, or of a fact.
+def _without_fragments(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:
+    """Yield the notes that aren't just a part of another note or of a fact.
 
-    Small models note what was spoken of, name by name.
+    Small models note what was mentioned, name by name.
     """
     found = list(notes)
     lines = [normalise(each) for each in (*found, *facts)]
@@ -256,11 +256,11 @@ def _whole(notes: Iterable[str], facts: Iterable[str]) -> Iterator[str]:
 
 
 def _grounded(notes: Iterable[str], page: Page, copy: WorkingCopy) -> Iterator[str]:
-    """Notes without those that nobody has said, which are accounted for, and what was forgotten."""
+    """Yield the notes that somebody said and that weren't forgotten; record ungrounded ones."""
     for note in notes:
-        if copy.must_not(note):
+        if copy.is_forbidden(note):
             continue
         if copy.lacks(absolute_dates(note, page.day)):
-            copy.leave_out(note)
+            copy.record_ungrounded(note)
         else:
             yield note

@@ -26,7 +26,7 @@ from kbtui.errors import (
 )
 from kbtui.history.change import Actor
 from kbtui.memory.consolidation.ask import TRANSIENT, ask_tool
-from kbtui.memory.consolidation.completing import is_small, told_in
+from kbtui.memory.consolidation.completing import is_small, user_sentences
 from kbtui.memory.consolidation.page import Pending
 from kbtui.memory.dream.reading import ArchiveBatch, ArchivePage, DreamReader, Shares
 from kbtui.memory.dream.report import DreamProgress, DreamReport, Phase
@@ -164,7 +164,7 @@ class Dream:
         by_rules = model.name == OFFLINE
         said = await asyncio.to_thread(self._said, batch)
         copy = self._working_copy(batch, said, by_rules=by_rules)
-        told = told_in(each for of in said for each in of) if is_small(model) else None
+        told = user_sentences(each for of in said for each in of) if is_small(model) else None
         deadline = asyncio.get_running_loop().time() + self._longest
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""

@@ -24,7 +24,7 @@ from kbtui.memory.edits.growing import (
     stated,
     with_value,
 )
-from kbtui.memory.edits.sentences import Told
+from kbtui.memory.edits.sentences import UserSentences
 from kbtui.memory.edits.tool_edits import Edit, edit_entry
 from kbtui.memory.edits.working_copy import NOTES, Operation, WorkingCopy
 from kbtui.memory.records.dates import absolute_dates
@@ -221,7 +221,7 @@ class Editing:
     given, stands in the place of lines that are made of it.
     """
 
-    def __init__(self, copy: WorkingCopy, day: date, told: Told | None = None) -> None:
+    def __init__(self, copy: WorkingCopy, day: date, told: UserSentences | None = None) -> None:
         self._copy = copy
         self._day = day
         self._told = told

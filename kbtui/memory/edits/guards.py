@@ -34,7 +34,7 @@ _LINK = re.compile(r"\[\[[^\]\n]*\]\]|\]\([^)\n]*\)")
 
 
 def check(
-    files: Overlay, edits: Edits, must_not: Callable[[str], bool], *, by_tool: bool = False
+    files: Overlay, edits: Edits, is_forbidden: Callable[[str], bool], *, by_tool: bool = False
 ) -> None:
     """Refuse edits that would break something, or say what was forgotten or taken out by the user.
 
@@ -56,7 +56,7 @@ def check(
                 "Leave the lines between --- be.",
             )
         before, after = shown_text(files.data(path)), shown_text(data)
-        _check_said(entry.title, _added(before, data), files, must_not, by_tool=by_tool)
+        _check_said(entry.title, _added(before, data), files, is_forbidden, by_tool=by_tool)
         if not by_tool:
             _check_kept(path, before, after)
 
@@ -208,7 +208,12 @@ def _check_kept(path: str, before: str, after: str) -> None:
 
 
 def _check_said(
-    title: str, added: list[str], files: Overlay, must_not: Callable[[str], bool], *, by_tool: bool
+    title: str,
+    added: list[str],
+    files: Overlay,
+    is_forbidden: Callable[[str], bool],
+    *,
+    by_tool: bool,
 ) -> None:
     """Refuse to write what was forgotten, or what is no statement at all."""
     known = {fact for data in files.before.values() for fact in statements(shown_text(data))}
@@ -217,7 +222,7 @@ def _check_said(
             continue
         if not by_tool:
             _check_worth(fact)
-        if must_not(fact) or must_not(f"{title}: {fact}"):
+        if is_forbidden(fact) or is_forbidden(f"{title}: {fact}"):
             raise UsageError(
                 f"{shorten(fact, _SHOWN)!r} was forgotten by the user.", "Leave it out."
             )

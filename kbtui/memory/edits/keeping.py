@@ -71,7 +71,7 @@ class FactOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FileStatements:
     """The lines that somebody wrote into a file, or would have, meanwhile, and took out."""
 
     path: str
@@ -92,7 +92,7 @@ class FactKeeper:
 
     copy: WorkingCopy
     day: date
-    written: Sequence[Written] = ()
+    written: Sequence[FileStatements] = ()
     lasts: Callable[[Fact], bool] = lambda _fact: True
     _links: list[Operation] = field(default_factory=list, init=False)
 
@@ -150,7 +150,7 @@ class FactKeeper:
         def is_made_up(line: str) -> bool:
             lacks = bool(statements(line) and self.copy.lacks(line, about))
             if lacks:
-                self.copy.leave_out(line)
+                self.copy.record_ungrounded(line)
             return lacks
 
         lines = _without(fact.text.splitlines(), is_made_up, "Nobody has said that.")
@@ -164,8 +164,8 @@ class FactKeeper:
 
     def _is_buried(self, line: str, subject: str) -> bool:
         said = plain_fact(line)
-        must_not = self.copy.must_not
-        return bool(said) and (must_not(said) or must_not(f"{subject}: {said}"))
+        is_forbidden = self.copy.is_forbidden
+        return bool(said) and (is_forbidden(said) or is_forbidden(f"{subject}: {said}"))
 
     # One fact --------------------------------------------------------------------------------
 

@@ -170,7 +170,7 @@ def _marks(text: str, numbers: Sequence[Figure]) -> Iterator[str | int]:
     return (each for _, each in sorted(places.items()))
 
 
-class Told:
+class UserSentences:
     """What was told, sentence by sentence, each with the day and the number of its message.
 
     What only asks is none of it.
@@ -184,7 +184,7 @@ class Told:
             if sentence.stems and not sentence.asks and _says_something(sentence.text)
         ]
 
-    def passed_over(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
+    def unmentioned(self, lines: Iterable[str], least: int) -> list[tuple[int, str]]:
         """What is told and no line says half of, with its numbers.
 
         It has at least so many words, or two with a number or a day.

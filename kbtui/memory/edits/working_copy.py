@@ -174,7 +174,7 @@ class WorkingCopy:
         edits = self._work(operation)
         if not edits or (operation.optional and any(map(self.is_of_people, edits))):
             return Done()
-        guards.check(self.files, edits, self.must_not, by_tool=self.author.by_tool)
+        guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
         self._check_subjects(edits)
         why = self._reason_to_ask(operation, edits, self._check_said(edits))
         made = tuple(path for path in edits if not self.files.exists(path))
@@ -240,7 +240,7 @@ class WorkingCopy:
                 found.append((wish, proposal.id))
         return found
 
-    def must_not(self, fact: str) -> bool:
+    def is_forbidden(self, fact: str) -> bool:
         """True for what was forgotten, or taken out by the user, and not said again since."""
         tombstones, author = self.services.tombstones, self.author
         if tombstones.buried(fact):
@@ -269,7 +269,7 @@ class WorkingCopy:
         """What USER.md and MEMORY.md say that the user is called."""
         return names_of_user(map(self._standing, (USER, MEMORY)))
 
-    def leave_out(self, line: str) -> None:
+    def record_ungrounded(self, line: str) -> None:
         """Note a line that isn't written, as nobody has said it."""
         self.ungrounded[plain_fact(line)] = None
 
@@ -299,7 +299,7 @@ class WorkingCopy:
             why = f"nobody has said {shorten(lacking, _SHOWN)!r}"
             if self.author.by_tool:
                 return why
-            self.leave_out(line)
+            self.record_ungrounded(line)
             raise UsageError(
                 f"{why}: {shorten(line, _SHOWN)!r}.",
                 "Write only what was said, with its names, numbers and dates.",

@@ -1,7 +1,8 @@
-"""Differences on the screen, and the questions that are asked over one.
+"""Diff views, and the dialogs that confirm a change by showing its diff.
 
-`diff_view.DiffView` shows `FileDiff`s, unified or side by side (`lines` lays them out in threads).
-`confirm.make_change` works a change out, asks where it touches other files, and makes it below a
-bar that can be stopped; `confirm.choose_version` asks where a file changed under the editor;
-`undo_conflict.undo_asked` undoes so, and asks about what was changed again since.
+`diff_view.DiffView` shows `FileDiff`s, unified or side by side; `lines` lays them out in threads.
+`confirm.make_change` prepares a change, asks for confirmation if it touches other files, and
+applies it under a progress bar that can be cancelled. `confirm.choose_version` resolves a file
+that changed under the editor. `undo_conflict.confirm_and_undo` undoes a change and resolves
+conflicts.
 """

@@ -1,7 +1,4 @@
-"""A change on its way: worked out, looked at, agreed to, made, and stopped where it takes long.
-
-Beside it two versions of a text to choose from.
-"""
+"""Dialogs that confirm a change, show its progress, and choose between versions of a file."""
 
 from __future__ import annotations
 
@@ -28,15 +25,15 @@ from kbtui.tui.messages import tell
 from kbtui.tui.widgets.dialogs import Dialog, KeyDialog, ReadingDialog
 
 T = TypeVar("T")
-_UNSEEN_SECONDS = 0.08
-"""Seconds that work may take before a box says what is done."""
-_LOOK_SECONDS = 0.2
-_SHOWN_FILES = 20
+_BOX_DELAY_SECONDS = 0.08
+"""Seconds that work may take before a progress box is shown."""
+_REFRESH_SECONDS = 0.2
+_MAX_SHOWN_FILES = 20
 _BAR_CELLS = 40
 
 
 class ConfirmScreen(ReadingDialog[str], KeyDialog):
-    """Answers with the key of the choice; None for leaving everything as it is."""
+    """A question with an optional diff; returns the key of the choice, or None if cancelled."""
 
     DEFAULT_CSS = """
     ConfirmScreen {
@@ -61,7 +58,7 @@ class ConfirmScreen(ReadingDialog[str], KeyDialog):
         leave: str = "leaves it",
         names: Names | None = None,
     ) -> None:
-        """Ask with `title`; `choices` maps each key to what it does, `leave` is what Esc does."""
+        """Create a question; `choices` maps keys to their labels, `leave` is the label of Esc."""
         super().__init__(title, text, choices, leave=leave)
         self._diffs = tuple(diffs)
         self._names = names or Names()
@@ -94,16 +91,16 @@ async def confirm(
     text: str,
     choices: Mapping[str, str],
     diffs: Sequence[FileDiff] = (),
-    **how: Any,
+    **options: Any,
 ) -> str | None:
-    """Ask by a `ConfirmScreen`; the key of the choice, None for leaving everything as it is."""
-    return await node.app.push_screen_wait(ConfirmScreen(title, text, choices, diffs, **how))
+    """Show a `ConfirmScreen` and return the key of the choice, or None if cancelled."""
+    return await node.app.push_screen_wait(ConfirmScreen(title, text, choices, diffs, **options))
 
 
 async def choose_version(
     node: DOMNode, path: str, *, theirs: str, mine: str, base: str
 ) -> str | None:
-    """Show `theirs` (in the file now) against `mine`, both grown out of `base`; None: go on."""
+    """Return the text the user chose of `theirs` (on disk), `mine` and their merge, or None."""
     both = merged(path, base, mine, theirs)
     choices = {"m": "saves mine over it", "t": "takes the file's"}
     answer = await confirm(
@@ -119,7 +116,7 @@ async def choose_version(
 
 
 def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
-    """Both changes in one text; None where they touch the same lines."""
+    """Return the three-way merge of `mine` and `theirs`, or None if they conflict."""
     from kbtui.history.merging.tree_merge import merge_three
 
     both = merge_three(path, base.encode(), mine.encode(), theirs.encode())
@@ -127,7 +124,7 @@ def merged(path: str, base: str, mine: str, theirs: str) -> str | None:
 
 
 class WorkBox(Dialog[None]):
-    """Says what is being done and how far it is; Esc stops it."""
+    """A progress dialog for running work; Esc cancels it."""
 
     HINT = "Esc stops it"
 
@@ -135,26 +132,26 @@ class WorkBox(Dialog[None]):
         super().__init__()
         self.TITLE_TEXT = title
         self._text = clean_line(text)
-        self._at = (0, 0)
-        self._began = 0.0
-        self._is_over = False
+        self._progress = (0, 0)
+        self._started = 0.0
+        self._is_done = False
         self._rows = 1
         self.stopped = asyncio.Event()
 
     def compose_question(self) -> ComposeResult:
-        yield Static(self._said())
+        yield Static(self._status())
 
     def on_mount(self) -> None:
-        self.set_interval(_LOOK_SECONDS, self._show)
+        self.set_interval(_REFRESH_SECONDS, self._show)
 
-    def watch_work(self, done: int, total: int) -> None:
-        """Note how far it is; called where the work is done, which this may stop.
+    def report_progress(self, done: int, total: int) -> None:
+        """Record progress; called from the worker thread.
 
         Raises:
-            StoppedError: The person wants that.
+            StoppedError: The user cancelled the work.
         """
-        self._began = self._began if self._at[1] else monotonic()
-        self._at = done, total
+        self._started = self._started if self._progress[1] else monotonic()
+        self._progress = done, total
         if self.stopped.is_set():
             raise StoppedError("Stopped: nothing was changed.")
 
@@ -164,53 +161,52 @@ class WorkBox(Dialog[None]):
         self._show()
 
     def close(self) -> None:
-        """It is done; what was asked above the box meanwhile is answered first."""
-        self._is_over = True
-        self._leave()
+        """Close the box as soon as no other dialog covers it."""
+        self._is_done = True
+        self._dismiss_if_done()
 
     def on_screen_resume(self) -> None:
-        """Go as well, once there is nothing above any more."""
-        self._leave()
+        self._dismiss_if_done()
 
-    def _leave(self) -> None:
-        if self._is_over and self.is_current:
+    def _dismiss_if_done(self) -> None:
+        if self._is_done and self.is_current:
             self.dismiss(None)
 
     def _show(self) -> None:
-        said = self._said()
-        rows = 1 + said.plain.count("\n")
-        self.query_one(Static).update(said, layout=rows != self._rows)
+        status = self._status()
+        rows = 1 + status.plain.count("\n")
+        self.query_one(Static).update(status, layout=rows != self._rows)
         self._rows = rows
 
-    def _said(self) -> Content:
-        done, total = self._at
+    def _status(self) -> Content:
+        done, total = self._progress
         if not total:
             return Content(self._text)
         full = _BAR_CELLS * done // total
         bar = ("█" * full, "$accent"), ("░" * (_BAR_CELLS - full), "$text-muted")
-        left = (monotonic() - self._began) * (total - done) / max(1, done)
+        left = (monotonic() - self._started) * (total - done) / max(1, done)
         wait = f", {span(left)} left" if done and left >= 1 else ""
         return Content.assemble(f"{self._text}\n", *bar, f"  {done:,} of {total:,}{wait}")
 
 
-async def watched(
+async def run_with_progress(
     node: DOMNode, title: str, text: str, work: Callable[[Watch], T], *, writes: bool = False
 ) -> T:
-    """Work in a thread; where it takes more than a moment, a box says so.
+    """Run `work` in a thread, with a progress box if it takes more than a moment.
 
     Args:
-        node: Whose app shows it.
+        node: A node of the app that shows the box.
         title: The box's title.
         text: What is being done.
-        work: Is given what it tells how far it is.
-        writes: It must be waited for even when it is stopped.
+        work: Takes the callback to report its progress to.
+        writes: Whether to wait for `work` to end even after it was cancelled.
 
     Raises:
-        StoppedError: The person stopped it.
+        StoppedError: The user cancelled it.
     """
     box = WorkBox(title, text)
-    job = asyncio.ensure_future(asyncio.to_thread(work, box.watch_work))
-    await asyncio.wait([job], timeout=_UNSEEN_SECONDS)
+    job = asyncio.ensure_future(asyncio.to_thread(work, box.report_progress))
+    await asyncio.wait([job], timeout=_BOX_DELAY_SECONDS)
     if job.done():
         return job.result()
     node.app.push_screen(box)
@@ -227,11 +223,11 @@ async def watched(
 
 
 class Question(NamedTuple):
-    """The question before a change of several files is made.
+    """The confirmation asked before a change to several files.
 
-    `own` are the files that it is about, `unasked` how many others it may touch without a
-    question, `names` what they are called. `{files}` in the text stands for the count of those
-    others. `nothing` is said where nothing is to be changed.
+    `own` are the files the change is about, `unasked` is how many others it may touch without
+    confirmation, `names` are their display names. `{files}` in the text is replaced by the number
+    of those others. `nothing` is the message if there is nothing to change.
     """
 
     title: str
@@ -246,35 +242,37 @@ class Question(NamedTuple):
 async def make_change(
     node: DOMNode, history: History, gather: Callable[..., object], question: Question
 ) -> Commit | None:
-    """Work a change out, ask if it touches other files, and make it.
+    """Prepare a change, ask for confirmation if it touches other files, and apply it.
 
     Args:
-        node: Whose app asks.
-        history: Where it is made.
-        gather: Hands the change to the `sink` it is given; runs in a thread and writes nothing.
-        question: What is asked.
+        node: A node of the app that asks.
+        history: The history to apply the change to.
+        gather: Passes the change to its argument `sink`; runs in a thread and writes nothing.
+        question: The confirmation to ask.
 
     Returns:
-        The commit; None where the person left or stopped it, and then nothing was changed.
+        The commit, or None if the user cancelled; nothing was changed then.
 
     Raises:
-        KbtuiError: It can't be made.
+        KbtuiError: The change can't be made.
     """
 
-    def gathered(_watch: Watch) -> list[Change]:
+    def prepared(_watch: Watch) -> list[Change]:
         changes: list[Change] = []
         gather(sink=changes.append)
         return changes
 
     title = question.title
     try:
-        changes = await watched(node, title, "Looking at what it would change …", gathered)
+        changes = await run_with_progress(
+            node, title, "Looking at what it would change …", prepared
+        )
         if not changes and question.nothing:
             tell(node, question.nothing)
-        if not changes or not await _agreed(node, history, changes[0], question):
+        if not changes or not await _confirmed(node, history, changes[0], question):
             return None
         text = f"Changing {counted(len(changes[0].edits), 'file')}"
-        return await watched(
+        return await run_with_progress(
             node, title, text, lambda watch: history.apply(changes[0], watch), writes=True
         )
     except StoppedError as stopped:
@@ -282,15 +280,15 @@ async def make_change(
     return None
 
 
-async def _agreed(node: DOMNode, history: History, change: Change, question: Question) -> bool:
+async def _confirmed(node: DOMNode, history: History, change: Change, question: Question) -> bool:
     others = len(set(change.edits).difference(question.own))
     if others <= question.unasked:
         return True
-    diffs = await watched(
+    diffs = await run_with_progress(
         node,
         question.title,
         "Looking at what it would change …",
-        lambda _: history.preview(change, _SHOWN_FILES),
+        lambda _: history.preview(change, _MAX_SHOWN_FILES),
     )
     kind = "other file" if question.own else "file"
     text = question.text.replace("{files}", counted(others, kind))

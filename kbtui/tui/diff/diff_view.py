@@ -1,4 +1,4 @@
-"""Shows differences; thousands of lines scroll like ten."""
+"""The widget that shows diffs, and the screen that pairs it with a list."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.full_screen import ListScreen
 from kbtui.tui.widgets.line_view import Line
 
-_DRAWING_SECONDS = 0.25
-"""Seconds for which the rest of a difference waits for its beginning to be drawn, at most."""
+_DRAW_TIMEOUT = 0.25
+"""Seconds that the layout of further parts waits for the first to be drawn."""
 
 
 class DiffView(MarkdownLines):
-    """Unified, or side by side where there is room or somebody asks for it.
+    """A view of diffs: side by side if there is room or the user asks for it, else unified.
 
-    As people read it, or as a patch has it: with the signs of the file and the numbers of lines.
+    Lines are rendered for reading, or raw: verbatim, with line numbers.
     """
 
     LOOKS: ClassVar[Mapping[str, str]] = {
@@ -44,32 +44,32 @@ class DiffView(MarkdownLines):
         "diff--minus": "bold $text-error",
     }
     SIDE_BY_SIDE_COLUMNS: ClassVar[int] = 120
-    """Columns from which on before and after stand beside each other by themselves."""
+    """Width in columns from which diffs are side by side by default."""
 
     class Shown(Message):
-        """The differences are laid out and on the screen."""
+        """Posted once the diffs are laid out and shown."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._diffs: tuple[FileDiff, ...] = ()
         self.drawn: tuple[FileDiff, ...] = ()
-        """The differences that are on the screen: `hunk` is one of theirs."""
+        """The diffs on the screen, which `hunk` belongs to."""
         self._hunks: list[HunkPlace] = []
-        self._hunk = 0
+        self._hunk_index = 0
         self._note = ""
         self.names = Names()
-        self._laid_out_for = (0, False)
-        self._asked: bool | None = None
+        self._layout_key = (0, False)
+        self._side_by_side_choice: bool | None = None
         self._raw = False
 
     def show(self, diffs: Sequence[FileDiff], *, keep: bool = False, note: str = "") -> None:
-        """Show differences from their beginning, or from where the view stands with `keep`."""
+        """Show diffs from the top, or at the current scroll position with `keep`."""
         self._diffs = tuple(diffs)
         self._note = note
-        self._lay_out(keep=keep)
+        self._start_layout(keep=keep)
 
     def show_text(self, text: str) -> None:
-        """Show one line instead of differences."""
+        """Show one line of text instead of diffs."""
         self._diffs = self.drawn = ()
         self._hunks = []
         self.workers.cancel_node(self)
@@ -77,31 +77,35 @@ class DiffView(MarkdownLines):
 
     @property
     def side_by_side(self) -> bool:
-        """True if before and after stand beside each other."""
-        return self.text_width >= self.SIDE_BY_SIDE_COLUMNS if self._asked is None else self._asked
+        """Whether the view is side by side."""
+        return (
+            self.text_width >= self.SIDE_BY_SIDE_COLUMNS
+            if self._side_by_side_choice is None
+            else self._side_by_side_choice
+        )
 
     def toggle_side_by_side(self) -> None:
-        """Change the way of showing, for as long as the view lives."""
-        self._asked = not self.side_by_side
-        self._lay_out(keep=True)
+        """Switch between unified and side by side for the life of the view."""
+        self._side_by_side_choice = not self.side_by_side
+        self._start_layout(keep=True)
 
     def toggle_raw(self) -> None:
-        """Show it as the files have it, or as people read it again."""
+        """Switch between raw and rendered lines."""
         self._raw = not self._raw
-        self._lay_out(keep=True)
+        self._start_layout(keep=True)
 
-    def _lay_out(self, *, keep: bool) -> None:
+    def _start_layout(self, *, keep: bool) -> None:
         if self.size.width:
-            self._laid_out(keep=keep)
+            self._run_layout(keep=keep)
 
     @latest("layout")
-    async def _laid_out(self, *, keep: bool) -> None:
-        """Show what is laid out as it comes; all of it at once where the position is kept."""
-        diffs, width, beside = self._diffs, self.text_width, self.side_by_side
+    async def _run_layout(self, *, keep: bool) -> None:
+        """Show parts as they are laid out, or all at once if the position is kept."""
+        diffs, width, side_by_side = self._diffs, self.text_width, self.side_by_side
         parts = lay_out_parts(
             diffs,
             width,
-            side_by_side=beside,
+            side_by_side=side_by_side,
             raw=self._raw,
             note=self._note,
             names=self.names,
@@ -109,54 +113,54 @@ class DiffView(MarkdownLines):
         )
         part = await asyncio.to_thread(next, parts)
         self.drawn = diffs
-        self._laid_out_for = (width, beside)
+        self._layout_key = (width, side_by_side)
         self._hunks = part.hunks
-        self._hunk = min(self._hunk, max(0, len(self._hunks) - 1)) if keep else 0
+        self._hunk_index = min(self._hunk_index, max(0, len(self._hunks) - 1)) if keep else 0
         self.show_lines(part.lines, top=None if keep else 0)
-        await self._drawn_now()
+        await self._wait_until_drawn()
         while (more := await asyncio.to_thread(next, parts, None)) is not None:
             self._hunks += more.hunks
             self.add_lines(more.lines)
         self.post_message(self.Shown())
 
-    async def _drawn_now(self) -> None:
-        """Wait until what is shown is on the screen: a thread at work would hold that up."""
+    async def _wait_until_drawn(self) -> None:
+        """Wait for the screen to be drawn, which a busy thread would delay."""
         drawn = asyncio.Event()
         self.call_after_refresh(drawn.set)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(drawn.wait(), _DRAWING_SECONDS)
+            await asyncio.wait_for(drawn.wait(), _DRAW_TIMEOUT)
 
     def on_resize(self, _event: events.Resize) -> None:
-        if self._diffs and self._laid_out_for != (self.text_width, self.side_by_side):
-            self._lay_out(keep=True)
+        if self._diffs and self._layout_key != (self.text_width, self.side_by_side):
+            self._start_layout(keep=True)
 
     # Hunks
 
     @property
     def hunk(self) -> HunkPlace | None:
-        """The changed place that the person is at."""
-        return self._hunks[self._hunk] if self._hunks else None
+        """The current hunk."""
+        return self._hunks[self._hunk_index] if self._hunks else None
 
     def go_to_hunk(self, by: int) -> None:
-        """Go to the changed place below (1) or above (-1), and point at it."""
+        """Scroll to the next (1) or previous (-1) hunk and highlight it."""
         if not self._hunks:
             return
         places = [hunk.line for hunk in self._hunks]
         top = round(self.scroll_y)
-        here = places[self._hunk]
+        here = places[self._hunk_index]
         if not top <= here < top + self.size.height:
-            # The person scrolled away: count from what is on the screen.
+            # The user scrolled away: count from what is on the screen.
             here = top
         wanted = bisect_right(places, here) if by > 0 else bisect_left(places, here) - 1
-        self._hunk = max(0, min(len(places) - 1, wanted))
-        self.flash(range(places[self._hunk], places[self._hunk] + 1))
+        self._hunk_index = max(0, min(len(places) - 1, wanted))
+        self.flash(range(places[self._hunk_index], places[self._hunk_index] + 1))
 
 
 class ListAndDiff(ListScreen):
-    """Moves in both; the class ``-full`` gives the difference the whole screen.
+    """A screen of a list beside a diff; the class ``-full`` shows only the diff.
 
-    A subclass composes ``parts`` of a list (``split-list``) and of what holds the
-    difference (``split-detail``), both ``framed`` with their names in the border.
+    A subclass composes ``parts`` of a list (``split-list``) and of the container of the diff
+    (``split-detail``), both ``framed`` with their names in the border.
     """
 
     DEFAULT_CSS = """
@@ -172,7 +176,7 @@ class ListAndDiff(ListScreen):
     diff: DiffView
 
     def give_room(self, *, to_diff: bool) -> None:
-        """Give the difference the whole screen, or share it with the list again."""
+        """Show only the diff, or the list and the diff."""
         self.set_class(to_diff, "-full")
         (self.diff if to_diff else self.rows).focus()
 

@@ -1,7 +1,4 @@
-"""Differences as lines that fit a width: unified, or before and after beside each other.
-
-Plain functions that run in any thread.
-"""
+"""Layout of diffs as lines of a given width, unified or side by side; safe in any thread."""
 
 from __future__ import annotations
 
@@ -25,21 +22,21 @@ from kbtui.tui.widgets.line_view import Line
 from kbtui.workspace.layout import ENTRIES
 
 MAX_LINES = 20_000
-_FIRST_LINES, _MORE_LINES = 400, 2_000
-"""Lines of the first part, which no screen shows at once, and of each that follows."""
+_FIRST_PART_LINES, _PART_LINES = 400, 2_000
+"""Lines of the first part, more than any screen shows, and of each part that follows."""
 _KINDS = {"added": "new", "deleted": "deleted", "modified": "", "renamed": "renamed"}
 
 
 class HunkPlace(NamedTuple):
-    """Where a hunk stands on the screen, and which one it is of which file (from 0)."""
+    """A hunk's first line in the layout, its file, and its index there (from 0)."""
 
     line: int
     path: str
     number: int
 
 
-class _Begin(NamedTuple):
-    """Here a hunk begins, one of a file's (from 0)."""
+class _HunkStart(NamedTuple):
+    """Marker of the start of a hunk, with its index in the file (from 0)."""
 
     path: str
     number: int
@@ -47,15 +44,17 @@ class _Begin(NamedTuple):
 
 @dataclass(slots=True)
 class DiffLayout:
-    """The lines, and where the hunks begin."""
+    """Lines of a diff, and where its hunks begin."""
 
     lines: list[Line] = field(default_factory=list)
     hunks: list[HunkPlace] = field(default_factory=list)
 
 
-def lay_out(diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, **how: Any) -> DiffLayout:
-    """Lay out the differences of files in one part; see `lay_out_parts`."""
-    return next(lay_out_parts(diffs, width, side_by_side=side_by_side, at_once=True, **how))
+def lay_out(
+    diffs: Sequence[FileDiff], width: int, *, side_by_side: bool, **options: Any
+) -> DiffLayout:
+    """Lay out file diffs in one part; see `lay_out_parts`."""
+    return next(lay_out_parts(diffs, width, side_by_side=side_by_side, at_once=True, **options))
 
 
 def lay_out_parts(
@@ -68,34 +67,35 @@ def lay_out_parts(
     names: Names | None = None,
     at_once: bool = False,
 ) -> Iterator[DiffLayout]:
-    """Lay out the differences of files, one below the other, and a note at the end.
+    """Yield the layout of file diffs, followed by a note.
 
-    In parts, of which the first is there soon, or all `at_once`; hunks are counted from the top.
+    Yields a short part first and then longer ones, or one part if `at_once`. Lines of hunks count
+    from the top of the first part.
     """
-    part, above, size = DiffLayout(), 0, sys.maxsize if at_once else _FIRST_LINES
+    part, above, size = DiffLayout(), 0, sys.maxsize if at_once else _FIRST_PART_LINES
     names = names or Names()
 
-    def columns(texts: _Texts) -> Iterator[Line]:
-        beside = side_by_side and texts.has_two_sides
-        return (two_columns if beside else one_column)(texts, width)
+    def columns(hunk_text: _HunkText) -> Iterator[Line]:
+        beside = side_by_side and hunk_text.has_two_sides
+        return (two_columns if beside else one_column)(hunk_text, width)
 
     blocks = _blocks(diffs, names, columns, raw=raw)
-    for each in _flow(blocks, note):
-        if isinstance(each, _Begin):
+    for each in _stream(blocks, note):
+        if isinstance(each, _HunkStart):
             part.hunks.append(HunkPlace(above + len(part.lines), each.path, each.number))
             continue
         part.lines.append(each)
         if len(part.lines) == size:
             yield part
             above += size
-            part, size = DiffLayout(), _MORE_LINES
+            part, size = DiffLayout(), _PART_LINES
     yield part
 
 
-def _flow(
-    blocks: Iterable[tuple[_Begin | None, Iterable[Line]]], note: str
-) -> Iterator[Line | _Begin]:
-    """All lines, and before those of a hunk that it begins."""
+def _stream(
+    blocks: Iterable[tuple[_HunkStart | None, Iterable[Line]]], note: str
+) -> Iterator[Line | _HunkStart]:
+    """Yield all lines up to `MAX_LINES`, with a marker before the first line of each hunk."""
     count = 0
     for begin, lines in blocks:
         if count > MAX_LINES:
@@ -115,28 +115,31 @@ def _flow(
 def _blocks(
     diffs: Sequence[FileDiff],
     names: Names,
-    columns: Callable[[_Texts], Iterator[Line]],
+    columns: Callable[[_HunkText], Iterator[Line]],
     *,
     raw: bool,
-) -> Iterator[tuple[_Begin | None, Iterable[Line]]]:
-    """Each file's head, and each of its hunks."""
+) -> Iterator[tuple[_HunkStart | None, Iterable[Line]]]:
+    """Yield the header of each file and each of its hunks."""
     for index, diff in enumerate(diffs):
         head = [Line(Content())] if index else []
         head.append(_file_line(diff, names, raw=raw))
         if not diff.hunks:
-            head.append(Line(Content.styled(f"  {_why_empty(diff)}", ".md--muted")))
+            head.append(Line(Content.styled(f"  {_empty_reason(diff)}", ".md--muted")))
         yield None, head
         for number, hunk in enumerate(diff.hunks):
-            texts = _Texts(hunk, diff, names, raw=raw)
-            if len(diff.hunks) > 1 and not texts.says_something:
+            hunk_text = _HunkText(hunk, diff, names, raw=raw)
+            if len(diff.hunks) > 1 and not hunk_text.has_visible_changes:
                 continue
-            title = Line(Content.styled(f" {clean_line(texts.place)}", ".diff--hunk"))
+            title = Line(Content.styled(f" {clean_line(hunk_text.place)}", ".diff--hunk"))
             is_whole = not raw and diff.kind in {"added", "deleted"} and len(diff.hunks) == 1
-            yield _Begin(diff.path, number), chain([] if is_whole else [title], columns(texts))
+            yield (
+                _HunkStart(diff.path, number),
+                chain([] if is_whole else [title], columns(hunk_text)),
+            )
 
 
-def _counted(diff: FileDiff, kind: str, *, raw: bool) -> int:
-    """How many lines were added or removed; without blank ones and dates where these don't show."""
+def _count_changed(diff: FileDiff, kind: str, *, raw: bool) -> int:
+    """Count lines of one kind, leaving out blank lines and dates unless `raw`."""
     lines = (line.text for hunk in diff.hunks for line in hunk.lines if line.kind == kind)
     return sum(raw or bool(text.strip() and not _DATE.match(text)) for text in lines)
 
@@ -150,12 +153,12 @@ def _file_line(diff: FileDiff, names: Names, *, raw: bool) -> Line:
     if kind:
         parts.append((f" {kind} ", ".md--muted"))
     for sign, style in (("+", ".diff--plus"), ("-", ".diff--minus")):
-        if count := _counted(diff, sign, raw=raw):
+        if count := _count_changed(diff, sign, raw=raw):
             parts.append((f" {sign}{count}", style))
     return Line(Content.assemble(*parts), fill="diff--file")
 
 
-def _why_empty(diff: FileDiff) -> str:
+def _empty_reason(diff: FileDiff) -> str:
     if diff.binary:
         return "not text"
     if diff.path.endswith("INDEX.md"):
@@ -180,67 +183,73 @@ _INLINE = re.compile(
 )
 
 
-def one_column(texts: _Texts, width: int) -> Iterator[Line]:
-    """A hunk in unified form; a property that was changed is one line."""
-    digits = _digits(texts.hunk)
-    for index, line in enumerate(texts.hunk.lines):
-        kind, content = texts.merged(index)
+def one_column(hunk_text: _HunkText, width: int) -> Iterator[Line]:
+    """Yield the lines of a unified hunk; a changed property takes one line."""
+    digits = _digits(hunk_text.hunk)
+    for index, line in enumerate(hunk_text.hunk.lines):
+        kind, content = hunk_text.unified(index)
         if content is None:
             continue
-        numbers = f"{line.old or '':>{digits}} {line.new or '':>{digits}} " if texts.raw else " "
+        numbers = (
+            f"{line.old or '':>{digits}} {line.new or '':>{digits}} " if hunk_text.raw else " "
+        )
         parts = _wrapped(content, max(8, width - len(numbers) - 2))
-        for joined, part in enumerate(_behind_gutter(numbers, kind, parts)):
+        for joined, part in enumerate(_with_gutter(numbers, kind, parts)):
             yield Line(part, 0, _FILLS[kind], joined > 0)
 
 
-def two_columns(texts: _Texts, width: int) -> Iterator[Line]:
-    """A hunk with what was before on the left, and what came of it on the right."""
-    lines = texts.hunk.lines
+def two_columns(hunk_text: _HunkText, width: int) -> Iterator[Line]:
+    """Yield the lines of a hunk with the old text on the left and the new on the right."""
+    lines = hunk_text.hunk.lines
     half = (width - 1) // 2
-    digits = _digits(texts.hunk)
+    digits = _digits(hunk_text.hunk)
     blank = Content(" " * half)
 
     def column(index: int | None, number: int | None) -> list[Content]:
-        content = None if index is None else texts.content(index)
+        content = None if index is None else hunk_text.content(index)
         if index is None or content is None:
             return []
-        gutter = f"{number or '':>{digits}} " if texts.raw else " "
-        return _half(content, lines[index].kind, gutter, half)
+        gutter = f"{number or '':>{digits}} " if hunk_text.raw else " "
+        return _column_lines(content, lines[index].kind, gutter, half)
 
-    for old, new in _rows(lines):
+    for old, new in _row_pairs(lines):
         left = column(old, lines[old].old if old is not None else None)
         right = column(new, lines[new].new if new is not None else None)
         for one, other in zip_longest(left, right, fillvalue=blank):
-            yield Line(_beside(one, other))
+            yield Line(_join_columns(one, other))
 
 
-class _Texts:
-    """The lines of a hunk, and the words marked in which two of them differ.
+class _HunkText:
+    """The styled lines of a hunk, with differing words highlighted.
 
-    As people read them, or `raw`: as they stand in the file, with their numbers.
+    They are rendered for reading, or, if `raw`, verbatim with line numbers.
     """
 
     def __init__(self, hunk: Hunk, diff: FileDiff, names: Names, *, raw: bool) -> None:
         self.hunk = hunk
         self.raw = raw
         self._lines = hunk.lines
-        self._is_whole = diff.old_blob is None or diff.new_blob is None
-        self._coloured = _is_markdown(diff.path)
+        self._is_one_sided = diff.old_blob is None or diff.new_blob is None
+        self._is_markdown_file = _is_markdown(diff.path)
         self._names = names
         self._links = Links(self._named)
-        self._front = _front_lines(self._lines, *diff.heads) if self._coloured else set()
+        self._frontmatter = (
+            _frontmatter_lines(self._lines, *diff.heads) if self._is_markdown_file else set()
+        )
         self._changed = {index for index, line in enumerate(self._lines) if line.kind != " "}
-        self._others = any(i not in self._front or not self._is_date(i) for i in self._changed)
+        self._has_other_changes = any(
+            i not in self._frontmatter or not self._is_date(i) for i in self._changed
+        )
         self._partners: dict[int, int] = {}
         self._marks: dict[int, tuple[bool, tuple[tuple[int, int], ...]]] = {}
-        by_place = (pair for pair in _replaced(self._lines) if not self._front & {*pair})
+        by_place = (pair for pair in _paired_lines(self._lines) if not self._frontmatter & {*pair})
         for minus, plus in [*self._properties(), *by_place]:
             self._partners[minus], self._partners[plus] = plus, minus
 
     def _properties(self) -> Iterator[tuple[int, int]]:
-        """The lines of a property before and after."""
+        """Yield the removed and added line of each changed property."""
         before: dict[str, int] = {}
-        for index in sorted(self._front):
+        for index in sorted(self._frontmatter):
             line = self._lines[index]
             key = _KEY.match(line.text)
             if key is not None and line.kind == "-":
@@ -249,23 +258,23 @@ class _Texts:
                 yield before.pop(key[0]), index
 
     def content(self, index: int) -> Content | None:
-        """One of the lines; None for one that says nothing to people."""
+        """Return a styled line, or None if it is hidden."""
         if self._is_hidden(index):
             return None
         partner = self._partners.get(index)
         if partner is None:
-            return self._said(index)
+            return self._readable(index)
         if index not in self._marks:
             self._mark(*sorted((index, partner)))
         as_read, places = self._marks.pop(index)
-        content = self._said(index) if as_read else self._written(index)
+        content = self._readable(index) if as_read else self._verbatim(index)
         style = _WORDS[index > partner]
         return content and content.add_spans([Span(*place, style) for place in places])
 
-    def merged(self, index: int) -> tuple[str, Content | None]:
-        """A line and its sign, where both values of a property are said in one."""
+    def unified(self, index: int) -> tuple[str, Content | None]:
+        """Return a line's sign and content, with a property's old and new value merged into one."""
         line, partner = self._lines[index], self._partners.get(index)
-        if self.raw or partner is None or index not in self._front or self._is_hidden(index):
+        if self.raw or partner is None or index not in self._frontmatter or self._is_hidden(index):
             return line.kind, self.content(index)
         if line.kind == "-":
             return line.kind, None
@@ -281,25 +290,25 @@ class _Texts:
         )
 
     def _mark(self, old: int, new: int) -> None:
-        """Find the words in which two lines differ; where only signs do, these are shown."""
-        before, after = self._said(old), self._said(new)
+        """Find the words in which two lines differ, verbatim if only their markup does."""
+        before, after = self._readable(old), self._readable(new)
         as_read = before is not None and after is not None and before.plain != after.plain
         if before is None or after is None or not as_read:
-            before, after = self._written(old), self._written(new)
+            before, after = self._verbatim(old), self._verbatim(new)
         # Plain tuples: of a long difference thousands wait until the other side is drawn.
         for index, places in zip((old, new), emphasize(before.plain, after.plain), strict=True):
             self._marks[index] = as_read, tuple(places)
 
-    def _said(self, index: int) -> Content | None:
-        if self.raw or not self._coloured:
-            return self._written(index)
-        text = _plain(self._lines[index])
-        if index in self._front:
+    def _readable(self, index: int) -> Content | None:
+        if self.raw or not self._is_markdown_file:
+            return self._verbatim(index)
+        text = _clean_text(self._lines[index])
+        if index in self._frontmatter:
             return self._property(index, text)
         if self._lines[index].kind == " " and _FENCE.match(text):
             return None
-        said = line_as_read(text, self._links)
-        return said if said.plain.strip() or not text.strip() else self._written(index)
+        unquoted = line_as_read(text, self._links)
+        return unquoted if unquoted.plain.strip() or not text.strip() else self._verbatim(index)
 
     def _property(self, index: int, text: str) -> Content | None:
         if text.rstrip() in {"---", "...", ""} or not self._is_changed(index):
@@ -308,39 +317,41 @@ class _Texts:
         if key is None:
             return Content(f"  {self._value(index, 0)}")
         name, value = key[0].rstrip(": "), self._value(index, key.end())
-        if self._is_whole and not value and not self._has_values_below(index):
+        if self._is_one_sided and not value and not self._has_values_below(index):
             return None
         return Content.assemble((name, ".md--muted"), "  ", value)
 
     def _has_values_below(self, index: int) -> bool:
-        below = self._lines[index + 1].text if index + 1 in self._front else "---"
+        below = self._lines[index + 1].text if index + 1 in self._frontmatter else "---"
         return not (_KEY.match(below) or below.strip() in {"---", "..."})
 
     def _is_changed(self, index: int) -> bool:
-        """True for a line of frontmatter that was changed, or whose list below it was."""
+        """Return whether a frontmatter line, or the list of values below it, was changed."""
         if index in self._changed:
             return True
-        below = (self._lines[at] for at in range(index + 1, len(self._lines)) if at in self._front)
+        below = (
+            self._lines[at] for at in range(index + 1, len(self._lines)) if at in self._frontmatter
+        )
         values = takewhile(lambda line: not _KEY.match(line.text), below)
         return _KEY.match(self._lines[index].text) is not None and any(
             line.kind != " " and line.text.strip() not in {"---", "..."} for line in values
         )
 
     @property
-    def says_something(self) -> bool:
-        """False where nothing but the date of the change was changed, which nobody decides on."""
-        return self.raw or self._others or bool(self.hunk.title)
+    def has_visible_changes(self) -> bool:
+        """Whether more than the date of the last change differs."""
+        return self.raw or self._has_other_changes or bool(self.hunk.title)
 
     @property
     def has_two_sides(self) -> bool:
-        """False where all was added or all removed: beside it there would be nothing."""
+        """Whether the hunk has lines for both columns: not everything was added, or removed."""
         return len({line.kind for line in self._lines}) > 1
 
     def _is_hidden(self, index: int) -> bool:
-        """True of the date beside other changes, and of a blank line that ends some of them."""
-        if self.raw or not self._others:
+        """Return whether a line is a date beside other changes, or blank and ends a run of them."""
+        if self.raw or not self._has_other_changes:
             return False
-        if index in self._front:
+        if index in self._frontmatter:
             return self._is_date(index)
         before, line, after = (
             self._lines[at].kind if 0 <= at < len(self._lines) else ""
@@ -354,36 +365,37 @@ class _Texts:
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
-        only = not self.raw and self._changed <= self._front and not self.hunk.title
+        """The hunk's location as shown in its title."""
+        only = not self.raw and self._changed <= self._frontmatter and not self.hunk.title
         return "properties" if only else self.hunk.place
 
     def _value(self, index: int, start: int) -> str:
-        """The value of a property as people say it, without YAML's signs; notes by their titles."""
-        text = _plain(self._lines[index])[start:].strip()
+        """Return a property's value without YAML syntax, with notes by their titles."""
+        text = _clean_text(self._lines[index])[start:].strip()
         is_list = text.startswith("[") and text.endswith("]") and not text.startswith("[[")
         values = text[1:-1].split(",") if is_list else [text.removeprefix("- ")]
-        said = (each.strip().strip("\"'") for each in values)
-        titles = ((self._named(LinkRef("wiki", each)).title, each) for each in said)
+        unquoted = (each.strip().strip("\"'") for each in values)
+        titles = ((self._named(LinkRef("wiki", each)).title, each) for each in unquoted)
         return ", ".join(title or format_written_day(each) for title, each in titles)
 
     def _named(self, link: LinkRef) -> Named:
-        """What a link leads to, if it says a path."""
+        """Return the name of a link's target if it is a path, else an empty name."""
         path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
         return self._names[path] if _PATH.fullmatch(link.target) else Named("", "")
 
-    def _written(self, index: int) -> Content:
-        """A line as it stands in the file."""
-        text = _plain(self._lines[index])
-        spans = _colours_of(text, front=index in self._front) if self._coloured else []
+    def _verbatim(self, index: int) -> Content:
+        text = _clean_text(self._lines[index])
+        spans = (
+            _syntax_spans(text, front=index in self._frontmatter) if self._is_markdown_file else []
+        )
         content = Content(text, spans, strip_control_codes=False)
         if not self._lines[index].newline:
             content += Content.styled("  (no line end)", ".md--muted")
         return content
 
 
-def _front_lines(lines: Sequence[DiffLine], old: int, new: int) -> set[int]:
-    """The lines that stand in a head, which takes so many lines before and after."""
+def _frontmatter_lines(lines: Sequence[DiffLine], old: int, new: int) -> set[int]:
+    """Return the indices of frontmatter lines, given its length in the old and new file."""
     return {
         index
         for index, line in enumerate(lines)
@@ -391,12 +403,12 @@ def _front_lines(lines: Sequence[DiffLine], old: int, new: int) -> set[int]:
     }
 
 
-def _plain(line: DiffLine) -> str:
+def _clean_text(line: DiffLine) -> str:
     return clean(line.text).expandtabs(4).rstrip("\n")
 
 
-def _replaced(lines: Sequence[DiffLine]) -> Iterator[tuple[int, int]]:
-    """Pair each run of removed lines with the added lines right behind it."""
+def _paired_lines(lines: Sequence[DiffLine]) -> Iterator[tuple[int, int]]:
+    """Yield pairs from each run of removed lines and the added lines right after it."""
     minus: list[int] = []
     plus: list[int] = []
     for index, line in enumerate(lines):
@@ -411,8 +423,8 @@ def _replaced(lines: Sequence[DiffLine]) -> Iterator[tuple[int, int]]:
     yield from zip(minus, plus, strict=False)
 
 
-def _rows(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | None]]:
-    """Which lines stand beside each other."""
+def _row_pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the line indices of each row of two columns."""
     minus: list[int] = []
     plus: list[int] = []
     for index, line in enumerate(lines):
@@ -434,69 +446,66 @@ def _digits(hunk: Hunk) -> int:
 
 
 def _wrapped(content: Content, width: int) -> list[Content]:
-    """The lines that a text takes; nearly all of them fit, and that is seen at once."""
+    """Wrap a text, with a shortcut for ASCII lines that fit, which is nearly all."""
     if content.plain.isascii() and len(content.plain) <= width:
         return [content]
     return content.wrap(width)
 
 
-def _behind_gutter(numbers: str, kind: str, parts: Sequence[Content]) -> Iterator[Content]:
-    """The lines of a text behind its number and sign, which stand before the first."""
+def _with_gutter(numbers: str, kind: str, parts: Sequence[Content]) -> Iterator[Content]:
+    """Yield wrapped lines behind a gutter, which has the number and sign on the first."""
     signed = f"{numbers}{kind} "
     styles = [
         Span(0, len(numbers), ".diff--number"),
         Span(len(numbers), len(signed), _SIGN_STYLES[kind]),
     ]
     for index, part in enumerate(parts):
-        yield _shifted(" " * len(signed), [], part) if index else _shifted(signed, styles, part)
+        yield _prefixed(" " * len(signed), [], part) if index else _prefixed(signed, styles, part)
 
 
-def _shifted(before: str, styles: Sequence[Span], content: Content) -> Content:
-    """Put text in front of a line."""
+def _prefixed(before: str, styles: Sequence[Span], content: Content) -> Content:
     by = len(before)
     spans = [*styles, *(Span(each.start + by, each.end + by, each.style) for each in content.spans)]
     return Content(before + content.plain, spans, strip_control_codes=False)
 
 
-def _half(content: Content, kind: str, number: str, width: int) -> list[Content]:
-    """One side of a row, each of its lines filled up to the width."""
+def _column_lines(content: Content, kind: str, number: str, width: int) -> list[Content]:
+    """Return one side of a row, its lines padded to `width`."""
     room = max(4, width - len(number) - 2)
     return [
-        _filled(line, _FILLS[kind], width)
-        for line in _behind_gutter(number, kind, _wrapped(content, room))
+        _padded(line, _FILLS[kind], width)
+        for line in _with_gutter(number, kind, _wrapped(content, room))
     ]
 
 
-def _filled(line: Content, fill: str, width: int) -> Content:
+def _padded(line: Content, fill: str, width: int) -> Content:
     text = line.plain + " " * max(0, width - line.cell_length)
     ground = [Span(0, len(text), f".{fill}")] if fill else []
     return Content(text, [*ground, *line.spans], strip_control_codes=False)
 
 
-def _beside(left: Content, right: Content) -> Content:
+def _join_columns(left: Content, right: Content) -> Content:
     at = len(left.plain)
-    return _shifted(f"{left.plain}│", [*left.spans, Span(at, at + 1, ".md--muted")], right)
+    return _prefixed(f"{left.plain}│", [*left.spans, Span(at, at + 1, ".md--muted")], right)
 
 
-# Markdown: a line of a difference stands alone, so only what it shows by itself is coloured.
+# Markdown: each line of a diff is highlighted on its own, without its context.
 
 
 def _is_markdown(path: str) -> bool:
-    """True if a file is coloured at all."""
     return path.lower().endswith((".md", ".markdown"))
 
 
-def _colours_of(text: str, *, front: bool) -> list[Span]:
-    """The coloured parts of one line."""
+def _syntax_spans(text: str, *, front: bool) -> list[Span]:
     if front:
         match = _KEY.match(text)
         return [Span(0, match.end(), ".md--h3")] if match else []
     if _HEADING.match(text):
         return [Span(0, len(text), ".md--strong")]
-    return list(_spans(text))
+    return list(_inline_spans(text))
 
 
-def _spans(text: str) -> Iterator[Span]:
+def _inline_spans(text: str) -> Iterator[Span]:
     mark = _MARK.match(text)
     if mark:
         yield Span(0, mark.end(), ".md--muted")

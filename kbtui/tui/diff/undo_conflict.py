@@ -1,4 +1,4 @@
-"""Settling what an undo ran into: both sides of each place, and which of them is to stand."""
+"""Undo with confirmation, and the dialog that resolves its conflicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.dialogs import Dialog, TextEditScreen
 from kbtui.tui.widgets.line_view import Line
 
-Decided = dict["Conflict", "Resolution"]
+Decisions = dict["Conflict", "Resolution"]
 _SIDE_COLUMNS = 96
 _SIDE_LINES = 40
 _KINDS = {
@@ -38,25 +38,25 @@ _KINDS = {
 _TITLES = {"place": ("where it stands now", "where it stood before")}
 
 
-async def undo_asked(
+async def confirm_and_undo(
     node: DOMNode,
     history: History,
     what: str,
     undo: Callable[..., object],
     own: Collection[str] = (),
 ) -> Commit | None:
-    """Undo something, after a question where that touches several files; as `make_change`.
+    """Undo a change like `make_change`, with confirmation if that touches several files.
 
-    Conflicts are shown until all are decided. `undo` is given the `decisions` made so far, and the
-    `sink` to hand the undo to; `own` are the files that it is about.
+    Conflicts are shown until all are resolved. `undo` takes the `decisions` made so far, and the
+    `sink` to pass the change to; `own` are the files it is about.
     """
     text = f"{clean_line(what)}\n{{files}} would change. The undo can be undone as well."
-    asking = Question("Undo this change", text, "undoes it", own)
-    decisions: Decided = {}
+    question = Question("Undo this change", text, "undoes it", own)
+    decisions: Decisions = {}
     while True:
         try:
             gather = partial(undo, decisions=decisions)
-            return await make_change(node, history, gather, asking)
+            return await make_change(node, history, gather, question)
         except UndoConflictError as error:
             answer = await node.app.push_screen_wait(UndoConflictScreen(error))
             if answer is None:
@@ -64,8 +64,8 @@ async def undo_asked(
             decisions |= answer
 
 
-class UndoConflictScreen(Dialog[Decided]):
-    """Answers with what was decided about every place; None changes nothing."""
+class UndoConflictScreen(Dialog[Decisions]):
+    """A dialog that resolves every conflict of an undo; returns None if cancelled."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -95,8 +95,8 @@ class UndoConflictScreen(Dialog[Decided]):
         super().__init__()
         self._error = error
         self._conflicts: Sequence[Conflict] = error.conflicts
-        self._decided: Decided = {}
-        self._at = 0
+        self._decisions: Decisions = {}
+        self._index = 0
 
     def compose_question(self) -> ComposeResult:
         yield Static(Content(clean(self._error.message)))
@@ -113,7 +113,7 @@ class UndoConflictScreen(Dialog[Decided]):
         lines: list[Line] = []
         start = 0
         for number, conflict in enumerate(self._conflicts):
-            if number == self._at:
+            if number == self._index:
                 start = len(lines)
             lines += self._lines(number, conflict)
         view = self.query_one(DiffView)
@@ -122,27 +122,27 @@ class UndoConflictScreen(Dialog[Decided]):
         self.query_one("#conflicts-keys", Static).update(self._keys())
 
     def _lines(self, number: int, conflict: Conflict) -> Iterator[Line]:
-        here = number == self._at
+        is_selected = number == self._index
         name = name_of(conflict.path)
         place = f"{name}:{conflict.line}" if conflict.line else name
         yield Line(
             Content.assemble(
-                ("▸ " if here else "  ", ".diff--name"),
+                ("▸ " if is_selected else "  ", ".diff--name"),
                 (place, ".diff--name"),
                 (f"  {_KINDS[conflict.kind]}", ".md--muted"),
             ),
             fill="diff--file",
         )
-        decided = self._decided.get(conflict)
+        decision = self._decisions.get(conflict)
         now, before = _TITLES.get(conflict.kind, ("stands there now", "undoing would put there"))
-        yield from _side(f"m  {now}", conflict.ours, "-", chosen=decided is Side.OURS)
-        yield from _side(f"t  {before}", conflict.theirs, "+", chosen=decided is Side.THEIRS)
-        if isinstance(decided, str):
-            yield from _side("e  your own text", decided, "+", chosen=True)
+        yield from _side(f"m  {now}", conflict.ours, "-", chosen=decision is Side.OURS)
+        yield from _side(f"t  {before}", conflict.theirs, "+", chosen=decision is Side.THEIRS)
+        if isinstance(decision, str):
+            yield from _side("e  your own text", decision, "+", chosen=True)
         yield Line(Content())
 
     def _keys(self) -> Content:
-        left = len(self._conflicts) - len(self._decided)
+        left = len(self._conflicts) - len(self._decisions)
         keys = {"m": "keep what stands there", "t": "what was before", "e": "another text"}
         if len(self._conflicts) > 1:
             keys |= {"j/k": "next", "M/T": "all"}
@@ -159,35 +159,34 @@ class UndoConflictScreen(Dialog[Decided]):
     # Deciding
 
     def action_go(self, by: int) -> None:
-        self._at = max(0, min(len(self._conflicts) - 1, self._at + by))
+        self._index = max(0, min(len(self._conflicts) - 1, self._index + by))
         self._show()
 
     def action_take(self, side: str) -> None:
-        """Decide about this place, and go on to the next that is open."""
         if self._conflicts:
             self._decide(Side(side))
 
     def action_take_all(self, side: str) -> None:
-        self._decided = dict.fromkeys(self._conflicts, Side(side))
+        self._decisions = dict.fromkeys(self._conflicts, Side(side))
         self._show()
 
     def _decide(self, decision: Resolution) -> None:
-        self._decided[self._conflicts[self._at]] = decision
-        following = (*range(self._at + 1, len(self._conflicts)), *range(self._at))
-        left = (n for n in following if self._conflicts[n] not in self._decided)
-        self._at = next(left, self._at)
+        self._decisions[self._conflicts[self._index]] = decision
+        following = (*range(self._index + 1, len(self._conflicts)), *range(self._index))
+        left = (n for n in following if self._conflicts[n] not in self._decisions)
+        self._index = next(left, self._index)
         self._show()
 
     @latest("edit")
     async def action_edit(self) -> None:
         if not self._conflicts:
             return
-        conflict = self._conflicts[self._at]
+        conflict = self._conflicts[self._index]
         if conflict.kind not in {"line", "key"}:
             tell(self, "This can't be given another text here; o opens the entry.", "warning")
             return
-        decided = self._decided.get(conflict)
-        text = decided if isinstance(decided, str) else conflict.ours or conflict.theirs
+        decision = self._decisions.get(conflict)
+        text = decision if isinstance(decision, str) else conflict.ours or conflict.theirs
         written = await self.app.push_screen_wait(
             TextEditScreen("What is to stand there", text.rstrip("\n"))
         )
@@ -195,17 +194,16 @@ class UndoConflictScreen(Dialog[Decided]):
             self._decide(written)
 
     def action_apply(self) -> None:
-        if self._conflicts and len(self._decided) == len(self._conflicts):
-            self.dismiss(self._decided)
+        if self._conflicts and len(self._decisions) == len(self._conflicts):
+            self.dismiss(self._decisions)
         elif self._conflicts:
             tell(self, "Say of each place what is to stand there: m, t or e.")
         else:
             self.dismiss(None)
 
     def action_open(self) -> None:
-        """Settle it by hand, where it stands."""
         if self._conflicts:
-            conflict = self._conflicts[self._at]
+            conflict = self._conflicts[self._index]
             leave_for(self, OpenEntry(conflict.path, conflict.line or None, edit=True))
 
 

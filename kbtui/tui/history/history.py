@@ -27,7 +27,7 @@ from kbtui.presentation.notes import Names
 from kbtui.text import clean_line
 from kbtui.tui.actions.registry import bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.history.commit_detail import CommitDetail, ShownPlace, hunk_number
 from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_year
@@ -278,7 +278,7 @@ class HistoryScreen(ListAndDiff):
 
     async def _undone(self, commit: Commit, undo: Callable[..., object]) -> None:
         said = sentence_drawn(commit, self._names()).plain
-        done = await undo_asked(self, self.kb.history, said, undo)
+        done = await confirm_and_undo(self, self.kb.history, said, undo)
         if done is not None:
             tell(self, f"Undone: {said}. The undo is a change of its own.")
             self._show_commit(done)

@@ -25,7 +25,7 @@ from kbtui.presentation.times import format_time
 from kbtui.text import clean_line, counted
 from kbtui.tui.actions.registry import actions, bindings
 from kbtui.tui.diff.diff_view import ListAndDiff
-from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.inbox.proposals import PlaceEditor, PlaceView, ProposalList
 from kbtui.tui.messages import (
     InboxChanged,
@@ -309,7 +309,7 @@ class InboxScreen(ListAndDiff):
         history = self.kb.history
         with errors_told(self):
             undo, own = partial(history.undo, commit.id), [each.path for each in commit.paths]
-            done = await undo_asked(self, history, commit.subject, undo, own)
+            done = await confirm_and_undo(self, history, commit.subject, undo, own)
             if done is None:
                 return
             self._accepted = None

@@ -22,7 +22,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
-from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.inline import box
 from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
@@ -214,7 +214,7 @@ async def _undone(
 ) -> Commit | None:
     undo = partial(kb.history.undo, commit.id, paths=paths)
     said = sentence_drawn(commit, await _names(kb)).plain
-    return await undo_asked(node, kb.history, said, undo, own)
+    return await confirm_and_undo(node, kb.history, said, undo, own)
 
 
 async def _names(kb: KnowledgeBase) -> Names:

@@ -8,7 +8,7 @@ from kbtui.knowledge_base import KnowledgeBase
 from kbtui.memory.background.service import ForgetPlan
 from kbtui.text import clean_line, counted
 from kbtui.tui.chat.conversation.items import NoticeItem
-from kbtui.tui.diff.confirm import confirm, watched
+from kbtui.tui.diff.confirm import confirm, run_with_progress
 from kbtui.workspace.layout import short_name
 
 
@@ -19,12 +19,12 @@ async def forget_asked(node: DOMNode, kb: KnowledgeBase, text: str) -> NoticeIte
         KbtuiError: it can't be done; a StoppedError where the person stopped it.
     """
     title = f"Forget {clean_line(text)}"
-    plan = await watched(
+    plan = await run_with_progress(
         node, title, "Looking where it stands …", lambda _: kb.memory.forgetting.plan(text)
     )
     if await confirm(node, f"{title}?", _plan_text(plan), {"y": "forgets it"}) is None:
         return None
-    done = await watched(
+    done = await run_with_progress(
         node, title, "Taking it out …", lambda _: kb.memory.forgetting.forget(plan), writes=True
     )
     said = []

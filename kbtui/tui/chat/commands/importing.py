@@ -17,7 +17,7 @@ from kbtui.text import clean_line, counted, shorten
 from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target
 from kbtui.tui.chat.host import STOP, ChatHost
 from kbtui.tui.chat.start import CONVERSATIONS, take
-from kbtui.tui.diff.confirm import confirm, watched
+from kbtui.tui.diff.confirm import confirm, run_with_progress
 from kbtui.tui.widgets.progress import Pace
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ async def _keep(host: ChatHost, kb: KnowledgeBase, source: str) -> None:
     text = f"{clean_line(source)}\n{what} is kept under docs/, where search finds it."
     if await confirm(host, "Keep it?", text, {"y": "keeps it"}) is None:
         return
-    kept = await watched(
+    kept = await run_with_progress(
         host.app, "Import", "Reading it …", lambda _: keep_document(kb.workspace, source)
     )
     await asyncio.to_thread(kb.search.refresh, [kept.path])
@@ -110,7 +110,7 @@ async def _agreed(host: ChatHost, kb: KnowledgeBase, path: Path) -> bool | None:
     from kbtui.importers.frontends import previewed
 
     try:
-        found = await watched(
+        found = await run_with_progress(
             host.app, "Import", f"Looking at {path.name} …", lambda watch: _look(kb, path, watch)
         )
     except StoppedError as stopped:

@@ -23,7 +23,7 @@ from kbtui.tui.chat.conversation.items import (
 )
 from kbtui.tui.chat.conversation.transcript import Verb
 from kbtui.tui.chat.host import ChatHost, ItemFunction
-from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.messages import OpenEntry
 from kbtui.tui.notes.entry_actions import open_web_link
@@ -195,7 +195,7 @@ def _undo(host: ChatHost, item: Item) -> None:
 async def _undo_turn(host: ChatHost, kb: KnowledgeBase, turn: str) -> None:
     try:
         undo = partial(kb.history.undo_turn, turn)
-        commit = await undo_asked(host.app, kb.history, "what this turn changed", undo)
+        commit = await confirm_and_undo(host.app, kb.history, "what this turn changed", undo)
     except NotFoundError:
         host.say("This turn changed nothing in the notes.")
     else:

@@ -24,7 +24,7 @@ from kbtui.tui.chat.commands.reports import audit_report
 from kbtui.tui.chat.conversation.items import LinkItem, NoticeItem, Target, failure
 from kbtui.tui.chat.host import STOP, ChatHost, CommandFunction
 from kbtui.tui.diff.confirm import Question, confirm, make_change
-from kbtui.tui.diff.undo_conflict import undo_asked
+from kbtui.tui.diff.undo_conflict import confirm_and_undo
 from kbtui.tui.messages import OpenEntry, OpenHistory
 from kbtui.tui.widgets.dialogs import PageScreen, pick
 from kbtui.tui.widgets.progress import paces
@@ -206,7 +206,7 @@ async def _dream_restore(host: ChatHost, kb: KnowledgeBase, argument: str) -> No
 async def _undo(host: ChatHost, kb: KnowledgeBase, commit: Commit) -> None:
     """Undo one change; where a line was changed again, the person decides."""
     undo = partial(kb.history.undo, commit.id)
-    done = await undo_asked(host.app, kb.history, commit.subject, undo)
+    done = await confirm_and_undo(host.app, kb.history, commit.subject, undo)
     if done is not None:
         host.tell(NoticeItem(title="Undone", text=done.subject))
 

@@ -1,4 +1,4 @@
-"""Markdown as lines that fit a width, each with the line of the file that it comes from."""
+"""Layout of Markdown as lines of a given width, each with its source line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.highlight import highlight
 
 from kbtui.text import clean, clean_line
-from kbtui.tui.markdown.inline import InlineBuilder, Links, box
+from kbtui.tui.markdown.inline import InlineBuilder, Links, checkbox
 from kbtui.tui.markdown.pictures import picture_lines
 from kbtui.tui.markdown.source import Cell, Embed, Property, Section, SourceText
 from kbtui.tui.markdown.syntax import LinkRef, embed_of, parse
@@ -23,7 +23,7 @@ from kbtui.tui.widgets.line_view import Line
 
 MIN_WIDTH = 8
 MAX_MARKDOWN = 2_000_000
-"""Characters up to which text is rendered as Markdown; what is longer is shown as it is."""
+"""Characters up to which text is rendered as Markdown; longer text is shown verbatim."""
 _TASK = re.compile(r"\[([^\[\]\n])\] ")
 _CALLOUT = re.compile(r"\[!([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]([+-]?)[ \t]*")
 _KINDS = {
@@ -32,21 +32,21 @@ _KINDS = {
     **dict.fromkeys(("failure", "fail", "missing", "danger", "error", "bug"), "bad"),
     **dict.fromkeys(("quote", "cite", "example"), "quiet"),
 }
-"""The colour of each kind of callout; the others have that of a note."""
+"""Style of each kind of callout; others are styled as a note."""
 _BREAKS = frozenset({"softbreak", "hardbreak"})
-_UNSEEN = _BREAKS | {"nothing"}
+_INVISIBLE = _BREAKS | {"nothing"}
 _BULLETS = "•◦▪"
 MIN_COLUMN = 4
-_LONGEST_KEPT = 14
-"""Cells of a word up to which a column of a table has room for it in one piece."""
-_GAP = "  "
-MAX_COLOURED = 40_000
-"""Characters of one block up to which it is coloured; Pygments takes about 1 µs for each."""
-_PLAIN = frozenset({"", "text", "txt", "plain", "none", "default"})
+_MAX_UNBROKEN_WORD = 14
+"""Cells of the longest word that a table column doesn't break."""
+_COLUMN_GAP = "  "
+MAX_HIGHLIGHTED = 40_000
+"""Characters up to which a code block is highlighted; Pygments takes about 1 µs for each."""
+_PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "none", "default"})
 
 
 class Fold(NamedTuple):
-    """A heading or a callout that can be folded: the lines of the file that it takes."""
+    """A foldable block (heading, callout, details): its source lines and state."""
 
     lines: range
     is_open: bool
@@ -55,7 +55,7 @@ class Fold(NamedTuple):
 class Rendered(NamedTuple):
     """A document as lines, and the links that its cells refer to by number.
 
-    `folds` is what can be folded, by the line of the file that has its title.
+    `folds` maps the title's source line to each foldable block.
     """
 
     lines: list[Line]
@@ -64,7 +64,7 @@ class Rendered(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """Where a block stands: how much room it has and what precedes its lines."""
+    """The place of a block: its width and the prefixes of its lines."""
 
     width: int
     first: Content = Content()
@@ -72,12 +72,12 @@ class _Frame(NamedTuple):
     depth: int = 0
 
     def indented(self, first: Content, rest: Content) -> _Frame:
-        """The frame of a block inside: `first` before its first line, `rest` before the others."""
+        """Return the frame of a nested block with prefixes for its first and other lines."""
         width = max(MIN_WIDTH, self.width - rest.cell_length)
         return _Frame(width, self.first + first, self.rest + rest, self.depth + 1)
 
     def continued(self) -> _Frame:
-        """The frame after the first line was used up."""
+        """Return the frame for the lines after the first."""
         return self._replace(first=self.rest)
 
 
@@ -85,17 +85,18 @@ def render(
     source: SourceText,
     width: int,
     folds: Mapping[int, bool] = MappingProxyType({}),
-    wanted: int | None = None,
+    revealed: int | None = None,
 ) -> Rendered:
     """Lay out a text.
 
-    `folds` says what is open, by the line of its title: a callout else is as it says itself, a
-    heading open. What has the line `wanted` is open, too. Of a `whole` text nothing is folded.
+    `folds` maps the source line of a title to whether its block is open; by default headings are,
+    and callouts as they specify. Blocks that contain the line `revealed` are open, too. A `whole`
+    text has no folds.
     """
     if source.raw or len(source.text) > MAX_MARKDOWN:
         return render_plain(source.text, width, first_line=source.first_line)
     width = max(MIN_WIDTH, width)
-    layout = _Layout(source, None if source.whole else folds, wanted)
+    layout = _Layout(source, None if source.whole else folds, revealed)
     layout.chips(source.properties, width)
     layout.blocks(parse(clean(source.text), whole=source.whole).children, _Frame(width))
     layout.sections(source.below, width)
@@ -103,7 +104,7 @@ def render(
 
 
 def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
-    """Lay out text as it is, wrapped."""
+    """Lay out text verbatim, wrapped."""
     lines: list[Line] = []
     for number, line in enumerate(clean(text).split("\n"), first_line):
         content = Content(line.expandtabs(4), strip_control_codes=False)
@@ -113,26 +114,26 @@ def render_plain(text: str, width: int, *, first_line: int = 1) -> Rendered:
 
 
 class _Layout:
-    """Walks the tree of blocks and collects lines."""
+    """A visitor of the syntax tree that builds lines."""
 
     def __init__(
         self,
         source: SourceText,
         folds: Mapping[int, bool] | None = None,
-        wanted: int | None = None,
+        revealed: int | None = None,
         links: Links | None = None,
     ) -> None:
         self.lines: list[Line] = []
         self.folds: dict[int, Fold] = {}
         self.links = links or Links(source.leads_to)
-        self._text = source
-        self._offset = source.first_line
-        self._source = source.first_line
-        self._folds_wanted = folds
-        self._wanted = wanted
+        self._source = source
+        self._first_line = source.first_line
+        self._source_line = source.first_line
+        self._fold_states = folds
+        self._revealed = revealed
 
     def chips(self, properties: Sequence[Property], width: int) -> None:
-        """What the frontmatter says, on as few lines as it fits on, and a blank line."""
+        """Lay out properties as chips on as few lines as possible, followed by a blank line."""
         row = Content()
         for chip in (chip for each in properties for chip in self._chips(each, width)):
             if row and row.cell_length + 1 + chip.cell_length > width:
@@ -143,7 +144,7 @@ class _Layout:
             self.lines += [Line(row, 1), Line(Content(), 1)]
 
     def _chips(self, each: Property, width: int) -> Iterator[Content]:
-        """A property: its name with the first value, and a chip for each of the others."""
+        """Yield the chips of a property, one for each value; the first has the name."""
         for index, value in enumerate(each.values):
             ground = ".md--tag" if value.startswith("#") else "" if each.quiet else ".md--chip"
             built = InlineBuilder(self.links)
@@ -156,8 +157,8 @@ class _Layout:
                 yield Content.assemble(" ", piece, " ").stylize_before(ground)
 
     def sections(self, below: Sequence[Section], width: int) -> None:
-        """Lists of other notes, each under a rule with its title, as if below the last line."""
-        source = self._offset + self._text.text.count("\n") + 1
+        """Lay out the sections below the text, each under a rule with its title."""
+        source = self._first_line + self._source.text.count("\n") + 1
         for each in below:
             rule = f"── {each.title} "
             rule += "─" * max(2, width - len(rule))
@@ -169,8 +170,8 @@ class _Layout:
             for cells in each.cells:
                 row = Content("  ").join(map(self._cell, cells))
                 self.lines.append(Line(row.truncate(width, ellipsis=True), source))
-            for note, said, line in each.rows:
-                row = Content.styled(clean_line(said), ".md--muted")
+            for note, text, line in each.rows:
+                row = Content.styled(clean_line(text), ".md--muted")
                 if note is not None:
                     _, mark = self.links.style(LinkRef("file", note.path, str(line or "")))
                     title = signed(note) if note != last else Content("  …")
@@ -181,26 +182,26 @@ class _Layout:
     def _cell(self, cell: Cell) -> Content:
         style = ".md--h1" if cell.here else ".md--muted"
         if not cell.path:
-            return Content.styled(cell.said, style)
+            return Content.styled(cell.text, style)
         link, mark = self.links.style(LinkRef("file", cell.path))
-        gap = len(cell.said) - len(cell.said.lstrip())
-        return Content(cell.said).stylize(style if cell.here else link, gap).stylize(mark)
+        gap = len(cell.text) - len(cell.text.lstrip())
+        return Content(cell.text).stylize(style if cell.here else link, gap).stylize(mark)
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode], frame: _Frame, *, loose: bool = True) -> None:
-        """Lay out blocks one below the other, with a blank line between them if `loose`."""
-        nodes = [node for node in nodes if _is_seen(node)]
-        for index, node in enumerate(self._unfolded(nodes) if not frame.depth else nodes):
+        """Lay out blocks, with a blank line between them if `loose`."""
+        nodes = [node for node in nodes if _is_visible(node)]
+        for index, node in enumerate(self._visible_blocks(nodes) if not frame.depth else nodes):
             if index and loose:
-                self.lines.append(Line(frame.rest.rstrip(), self._source))
+                self.lines.append(Line(frame.rest.rstrip(), self._source_line))
             if node.map is not None:
-                self._source = self._offset + node.map[0]
+                self._source_line = self._first_line + node.map[0]
             self._block(node, frame)
             frame = frame.continued()
 
-    def _unfolded(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode]:
-        """The blocks without those below a heading that is folded."""
+    def _visible_blocks(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode]:
+        """Yield the blocks that aren't below a folded heading."""
         headings = [node for node in nodes if node.type == "heading" and node.map is not None]
-        ends = dict(_section_ends(headings, self._text.text.count("\n") + 1))
+        ends = dict(_section_ends(headings, self._source.text.count("\n") + 1))
         hidden = -1
         for node in nodes:
             first, last = node.map or (hidden, hidden)
@@ -219,7 +220,7 @@ class _Layout:
         else:
             self._verbatim(node, frame)
 
-    def _put(
+    def _add_wrapped(
         self,
         content: Content,
         frame: _Frame,
@@ -227,11 +228,11 @@ class _Layout:
         line_ends: Sequence[int] = (),
         source: int | None = None,
     ) -> None:
-        """Add the lines of one piece of running text, wrapped into the frame.
+        """Add inline text, wrapped to the frame.
 
-        Each comes from the source line that its first character stands in.
+        The source line of each line is that of its first character.
         """
-        begins = self._source if source is None else source
+        begins = self._source_line if source is None else source
         pieces = content.wrap(frame.width)
         place = 0
         for index, piece in enumerate(pieces):
@@ -248,10 +249,10 @@ class _Layout:
         return builder.content()
 
     def paragraph(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Running text, wrapped, with the files that it embeds on lines of their own."""
-        embeds = self._text.embeds
-        for first, lines in _parts_of(node, embeds) if embeds else ((0, node.children),):
-            self._source += first
+        """Lay out a paragraph, with embedded files on lines of their own."""
+        embeds = self._source.embeds
+        for first, lines in _split_at_embeds(node, embeds) if embeds else ((0, node.children),):
+            self._source_line += first
             ref = embed_of(lines)
             if ref is not None and ref in embeds:
                 self._embed(ref, embeds[ref], frame)
@@ -259,52 +260,54 @@ class _Layout:
                 built = InlineBuilder(self.links)
                 for inline in lines:
                     built.walk(inline.children if inline.type == "inline" else [inline])
-                self._put(built.content(), frame, line_ends=built.line_ends)
-            self._source -= first
+                self._add_wrapped(built.content(), frame, line_ends=built.line_ends)
+            self._source_line -= first
             frame = frame.continued()
 
     def _embed(self, ref: LinkRef, embed: Embed, frame: _Frame) -> None:
-        """An embedded file behind a bar: its title, which is a link, and its text.
+        """Lay out an embedded file behind a bar: its title as a link, its picture or text.
 
-        All of it comes from the one line that embeds it.
+        The source line of all of it is that of the embed.
         """
         bar = Content.styled("│ ", ".md--rule")
         inner = frame.indented(bar, bar)
         title = InlineBuilder(self.links).add("▣ ", ".md--muted")
-        self._put(title.add(clean_line(embed.title), *self.links.style(ref)).content(), inner)
+        self._add_wrapped(
+            title.add(clean_line(embed.title), *self.links.style(ref)).content(), inner
+        )
         if embed.picture is not None:
             for line in picture_lines(embed.picture, inner.width):
-                self.lines.append(Line(inner.rest + line, self._source))
+                self.lines.append(Line(inner.rest + line, self._source_line))
         if embed.text:
             part = _Layout(SourceText(embed.text), links=self.links)
             part.blocks(parse(embed.text).children, _Frame(inner.width))
             self.lines += [
-                Line(inner.rest + line.content, self._source, line.fill, line.joined)
+                Line(inner.rest + line.content, self._source_line, line.fill, line.joined)
                 for line in part.lines
             ]
 
     def heading(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """A heading; the first level has a rule below it, one that is folded a sign before it."""
+        """Lay out a heading, with a rule below level 1 and a sign if folded."""
         level = min(int(node.tag[1:]), 4)
-        fold = self.folds.get(self._source)
+        fold = self.folds.get(self._source_line)
         sign = "" if fold is None or fold.is_open else "▸ "
-        self._put((sign + self._inline(node)).stylize_before(f".md--h{level}"), frame)
+        self._add_wrapped((sign + self._inline(node)).stylize_before(f".md--h{level}"), frame)
         if level == 1:
             rule = Content.styled("━" * frame.width, ".md--rule")
-            self.lines.append(Line(frame.rest + rule, self._source))
+            self.lines.append(Line(frame.rest + rule, self._source_line))
 
     def hr(self, _node: SyntaxTreeNode, frame: _Frame) -> None:
-        """A rule across the frame."""
+        """Lay out a rule across the frame."""
         rule = Content.styled("─" * frame.width, ".md--rule")
-        self.lines.append(Line(frame.first + rule, self._source))
+        self.lines.append(Line(frame.first + rule, self._source_line))
 
     def bullet_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Items behind bullets, by how deep the list is."""
+        """Lay out a bullet list, with bullets by its depth."""
         bullet = _BULLETS[min(frame.depth // 2, len(_BULLETS) - 1)]
         self._list(node, frame, lambda _index: f"{bullet} ")
 
     def ordered_list(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Items behind their numbers."""
+        """Lay out a numbered list."""
         start = int(node.attrs.get("start", 1))
         widest = len(str(start + len(node.children)))
         self._list(node, frame, lambda index: f"{start + index:>{widest}}. ")
@@ -317,24 +320,24 @@ class _Layout:
         )
         for index, item in enumerate(node.children):
             if index and loose:
-                self.lines.append(Line(frame.rest.rstrip(), self._source))
+                self.lines.append(Line(frame.rest.rstrip(), self._source_line))
             if item.map is not None:
-                self._source = self._offset + item.map[0]
+                self._source_line = self._first_line + item.map[0]
             self._item(item, frame, marker(index), loose=loose)
             frame = frame.continued()
 
     def _item(self, item: SyntaxTreeNode, frame: _Frame, marker: str, *, loose: bool) -> None:
-        task = _take(item, _TASK)
-        lead = Content.styled(marker, ".md--bullet") if task is None else box(task[1])
+        task = _strip_marker(item, _TASK)
+        lead = Content.styled(marker, ".md--bullet") if task is None else checkbox(task[1])
         inner = frame.indented(lead, Content(" " * lead.cell_length))
         if item.children:
             self.blocks(item.children, inner, loose=loose)
         else:
-            self.lines.append(Line(inner.first, self._source))
+            self.lines.append(Line(inner.first, self._source_line))
 
     def blockquote(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Blocks behind a bar, below the title of a callout; a folded one is its title alone."""
-        callout = _callout_of(node)
+        """Lay out a quotation or callout behind a bar; a folded callout is only its title."""
+        callout = _parse_callout(node)
         if callout is None:
             bar = Content.styled("▌ ", ".md--quote-bar")
             self.blocks(node.children, frame.indented(bar, bar))
@@ -347,37 +350,40 @@ class _Layout:
             sign, is_open = self._fold(*(node.map or (0, 1)), is_open=callout.fold == "+")
         title = InlineBuilder(self.links).walk(callout.title).content()
         title = title if title.plain.strip() else Content(clean_line(callout.kind).capitalize())
-        self._put((sign + title).stylize_before(style), inner)
+        self._add_wrapped((sign + title).stylize_before(style), inner)
         if is_open:
             self.blocks(node.children, inner.continued())
 
     def _fold(self, first: int, end: int, *, is_open: bool = True) -> tuple[str, bool]:
-        """Let a block be folded that by itself `is_open`: its sign, and whether it is open.
+        """Register a foldable block, and return its sign and whether it is open.
 
-        It takes the lines from that of its title to the one before `end`, counted from 0.
+        Args:
+            first: The line of its title, from 0.
+            end: The line after its last one, from 0.
+            is_open: Its state by default.
         """
-        if self._folds_wanted is None:
+        if self._fold_states is None:
             return "", True
-        lines = range(self._offset + first, self._offset + end)
-        is_open = self._folds_wanted.get(lines.start, is_open) or self._wanted in lines[1:]
+        lines = range(self._first_line + first, self._first_line + end)
+        is_open = self._fold_states.get(lines.start, is_open) or self._revealed in lines[1:]
         self.folds[lines.start] = Fold(lines, is_open)
         return "▾ " if is_open else "▸ ", is_open
 
     def details(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """HTML's ``<details>``: its summary, and below it, where it is open, the blocks in it."""
+        """Lay out ``<details>``: the summary, and the blocks below it if open."""
         sign, is_open = self._fold(*(node.map or (0, 1)), is_open=bool(node.meta["open"]))
         title = InlineBuilder(self.links).walk(node.children[0].children).content()
-        self._put((sign + title).stylize_before(".md--strong"), frame)
+        self._add_wrapped((sign + title).stylize_before(".md--strong"), frame)
         if is_open:
             indent = Content("  ")
             self.blocks(node.children[1:], frame.continued().indented(indent, indent))
 
     def fence(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """Code, coloured where its language is known."""
-        said = {"fence": node.info, "code_block": ""}.get(node.type, "latex")
-        language = (said.split() or [""])[0]
+        """Lay out code, highlighted if its language is known."""
+        info = {"fence": node.info, "code_block": ""}.get(node.type, "latex")
+        language = (info.split() or [""])[0]
         code = node.content.strip("\n") if node.type.startswith("math") else node.content
-        first = self._source + (node.type != "code_block" and node.map is not None)
+        first = self._source_line + (node.type != "code_block" and node.map is not None)
         for number, line in enumerate(code_lines(code.rstrip("\n"), language)):
             pieces = line.fold(frame.width - 1) or [line]
             for index, piece in enumerate(pieces):
@@ -386,19 +392,19 @@ class _Layout:
                 self.lines.append(Line(content, first + number, "md--block", index > 0))
 
     def table(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """A table that fits the frame."""
+        """Lay out a table that fits the frame."""
         rows = [row for part in node.children for row in part.children]
         cells = [[self._inline(cell) for cell in row.children] for row in rows]
         aligns = [str(cell.attrs.get("style", ""))[11:] for cell in rows[0].children]
         for row, content in table_lines(cells, aligns, frame.width):
             prefix = frame.rest if row else frame.first
-            # The line with dashes stands between the first row and the second.
-            source = self._source + row + (row > 0)
+            # The delimiter row is between the first row and the second.
+            source = self._source_line + row + (row > 0)
             self.lines.append(Line(prefix + content, source))
 
     def footnote_block(self, node: SyntaxTreeNode, frame: _Frame) -> None:
-        """The footnotes, below a short rule."""
-        self.lines.append(Line(Content.styled("─" * 12, ".md--rule"), self._source))
+        """Lay out footnotes, below a short rule."""
+        self.lines.append(Line(Content.styled("─" * 12, ".md--rule"), self._source_line))
         for index, note in enumerate(node.children, 1):
             label = f"[{clean_line(str(note.meta.get('label') or index))}] "
             inner = frame.indented(Content.styled(label, ".md--muted"), Content(" " * len(label)))
@@ -406,7 +412,7 @@ class _Layout:
 
     def _verbatim(self, node: SyntaxTreeNode, frame: _Frame) -> None:
         for line in node.content.rstrip("\n").split("\n"):
-            self._put(Content.styled(line.expandtabs(4), ".md--muted"), frame)
+            self._add_wrapped(Content.styled(line.expandtabs(4), ".md--muted"), frame)
             frame = frame.continued()
 
 
@@ -425,12 +431,12 @@ _BLOCKS: Mapping[str, Callable[[_Layout, SyntaxTreeNode, _Frame], None]] = {
     "table": _Layout.table,
     "footnote_block": _Layout.footnote_block,
 }
-"""How each kind of block is laid out; of the others, what is inside."""
+"""Layout method by node type; of other nodes the children are laid out."""
 
 
 def _section_ends(headings: Sequence[SyntaxTreeNode], end: int) -> Iterator[tuple[int, int]]:
-    """The line of each heading, and the one on which what is below it ends (both from 0)."""
-    above: list[tuple[int, int]] = []  # level and line of the headings that one is below
+    """Yield the line of each heading and the end of its section, exclusive (both from 0)."""
+    above: list[tuple[int, int]] = []  # level and line of the enclosing headings
     for each in headings:
         level, line = int(each.tag[1:]), (each.map or (0, 0))[0]
         while above and above[-1][0] >= level:
@@ -439,13 +445,13 @@ def _section_ends(headings: Sequence[SyntaxTreeNode], end: int) -> Iterator[tupl
     yield from ((line, end) for _, line in above)
 
 
-def _parts_of(
+def _split_at_embeds(
     paragraph: SyntaxTreeNode, embeds: Mapping[LinkRef, Embed]
 ) -> Iterator[tuple[int, Sequence[SyntaxTreeNode]]]:
-    """A paragraph in parts, each with its line in it: what is embedded on a line stands alone."""
+    """Yield the parts of a paragraph with their line in it, each embed a part of its own."""
     text: list[SyntaxTreeNode] = []
     begun = 0
-    for number, (gap, line) in enumerate(_lines_of(paragraph)):
+    for number, (gap, line) in enumerate(_source_lines(paragraph)):
         if embed_of(line) in embeds:
             if text:
                 yield begun, text
@@ -460,8 +466,8 @@ def _parts_of(
 _Nodes = list[SyntaxTreeNode]
 
 
-def _lines_of(paragraph: SyntaxTreeNode) -> Iterator[tuple[_Nodes, _Nodes]]:
-    """What stands on each line of the source, behind the break that is before it."""
+def _source_lines(paragraph: SyntaxTreeNode) -> Iterator[tuple[_Nodes, _Nodes]]:
+    """Yield the nodes of each source line, with the line break before it."""
     gap: _Nodes = []
     line: _Nodes = []
     for node in (node for child in paragraph.children for node in child.children):
@@ -474,7 +480,7 @@ def _lines_of(paragraph: SyntaxTreeNode) -> Iterator[tuple[_Nodes, _Nodes]]:
 
 
 def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:
-    """The text that a paragraph at the start of `node` begins with."""
+    """Return the first text node of a paragraph at the start of `node`, or None."""
     for kind in ("paragraph", "inline", "text"):
         if not node.children or node.children[0].type != kind:
             return None
@@ -482,8 +488,8 @@ def _first_text(node: SyntaxTreeNode) -> SyntaxTreeNode | None:
     return node
 
 
-def _take(node: SyntaxTreeNode, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    """Take a marker away from the start of a block, if it is there."""
+def _strip_marker(node: SyntaxTreeNode, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Remove a marker from the start of a block, and return its match or None."""
     text = _first_text(node)
     match = pattern.match(text.content) if text is not None else None
     if text is not None and match is not None and text.token is not None:
@@ -499,9 +505,9 @@ class _Callout(NamedTuple):
     title: Sequence[SyntaxTreeNode]
 
 
-def _callout_of(quote: SyntaxTreeNode) -> _Callout | None:
-    """Take the first line of a callout out of a quotation; None where it isn't one."""
-    match = _take(quote, _CALLOUT)
+def _parse_callout(quote: SyntaxTreeNode) -> _Callout | None:
+    """Remove the first line of a callout from a quotation and return it parsed, or None."""
+    match = _strip_marker(quote, _CALLOUT)
     if match is None:
         return None
     paragraph = quote.children[0]
@@ -519,26 +525,26 @@ def _callout_of(quote: SyntaxTreeNode) -> _Callout | None:
     return _Callout(match[1].strip(), match[2], title)
 
 
-def _is_seen(node: SyntaxTreeNode) -> bool:
-    """False for a paragraph in which there is nothing but what is left out."""
+def _is_visible(node: SyntaxTreeNode) -> bool:
+    """Return whether a node is anything but a paragraph of only hidden content."""
     if node.type != "paragraph" or not node.children:
         return True
     return any(
-        each.type not in _UNSEEN and not (each.type == "text" and not each.content.strip())
+        each.type not in _INVISIBLE and not (each.type == "text" and not each.content.strip())
         for each in node.children[0].children
     )
 
 
 def code_lines(code: str, language: str) -> list[Content]:
-    """Split code into styled lines; an unknown language stays plain."""
+    """Split code into highlighted lines; an unknown language stays plain."""
     code = code.expandtabs(4)
-    if language.lower() in _PLAIN or len(code) > MAX_COLOURED:
+    if language.lower() in _PLAIN_LANGUAGES or len(code) > MAX_HIGHLIGHTED:
         return [Content(line, strip_control_codes=False) for line in code.split("\n")]
     return highlight(code, language=language).split("\n", allow_blank=True)
 
 
 def column_widths(natural: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
-    """Shrink the widest columns until all fit into `room` (without gaps), none below `least`."""
+    """Shrink the widest columns until all fit in `room` (without gaps), none below `least`."""
     widths = [max(1, min(width, room)) for width in natural]
     while sum(widths) > room:
         shrinkable = [at for at, width in enumerate(widths) if width > least[at]]
@@ -550,14 +556,14 @@ def column_widths(natural: Sequence[int], room: int, least: Sequence[int]) -> li
 
 def _longest_word(cell: Content) -> int:
     words = [cell_len(word) for word in cell.plain.split()]
-    return min(_LONGEST_KEPT, max(words, default=MIN_COLUMN))
+    return min(_MAX_UNBROKEN_WORD, max(words, default=MIN_COLUMN))
 
 
 def _records(rows: Sequence[Sequence[Content]], width: int) -> Iterator[tuple[int, Content]]:
-    """Each row as lines of a column's name and the cell, empty ones left out."""
+    """Yield each row as a record: lines of column name and cell, without empty cells."""
     heads = rows[0]
     room = min(max(head.cell_length for head in heads), width // 3)
-    indent = room + len(_GAP)
+    indent = room + len(_COLUMN_GAP)
     for number, row in enumerate(rows[1:], 1):
         if number > 1:
             yield number, Content.styled("─" * room, ".md--rule")
@@ -566,17 +572,17 @@ def _records(rows: Sequence[Sequence[Content]], width: int) -> Iterator[tuple[in
             pieces = cell.wrap(max(MIN_COLUMN, width - indent)) if cell.plain.strip() else []
             for index, piece in enumerate(pieces):
                 lead = Content(" " * room) if index else name.stylize_before(".md--muted")
-                yield number, Content(_GAP).join((lead, piece))
+                yield number, Content(_COLUMN_GAP).join((lead, piece))
 
 
 def table_lines(
     rows: Sequence[Sequence[Content]], aligns: Sequence[str], width: int
 ) -> Iterator[tuple[int, Content]]:
-    """Lay out rows, the first being the head; yields the row's number with each line.
+    """Lay out rows, the first being the header, and yield each line with its row's number.
 
-    Where a column would have no room for its words, each row stands below the other, as a record.
+    If the columns have no room for their words, rows are laid out as records.
     """
-    room = width - len(_GAP) * (len(rows[0]) - 1)
+    room = width - len(_COLUMN_GAP) * (len(rows[0]) - 1)
     columns = [*zip(*rows, strict=True)]
     least = [max(map(_longest_word, column)) for column in columns]
     if sum(least) > room and len(rows) > 1:
@@ -589,7 +595,7 @@ def table_lines(
         for line in _row_lines(row, aligns, widths):
             yield number, line
         if not number:
-            rule = _GAP.join("─" * column for column in widths)
+            rule = _COLUMN_GAP.join("─" * column for column in widths)
             yield number, Content.styled(rule, ".md--rule")
 
 
@@ -602,7 +608,7 @@ def _row_lines(
             _aligned(cell[index] if index < len(cell) else Content(), align, width)
             for cell, align, width in zip(wrapped, aligns, widths, strict=True)
         ]
-        yield Content(_GAP).join(pieces)
+        yield Content(_COLUMN_GAP).join(pieces)
 
 
 def _aligned(content: Content, align: str, width: int) -> Content:

@@ -1,4 +1,4 @@
-"""Rendered Markdown that stays responsive whatever its length: laid out in a thread."""
+"""The widget that shows Markdown, laid out in a thread."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from kbtui.tui.markdown.syntax import LinkRef
 from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.line_view import READABLE, Line
 
-_HEAD = 20_000
-"""Characters of a long text that are shown at once, before the rest is ready."""
-_LINES_ABOVE = 60
-"""Lines of the file that are shown at once above the one that is looked for."""
+_FIRST_CHARACTERS = 20_000
+"""Characters of a long text that are shown before the rest is laid out."""
+_CONTEXT_LINES = 60
+"""Lines of the file that are shown above the revealed one in the first part."""
 
 
-def _part_of(source: SourceText, line: int | None) -> SourceText:
-    """A part of a long text that fills the screen: its beginning, or what is around a line."""
+def _first_part(source: SourceText, line: int | None) -> SourceText:
+    """Return a part of a long text that fills the screen: its start, or the part around a line."""
     text, above = source.text, 0
-    if line is not None and line > source.first_line + _LINES_ABOVE:
-        above = line - source.first_line - _LINES_ABOVE
+    if line is not None and line > source.first_line + _CONTEXT_LINES:
+        above = line - source.first_line - _CONTEXT_LINES
         text = text.split("\n", above)[-1]
         source = source._replace(first_line=source.first_line + above, properties=())
-    cut = text.rfind("\n\n", 0, _HEAD)
-    return source._replace(text=text[: cut if cut > 0 else _HEAD], below=())
+    cut = text.rfind("\n\n", 0, _FIRST_CHARACTERS)
+    return source._replace(text=text[: cut if cut > 0 else _FIRST_CHARACTERS], below=())
 
 
-class _Here(NamedTuple):
-    """Where somebody reads, in lines of the file: the uppermost, their own, those highlighted."""
+class _Position(NamedTuple):
+    """A reading position in lines of the file: scroll top, cursor, highlighted lines."""
 
     top: int
-    pointed: int | None
-    lit: Sequence[int]
+    cursor_line: int | None
+    flashed: Sequence[int]
 
 
 class MarkdownView(MarkdownLines):
-    """Shows a `SourceText`; lines of the file can be scrolled to, links can be clicked."""
+    """A view of a `SourceText` that can scroll to lines of the file, with clickable links."""
 
     widest = READABLE
 
     @dataclass
     class LinkClicked(Message):
-        """A link in the text was clicked."""
+        """Posted when a link in the text is clicked."""
 
         link: LinkRef
 
@@ -61,14 +61,14 @@ class MarkdownView(MarkdownLines):
         super().__init__(id=id)
         self._source = SourceText("")
         self._links: list[LinkRef] = []
-        self._laid_out_for = 0
-        self._wanted: tuple[int, int | None] | None = None
-        self._top: int | None = None
+        self._layout_width = 0
+        self._pending_reveal: tuple[int, int | None] | None = None
+        self._pending_top: int | None = None
         self._cursor: int | None = None
         self._origins: Sequence[LineOrigin] | None = None
         self._folds: Mapping[int, Fold] = {}
-        self._folded: dict[int, bool] = {}
-        self._more = False
+        self._fold_states: dict[int, bool] = {}
+        self._is_preliminary = False
 
     def show(
         self,
@@ -80,66 +80,69 @@ class MarkdownView(MarkdownLines):
     ) -> None:
         """Lay out and show a text, and scroll to lines of the file (`reveal`) or of the view.
 
-        The last call wins, however long the ones before are still at work. `top` None keeps the
-        place in the text, as far as it goes. With `more` the same text is about to be shown with
-        more known about it: of a long one only a part is laid out now.
+        The last call wins, even if earlier ones finish later. `top` None keeps the reading
+        position if possible. With `more`, another call with more data for the same text is about
+        to follow, so only a part of a long text is laid out now.
         """
-        self._source, self._more = source, more
+        self._source, self._is_preliminary = source, more
         if reveal is not None or top is not None:
-            self._wanted, self._top = reveal, top  # else what is asked for already is still to be
+            self._pending_reveal, self._pending_top = reveal, top  # else keep what is pending
         if top is not None:
-            self._folded = {}
-        self._laid_out_for = 0
-        self._lay_out()
+            self._fold_states = {}
+        self._layout_width = 0
+        self._start_layout()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lay the text out for the new width, keeping the place."""
-        if self._laid_out_for and self.text_width != self._laid_out_for:
-            self._top = None
-            self._lay_out()
-        elif not self._laid_out_for and (self._source.text or self._source.below):
-            self._lay_out()
+        if self._layout_width and self.text_width != self._layout_width:
+            self._pending_top = None
+            self._start_layout()
+        elif not self._layout_width and (self._source.text or self._source.below):
+            self._start_layout()
 
-    def _lay_out(self) -> None:
-        # Before the first layout there is no width yet; the resize event comes back here.
+    def _start_layout(self) -> None:
+        # There is no width before the first layout; `on_resize` calls this again.
         if self.size.width:
-            self._laid_out(self._source, self.text_width)
+            self._run_layout(self._source, self.text_width)
 
     @latest("layout")
-    async def _laid_out(self, source: SourceText, width: int) -> None:
-        wanted, top = self._wanted, self._top
-        line = wanted[0] if wanted is not None else None
-        if len(source.text) > 2 * _HEAD and (line is not None or top == 0):
-            self._show_rendered(await self._rendered(_part_of(source, line), width, line), 0)
-            if wanted is not None:
-                self.reveal_source(*wanted)
-            wanted = top = None
-            if self._more:
-                self._wanted = self._top = None
+    async def _run_layout(self, source: SourceText, width: int) -> None:
+        reveal, top = self._pending_reveal, self._pending_top
+        line = reveal[0] if reveal is not None else None
+        if len(source.text) > 2 * _FIRST_CHARACTERS and (line is not None or top == 0):
+            self._show_rendered(
+                await self._render_source(_first_part(source, line), width, line), 0
+            )
+            if reveal is not None:
+                self.reveal_source(*reveal)
+            reveal = top = None
+            if self._is_preliminary:
+                self._pending_reveal = self._pending_top = None
                 return
-        rendered = await self._rendered(source, width, line)
-        here = self._here() if top is None else None
+        rendered = await self._render_source(source, width, line)
+        position = self._position() if top is None else None
         self._show_rendered(rendered, top)
-        self._laid_out_for = width
+        self._layout_width = width
         if self.text_width != width:
-            # The room changed meanwhile; what was asked for is still to be done.
-            self._lay_out()
+            # The width changed meanwhile; what is pending stays so.
+            self._start_layout()
             return
-        self._wanted = self._top = None
-        if wanted is not None:
-            self.reveal_source(*wanted)
-        elif here is not None:
-            self._return_to(here)
+        self._pending_reveal = self._pending_top = None
+        if reveal is not None:
+            self.reveal_source(*reveal)
+        elif position is not None:
+            self._restore_position(position)
 
-    async def _rendered(self, source: SourceText, width: int, line: int | None) -> Rendered:
-        """Lay out a text, and keep open what a line that is looked for is in."""
+    async def _render_source(self, source: SourceText, width: int, line: int | None) -> Rendered:
+        """Lay out a text, and open the folds that contain `line`."""
         from kbtui.tui.markdown.layout import render
 
         if self.app.has_class("-few-colors"):
             plain = {ref: embed._replace(picture=None) for ref, embed in source.embeds.items()}
             source = source._replace(embeds=plain)
-        rendered = await asyncio.to_thread(render, source, width, self._folded, line)
-        self._folded |= {at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]}
+        rendered = await asyncio.to_thread(render, source, width, self._fold_states, line)
+        self._fold_states |= {
+            at: True for at, fold in rendered.folds.items() if line in fold.lines[1:]
+        }
         return rendered
 
     def _show_rendered(self, rendered: Rendered, top: int | None) -> None:
@@ -149,44 +152,46 @@ class MarkdownView(MarkdownLines):
         if self._origins is not None:
             self._fill_gutter(self._origins)
 
-    def _here(self) -> _Here:
-        pointed = self.pointed_source if self.has_cursor else None
-        return _Here(self.top_source, pointed, [self.lines[at].source for at in self.flashed])
+    def _position(self) -> _Position:
+        cursor_line = self.pointed_source if self.has_cursor else None
+        return _Position(
+            self.top_source, cursor_line, [self.lines[at].source for at in self.flashed]
+        )
 
-    def _return_to(self, here: _Here) -> None:
-        lines = self.lines_of_source(here.top)
-        if lines and self.top_source != here.top:
+    def _restore_position(self, position: _Position) -> None:
+        lines = self.lines_of_source(position.top)
+        if lines and self.top_source != position.top:
             self.scroll_to(y=lines.start, animate=False, force=True, immediate=True)
-        self._point_at(here.pointed)
-        if here.lit:
-            self.flashed = self.lines_of_source(min(here.lit), max(here.lit))
+        self._set_cursor(position.cursor_line)
+        if position.flashed:
+            self.flashed = self.lines_of_source(min(position.flashed), max(position.flashed))
 
-    # The line that keys act on
+    # The cursor: the line that keys act on
 
     @property
     def has_cursor(self) -> bool:
-        """True once somebody went to a line."""
+        """Whether the cursor is on a line."""
         return self._cursor is not None
 
     def reveal_source(self, first: int, last: int | None = None) -> None:
-        """Scroll to lines of the file, highlight them for a moment, and point at the first."""
+        """Scroll to lines of the file, flash them, and put the cursor on the first."""
         super().reveal_source(first, last)
-        self._point_at(first)
+        self._set_cursor(first)
 
-    def _point_at(self, source_line: int | None) -> None:
+    def _set_cursor(self, source_line: int | None) -> None:
         lines = self.lines_of_source(source_line) if source_line is not None else range(0)
         if lines:
             self._cursor = lines.start
             self._redraw()
 
     def move_cursor(self, by: int) -> None:
-        """Go to another line; the text scrolls where that isn't on the screen."""
+        """Move the cursor by some lines, scrolling if needed."""
         if not self.lines:
             return
         top, height = round(self.scroll_y), max(1, self.size.height)
         at = self._cursor
         if at is None or not top <= at < top + height:
-            at = top - 1 if by > 0 else top + height  # what was scrolled away from is forgotten
+            at = top - 1 if by > 0 else top + height  # the user scrolled away from the cursor
             at = min(at, len(self.lines))
         self._cursor = at = max(0, min(at + by, len(self.lines) - 1))
         if at < top:
@@ -197,29 +202,29 @@ class MarkdownView(MarkdownLines):
 
     @property
     def pointed_source(self) -> int:
-        """The line of the file that the cursor is on, else the uppermost one on the screen."""
+        """The line of the file at the cursor, or at the top of the screen if that is elsewhere."""
         top = round(self.scroll_y)
         if self._cursor is not None and top <= self._cursor < top + self.size.height:
             return self.lines[self._cursor].source
         return self.top_source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whoever shows a note says what Space does."""
+        """Disable `leaf`: the owner of the view binds Space."""
         return False if action == "leaf" else super().check_action(action, parameters)
 
-    def turn_fold(self) -> bool:
-        """Fold or unfold the heading or callout that the cursor is on; False where is none."""
+    def toggle_fold(self) -> bool:
+        """Fold or unfold the block at the cursor, and return whether there is one."""
         line = self.pointed_source
         fold = self._folds.get(line)
         if not self.has_cursor or fold is None:
             return False
-        self._folded[line] = not fold.is_open
-        self._top = None
-        self._lay_out()
+        self._fold_states[line] = not fold.is_open
+        self._pending_top = None
+        self._start_layout()
         return True
 
     def links_here(self) -> list[LinkRef]:
-        """The links of the line that the cursor is on; without a cursor, all on the screen."""
+        """Return the distinct links on the cursor's line, or without a cursor on the screen."""
         top = round(self.scroll_y)
         seen = range(top, min(top + self.size.height, len(self.lines)))
         if self._cursor is not None and self._cursor in seen:
@@ -235,16 +240,16 @@ class MarkdownView(MarkdownLines):
         return super()._ground(index)
 
     def watch_has_focus(self, value: bool) -> None:
-        """The cursor is only shown where keys go."""
+        """Redraw: the cursor is only shown in the focused view."""
         super().watch_has_focus(value)
         self._redraw()
 
-    # Who wrote the lines
+    # The gutter of authors
 
     def show_authors(self, origins: Sequence[LineOrigin] | None) -> None:
-        """Say at the left who wrote each line of the file: None takes that away again.
+        """Show a gutter of who wrote each line of the file; None removes it.
 
-        No origins at all keep the room for them until they are known.
+        An empty sequence reserves its width until the origins are known.
         """
         self._origins = origins
         before = self.gutter_width
@@ -252,16 +257,16 @@ class MarkdownView(MarkdownLines):
             self.set_gutter(0, None)
         else:
             self._fill_gutter(origins)
-        if self.gutter_width != before and self._laid_out_for:
-            self._top = None
-            self._lay_out()
+        if self.gutter_width != before and self._layout_width:
+            self._pending_top = None
+            self._start_layout()
 
     def _fill_gutter(self, origins: Sequence[LineOrigin]) -> None:
         width = NARROW_WIDTH if self.size.width < NARROW else WIDTH
         self.set_gutter(width, AuthorsGutter(self.lines, origins, width))
 
     def on_click(self, event: events.Click) -> None:
-        """Follow the link under the mouse, or take the cursor there."""
+        """Follow the link under the mouse, or move the cursor there and toggle its fold."""
         number = event.style.meta.get("link")
         if isinstance(number, int) and number < len(self._links):
             event.stop()
@@ -269,12 +274,12 @@ class MarkdownView(MarkdownLines):
         elif (at := round(self.scroll_y) + event.y) < len(self.lines):
             self._cursor = at
             self._redraw()
-            self.turn_fold()
+            self.toggle_fold()
 
 
 WIDTH = 7
 NARROW_WIDTH = 2
-"""The columns of the gutter where there is little room: without the age."""
+"""Width of the gutter without the age, in views narrower than `NARROW`."""
 NARROW = 44
 _UNITS = (
     (timedelta(days=365), "y"),
@@ -287,9 +292,9 @@ _UNITS = (
 
 
 class AuthorsGutter:
-    """Draws the gutter of some lines; what one commit wrote in one go is marked once.
+    """A gutter of the author and age of each line; consecutive lines of one commit show it once.
 
-    `origins` are where each line of the file comes from; ages are counted from `now`.
+    `origins` has the origin of each line of the file; ages are relative to `now`.
     """
 
     def __init__(
@@ -305,26 +310,26 @@ class AuthorsGutter:
         self._now = now or datetime.now(UTC)
 
     def __call__(self, index: int) -> Content:
-        """The gutter of one line of the screen."""
-        origin = self._origin(index)
+        """Return the gutter of one line of the view."""
+        origin = self._origin_at(index)
         if origin is None:
             return Content()
         letter = (origin.origin.author or origin.actor.letter)[0]
         style = f"$text-{origin.actor.colour}"
-        before = self._origin(index - 1) if index else None
+        before = self._origin_at(index - 1) if index else None
         if before is not None and before.commit == origin.commit:
             return Content.styled("│", f"{style} dim")
         if self._width < WIDTH:
             return Content.styled(letter, style)
         return Content.assemble((letter, style), (f" {age(origin.time, self._now)}", "$text-muted"))
 
-    def _origin(self, index: int) -> LineOrigin | None:
+    def _origin_at(self, index: int) -> LineOrigin | None:
         number = self._lines[index].source - 1
         return self._origins[number] if 0 <= number < len(self._origins) else None
 
 
 def age(time: datetime | None, now: datetime) -> str:
-    """How long ago something was, in at most four cells; ``new`` where it isn't recorded yet."""
+    """Format an age in at most four cells; ``new`` if the time isn't recorded yet."""
     if time is None:
         return "new"
     passed = now - time

@@ -1,4 +1,4 @@
-"""What is to be drawn: a text, what its head says, and what is known of where it leads."""
+"""The input of the renderer: a text with its properties, embeds and link targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Embed(NamedTuple):
-    """What stands in the place of an embedded file: its title, its text or what it looks like."""
+    """What is shown in place of an embedded file: its title, and its text or picture."""
 
     title: str
     text: str = ""
@@ -22,10 +22,10 @@ class Embed(NamedTuple):
 
 
 class Property(NamedTuple):
-    """A property of a note: what it is called and its values, which may be links or hold some.
+    """A property of a note, with values that may be or contain links.
 
-    Without a name the values stand for themselves, as tags do. `linked`: each names an entry.
-    A `quiet` one is said without a chip around it, as the day of the last change is.
+    Without a name only the values are shown, like tags. If `linked`, each value names an entry.
+    A `quiet` property is shown without a chip, like the date of the last change.
     """
 
     name: str
@@ -35,26 +35,23 @@ class Property(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A line of another note that is listed below the text: where it stands and what it says.
-
-    Without a note it is only said.
-    """
+    """A line of another note listed below the text; plain text if it has no note."""
 
     note: Named | None
-    said: str
+    text: str
     line: int = 0
 
 
 class Cell(NamedTuple):
-    """A word of a row that may lead to a file; `here` is where one is."""
+    """A word of a row that may link to a file; `here` marks the current one."""
 
-    said: str
+    text: str
     path: str = ""
     here: bool = False
 
 
 class Section(NamedTuple):
-    """What is listed below the text of a note, under a title: lines of notes, or rows of cells."""
+    """A titled list below the text of a note: lines of notes, or rows of cells."""
 
     title: str
     rows: tuple[Neighbour, ...] = ()
@@ -62,12 +59,11 @@ class Section(NamedTuple):
 
 
 class SourceText(NamedTuple):
-    """A text to be shown.
+    """A text to render.
 
-    `first_line` is the line of the file that the text begins with (below its frontmatter, of
-    which `properties` are made), and `leads_to` names what is at a link's end, as `Links` has it.
-    `embeds` are shown in the place of what embeds them, and `below` under it all. With `whole`
-    nothing is left out as Obsidian leaves it out.
+    `first_line` is the text's first line in the file, below the frontmatter that `properties` come
+    from; `leads_to` resolves links, as in `Links`. `embeds` replace the links that embed them, and
+    `below` follows the text. With `whole` nothing is hidden that Obsidian would hide.
     """
 
     text: str

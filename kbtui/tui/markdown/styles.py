@@ -1,4 +1,4 @@
-"""The looks of Markdown in lines."""
+"""Styles of rendered Markdown, and the base of the views that use them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ MARKDOWN: Mapping[str, str] = {
     "md--muted": "$text-muted",
     "md--cursor": "on $foreground 10%",
 }
-"""The looks of each part."""
 
 
 class MarkdownLines(LineView):
-    """Lines in which ``.md--…`` styles stand."""
+    """A line view that defines the ``.md--…`` styles."""
 
     LOOKS: ClassVar[Mapping[str, str]] = {**LineView.LOOKS, **MARKDOWN}
     FEW_COLORS: ClassVar[Mapping[str, str]] = {

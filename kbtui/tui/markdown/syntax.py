@@ -1,7 +1,7 @@
-"""What notes are written in: Markdown as GitHub and Obsidian have it, as a tree of blocks.
+"""Parser of Markdown with the extensions of GitHub and Obsidian.
 
-Two ways to read it. A note is read as Obsidian shows it: comments, block ids and HTML tags are
-left out. What somebody said in a conversation is shown whole.
+There are two modes. Notes are parsed as Obsidian shows them, without comments, block ids and HTML
+tags. Messages of a conversation are parsed whole.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n|#]*)(#[^\[\]\n|]*)?(?:\\?\|([^\[\]\n]*))?\]\]")
 _PICTURE = re.compile(r"!\[[^\[\]\n]*\]\(<?([^()<>\s]+)>?[^()\n]*\)")
 _TAG = re.compile(r"#(?=[^\d\W]|\d+[^\d\s])[\w/-]+")
-_MARKED = re.compile(r"==(?=[^\s=])([^=\n]|=(?!=))*(?<=\S)==")
-_ELEMENT = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
-_ANCHORED = re.compile(r"([^<]*)</a>", re.IGNORECASE)
+_HIGHLIGHT = re.compile(r"==(?=[^\s=])([^=\n]|=(?!=))*(?<=\S)==")
+_HTML_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])[^<>]*>")
+_ANCHOR_TEXT = re.compile(r"([^<]*)</a>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"\s(src|alt|href)=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _DETAILS = re.compile(r"<(/?)details(?=[\s>])[^<>]*>", re.IGNORECASE)
 _SUMMARY = re.compile(
@@ -37,11 +37,11 @@ _SUMMARY = re.compile(
     r"\s*(?:<summary(?:\s[^<>]*)?>(?P<title>[^\n]*(?:\n[^\n]*){0,2}?)</summary>)?[ \t]*(?:\n|$)",
     re.IGNORECASE,
 )
-_MOST_OF_HEAD = 5
-"""Lines within which a summary ends."""
-_WEB = ("http://", "https://", "mailto:")
+_MAX_SUMMARY_LINES = 5
+"""Lines within which a ``<summary>`` has to end."""
+_WEB_SCHEMES = ("http://", "https://", "mailto:")
 LinkKind = Literal["wiki", "markdown", "web", "file"]
-_HTML = re.compile(
+_HTML_NAMES = re.compile(
     "a|abbr|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button"
     "|canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|div"
     "|dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|h1|h2|h3|h4|h5|h6|head|header"
@@ -50,16 +50,18 @@ _HTML = re.compile(
     "|s|samp|section|select|small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td"
     "|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
 )
-_ENDS = {"%%": "%%", "<!--": "-->", "<script": "</script>", "<style": "</style>"}
-_HIDING = re.compile(r"%%|<!--|-->|</?(?:script|style)>|<(?:script|style)(?=\s)", re.IGNORECASE)
+_HIDDEN_ENDS = {"%%": "%%", "<!--": "-->", "<script": "</script>", "<style": "</style>"}
+_HIDDEN_DELIMITER = re.compile(
+    r"%%|<!--|-->|</?(?:script|style)>|<(?:script|style)(?=\s)", re.IGNORECASE
+)
 _BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkRef:
-    """A link in the text: where it leads as it is written, and a heading there.
+    """A link in the text: its target as written, and a heading there.
 
-    One to a ``file`` has its workspace path, and the number of a line for a heading.
+    For the kind ``file`` the target is a workspace path, and the heading a line number.
     """
 
     kind: LinkKind
@@ -68,22 +70,22 @@ class LinkRef:
 
 
 def link_of(href: str) -> LinkRef:
-    """Tell a link into the web from one to a file of the workspace."""
-    if href.lower().startswith(_WEB):
+    """Parse a URL as a link to the web or to a file of the workspace."""
+    if href.lower().startswith(_WEB_SCHEMES):
         return LinkRef("web", clean(href))
     target, _, heading = href.partition("#")
     return LinkRef("markdown", clean(target), clean(heading))
 
 
 def ref_of(node: SyntaxTreeNode) -> LinkRef:
-    """Where a link or picture of the tree leads."""
+    """Return the target of a link or image node."""
     if node.type == "wikilink":
         return LinkRef("wiki", clean(node.meta["target"]), clean(node.meta["heading"]))
     return link_of(str(node.attrs.get("src" if node.type == "image" else "href", "")))
 
 
 def embed_of(line: Sequence[SyntaxTreeNode]) -> LinkRef | None:
-    """What a line of text embeds that is nothing but an embedded file; None for any other."""
+    """Return the target of a line that consists of one embed, else None."""
     line = [each for each in line if each.type != "text" or each.content.strip()]
     if len(line) != 1:
         return None
@@ -93,7 +95,7 @@ def embed_of(line: Sequence[SyntaxTreeNode]) -> LinkRef | None:
 
 
 def embedded_in(text: str) -> list[LinkRef]:
-    """What a text may embed, each file once, in order; some of it may stand in code."""
+    """Return the distinct files a text embeds, in order, including any in code."""
     wiki = (
         (at.start(), LinkRef("wiki", at[2].strip(), (at[3] or "")[1:].strip()))
         for at in WIKILINK.finditer(text)
@@ -109,7 +111,7 @@ def embedded_in(text: str) -> list[LinkRef]:
 def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
     """Parse Markdown without frontmatter into a tree; any text is valid.
 
-    With `whole` nothing of it is left out. The lines keep their numbers either way.
+    With `whole` nothing is left out. Line numbers are the same either way.
     """
     if not whole:
         text = without_hidden(text)
@@ -117,13 +119,13 @@ def parse(text: str, *, whole: bool = False) -> SyntaxTreeNode:
 
 
 def parse_line(text: str) -> list[SyntaxTreeNode]:
-    """Parse one line of running text."""
+    """Parse one line of inline Markdown."""
     return SyntaxTreeNode(_parser(whole=False).parseInline(text)).children[0].children
 
 
 def without_hidden(text: str) -> str:
-    """A text without its comments and block ids; each line stays where it is."""
-    if not _HIDING.search(text) and "^" not in text:
+    """Return a text without comments and block ids; line numbers stay the same."""
+    if not _HIDDEN_DELIMITER.search(text) and "^" not in text:
         return text
     code = CodeRanges(text)
 
@@ -133,38 +135,38 @@ def without_hidden(text: str) -> str:
     text = _BLOCK_ID.sub(blank, text)
     kept: list[str] = []
     at, start, end = 0, 0, ""
-    for found in _HIDING.finditer(text):
-        sign = found[0].lower()
+    for found in _HIDDEN_DELIMITER.finditer(text):
+        delimiter = found[0].lower()
         if found.start() in code:
             continue
-        if end and sign == end:
+        if end and delimiter == end:
             kept += [text[at:start], "\n" * text.count("\n", start, found.end())]
             at, end = found.end(), ""
         elif not end:
-            start, end = found.start(), _ENDS.get(sign.removesuffix(">"), "")
+            start, end = found.start(), _HIDDEN_ENDS.get(delimiter.removesuffix(">"), "")
     return "".join([*kept, text[at:]])
 
 
-_MOST_NESTED = 100  # a list is two levels; what lies deeper the parser leaves out
+_MAX_NESTING = 100  # a list takes two levels; the parser drops what is deeper
 
 
 @lru_cache(maxsize=2)
 def _parser(*, whole: bool) -> MarkdownIt:
-    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": _MOST_NESTED}).use(footnote_plugin)
+    parser = MarkdownIt("gfm-like", {"html": True, "maxNesting": _MAX_NESTING}).use(footnote_plugin)
     parser.inline.ruler.before("link", "wikilink", _wikilink)
     parser.inline.ruler.before("image", "wikilink_embed", _wikilink)
     parser.inline.ruler.before("wikilink", "tag", _tag)
-    parser.inline.ruler.before("wikilink", "mark", _mark)
+    parser.inline.ruler.before("wikilink", "mark", _highlight)
     parser.inline.add_terminator_char("#")
     parser.inline.add_terminator_char("=")
     if not whole:
-        # A block of HTML is then a paragraph, whose tags are left out.
+        # HTML blocks then parse as paragraphs, whose tags are left out.
         parser.block.ruler.before(
             "html_block", "details", _details, {"alt": ["paragraph", "reference", "blockquote"]}
         )
         parser.disable("html_block")
         parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
-        parser.inline.ruler.before("html_inline", "element", _element)
+        parser.inline.ruler.before("html_inline", "element", _html_tag)
     return parser
 
 
@@ -193,8 +195,8 @@ def _tag(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _mark(state: StateInline, silent: bool) -> bool:
-    match = _MARKED.match(state.src, state.pos)
+def _highlight(state: StateInline, silent: bool) -> bool:
+    match = _HIGHLIGHT.match(state.src, state.pos)
     if match is None or match.end() > state.posMax:
         return False
     if not silent:
@@ -209,32 +211,32 @@ def _mark(state: StateInline, silent: bool) -> bool:
 
 
 def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A ``<details>`` whose tags stand on lines of their own, but for the summary's.
+    """Parse ``<details>`` whose tags are on lines of their own, except for the summary's.
 
-    Of any other its words are shown as a paragraph's.
+    The text of any other is a paragraph.
     """
-    if not _line(state, start).lower().startswith("<details"):
+    if not _stripped_line(state, start).lower().startswith("<details"):
         return False
-    last = _end_of_details(state, start, end)
+    last = _closing_line(state, start, end)
     if last is None:
         return False
-    head = range(start, min(last, start + _MOST_OF_HEAD))
-    opened = _SUMMARY.match("\n".join(_line(state, number) for number in head))
+    head = range(start, min(last, start + _MAX_SUMMARY_LINES))
+    opened = _SUMMARY.match("\n".join(_stripped_line(state, number) for number in head))
     if opened is not None and not silent:
         _push_details(state, start, last, opened)
     return opened is not None
 
 
-def _line(state: StateBlock, number: int) -> str:
+def _stripped_line(state: StateBlock, number: int) -> str:
     at = state.bMarks[number] + state.tShift[number]
     return state.src[at : state.eMarks[number]].strip()
 
 
-def _end_of_details(state: StateBlock, start: int, end: int) -> int | None:
-    """The line that closes a ``<details>``; None where none does in the list that it stands in."""
+def _closing_line(state: StateBlock, start: int, end: int) -> int | None:
+    """Return the line that closes a ``<details>`` within its list item, or None."""
     depth = 0
     for number in range(start, end):
-        line = _line(state, number)
+        line = _stripped_line(state, number)
         if line and state.sCount[number] < state.blkIndent:
             return None
         depth += sum(1 if not found[1] else -1 for found in _DETAILS.finditer(line))
@@ -244,7 +246,7 @@ def _end_of_details(state: StateBlock, start: int, end: int) -> int | None:
 
 
 def _push_details(state: StateBlock, start: int, last: int, opened: re.Match[str]) -> None:
-    """Add the title and the blocks of a ``<details>``, and go on behind it."""
+    """Push the tokens of a ``<details>``, and move the parser past it."""
     body = start + 1 + opened[0].rstrip("\n").count("\n")
     token = state.push("details_open", "details", 1)
     token.map, token.meta = [start, last + 1], {"open": bool(opened["open"])}
@@ -259,30 +261,34 @@ def _push_details(state: StateBlock, start: int, last: int, opened: re.Match[str
     state.line = last + 1
 
 
-def _element(state: StateInline, silent: bool) -> bool:
-    """An HTML tag: a link, a picture or a new line where it is one, else nothing to be seen."""
-    match = _ELEMENT.match(state.src, state.pos)
-    if match is None or match.end() > state.posMax or not _HTML.fullmatch(match[1].lower()):
+def _html_tag(state: StateInline, silent: bool) -> bool:
+    """Parse an HTML tag as a link, an image or a line break, else hide it."""
+    match = _HTML_TAG.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax or not _HTML_NAMES.fullmatch(match[1].lower()):
         return False
     name = match[1].lower() if match[0][1] != "/" else ""
-    said = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
-    state.pos, linked = match.end(), None
-    anchored = _ANCHORED.match(state.src, state.pos) if name == "a" and "href" in said else None
-    if anchored is not None and anchored.end() <= state.posMax:
-        state.pos, linked = anchored.end(), anchored[1]
+    attributes = {key.lower(): "".join(value) for key, *value in _ATTRIBUTE.findall(match[0])}
+    state.pos, link_text = match.end(), None
+    anchor = (
+        _ANCHOR_TEXT.match(state.src, state.pos) if name == "a" and "href" in attributes else None
+    )
+    if anchor is not None and anchor.end() <= state.posMax:
+        state.pos, link_text = anchor.end(), anchor[1]
     if not silent:
-        _push(state, name, said, linked)
+        _push_html_tag(state, name, attributes, link_text)
     return True
 
 
-def _push(state: StateInline, name: str, said: Mapping[str, str], linked: str | None) -> None:
-    """Add what an element shows: a text that is `linked`, a picture, a new line or nothing."""
-    if linked is not None:
-        state.push("link_open", "a", 1).attrs = {"href": said["href"]}
-        state.push("text", "", 0).content = linked
+def _push_html_tag(
+    state: StateInline, name: str, attributes: Mapping[str, str], link_text: str | None
+) -> None:
+    """Push the token of an HTML tag: a link with text, an image, a line break or nothing."""
+    if link_text is not None:
+        state.push("link_open", "a", 1).attrs = {"href": attributes["href"]}
+        state.push("text", "", 0).content = link_text
         state.push("link_close", "a", -1)
     elif name == "img":
         token = state.push("image", "img", 0)
-        token.attrs, token.content = {"src": said.get("src", "")}, said.get("alt", "")
+        token.attrs, token.content = {"src": attributes.get("src", "")}, attributes.get("alt", "")
     else:
         state.push("hardbreak" if name == "br" else "nothing", "", 0)

@@ -23,7 +23,7 @@ from kbtui.presentation.notes import Names, name_of, title_of
 from kbtui.text import clean_line, counted, headline
 from kbtui.tui.diff.confirm import Question, make_change
 from kbtui.tui.diff.undo_conflict import confirm_and_undo
-from kbtui.tui.markdown.inline import box
+from kbtui.tui.markdown.inline import checkbox
 from kbtui.tui.messages import tell
 from kbtui.tui.notes.documents import load_mentions
 from kbtui.tui.terminal.process import edit_file
@@ -264,7 +264,7 @@ async def pick_task(node: DOMNode, kb: KnowledgeBase) -> PlacedTask | None:
     """Choose one of the tasks of all notes that aren't done."""
     tasks = await asyncio.to_thread(open_tasks, kb)
     choices = [
-        Choice(f"{box(t.task.mark).plain}{clean_line(t.task.text)}", clean_line(t.title), t)
+        Choice(f"{checkbox(t.task.mark).plain}{clean_line(t.task.text)}", clean_line(t.title), t)
         for t in tasks
     ]
     title = f"Tasks {len(tasks):,}" + (" or more" if len(tasks) == _MOST_TASKS else "")

@@ -441,7 +441,7 @@ class NotesPane(Vertical):
     def action_tick(self) -> None:
         if self.view is None or self._tree_leads:
             self.knowledge_tree.action_page(1)
-        elif not self.view.body.turn_fold() and not self.view.tick():
+        elif not self.view.body.toggle_fold() and not self.view.tick():
             self.view.body.action_page_down()
 
     # Asking

@@ -538,7 +538,7 @@ def test_the_last_month_that_a_calendar_knows_is_shown_too(tmp_path) -> None:
     kb = make_kb(tmp_path)
     (kb.workspace.root / "knowledge" / "9999-12-31.md").write_text("For ever.\n")
     (month,) = load_document(kb, "knowledge/9999-12-31.md").below
-    assert [cell.said.strip() for row in month.cells for cell in row if cell.here] == ["31"]
+    assert [cell.text.strip() for row in month.cells for cell in row if cell.here] == ["31"]
 
 
 async def test_keys_walk_from_day_to_day_in_their_notes_alone(tmp_path) -> None:
@@ -572,8 +572,8 @@ def test_below_a_day_stands_its_month_whose_written_days_lead_to_their_notes(tmp
     (month,) = load_document(kb, "memory/2026-11-24.md").below
     assert month.title == "November 2026"
     cells = [cell for row in month.cells for cell in row]
-    assert [cell.said.strip() for cell in cells if cell.here] == ["24"]
-    assert {cell.said.strip(): cell.path for cell in cells if cell.path} == {
+    assert [cell.text.strip() for cell in cells if cell.here] == ["24"]
+    assert {cell.text.strip(): cell.path for cell in cells if cell.path} == {
         "2": "memory/2026-11-02.md",
         "24": "memory/2026-11-24.md",
         "◂ 3 Oct": "memory/2026-10-03.md",

@@ -182,7 +182,7 @@ class SearchIndex:
         Raises:
             StorageError: another process is writing the index, or there is no room for it.
         """
-        self._generations().renew(_LOCK_SECONDS)
+        self._generations().reset(_LOCK_SECONDS)
         self._synced.clear()
         return self.sync()
 
@@ -603,14 +603,14 @@ class SearchIndex:
         except KbtuiError:
             raise
         except Exception as error:
-            from kbtui.search.index.generation import is_no_room
+            from kbtui.search.index.generation import is_out_of_resources
 
             if self._stop.is_set():
                 raise KbtuiError("The search index is closed.") from error
-            if is_no_room(error):
+            if is_out_of_resources(error):
                 raise StorageError(f"There is no room for the search index: {error}") from error
             for generation in set(before):
-                generations.start_over(generation, error)
+                generations.replace_damaged(generation, error)
             self._synced.clear()
         if self._background is None:
             self._sync(None)

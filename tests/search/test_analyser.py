@@ -78,12 +78,12 @@ def test_the_vocabulary_leaves_out_what_nobody_would_misspell() -> None:
 
 
 def test_telling_terms_are_one_a_word_without_the_stop_words() -> None:
-    assert analyser.telling_terms("The Decisions of getUserName, and v1.2") == [
+    assert analyser.content_terms("The Decisions of getUserName, and v1.2") == [
         "decis",
         "getusernam",
         "v1.2",
     ]
-    assert analyser.telling_terms("黑豹队的") == ["黑豹", "豹队", "队的"]
+    assert analyser.content_terms("黑豹队的") == ["黑豹", "豹队", "队的"]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
-"""How text becomes the terms that are indexed and looked up.
+"""The tokenizer: turns text into the terms that are indexed and looked up.
 
-Lower case, accents folded, English stemmed (Porter 2, from Whoosh: this file uses Whoosh's stemmer
-and none of its index). Identifiers are split *and* kept whole: ``getUserName`` also gives ``get``,
-``user`` and ``name``. Scripts that don't put blanks between words (Chinese, Japanese, Thai, ...)
-become bigrams.
+Terms are lower case, with accents folded and English stemmed (Whoosh's Porter 2 stemmer).
+Identifiers are split *and* kept whole: ``getUserName`` also gives ``get``, ``user`` and ``name``.
+Scripts without spaces between words (Chinese, Japanese, Thai, ...) become bigrams.
 
-Words are analysed once and remembered, so that analysing a text costs about one dictionary
-look-up a word.
+The terms of each word are cached, so that analysing a text costs about one dictionary lookup per
+word.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from typing import Any
 
 VERSION = "1"
 MAX_TERM = 96
-_ELIDED = 2
-_MAX_REMEMBERED = 300_000
+_MAX_ELISION = 2
+_MAX_CACHED = 300_000
 
 # Letters and vowel signs of Indic and South-East Asian scripts: `\w` leaves the signs out.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u0f71-\u0fbc\u1000-\u1049\u1780-\u17d3"
 )
-# Scripts without blanks between words.
+# Scripts without spaces between words.
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u1049\u1780-\u17d3"
     "\u3005-\u3007\u3041-\u309f\u30a1-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -39,7 +38,7 @@ _RUN = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _CASE_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PART = re.compile(rf"[^\W_{_MARKS}][^\W_]*(?:[{_MARKS}]+[^\W_]*)*|[{_MARKS}]+[^\W_]*")
-_SPELT = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
+_SPELLED = re.compile(r"(?<![\w.-])[^\W\d_]{4,24}(?![\w-])")
 _PLAIN = re.compile(r"[a-z]{3,}")
 _LATIN_ACCENTS = re.compile("[\u0300-\u036f]+")
 _LETTERS = str.maketrans(
@@ -47,7 +46,7 @@ _LETTERS = str.maketrans(
     | {"\N{LATIN SMALL LETTER DOTLESS I}": "i"}
 )
 
-# Too common to tell texts apart; left out of a query that has other words.
+# Too common to distinguish texts; ignored in queries that have other words.
 _STOP_WORDS = """
     a about after all also am an and any are as at be because been before being between both but
     by can could did do does doing done during each for from further had has have having he her
@@ -60,30 +59,29 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 # With any other stop word it is a possessive: Will's.
 _WORDS_WITH_IS = "he here how it she that there this what when where which who why"
 _WITH_IS = frozenset(_WORDS_WITH_IS.split())
-# How the suffixes end that the steps of Porter 2 look for.
+# The endings of the suffixes that each Porter 2 step handles.
 _STEP_2 = ("on", "al", "ss", "ti", "li", "sm", "ci", "er", "or", "gi")
 _STEP_3 = ("al", "ze", "te", "ti", "ve", "ss", "ul")
 _STEP_4 = ("al", "ce", "er", "ic", "le", "nt", "sm", "te", "ti", "us", "ve", "ze", "on")
-_AROUND = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
+_PUNCTUATION = ".,;:!?()[]{}\"'*_\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH QUESTION MARK}"
 
-_remembered: dict[str, tuple[str, ...]] = {}
-_telling: dict[str, tuple[str, ...]] = {}
+_term_cache: dict[str, tuple[str, ...]] = {}
+_content_cache: dict[str, tuple[str, ...]] = {}
 
 
 def _stem(word: str) -> str:
-    """Whoosh's ``porter2.stem`` of three letters a to z and more, past what can't apply to it.
+    """Stem a word of three or more letters a to z, like ``porter2.stem`` but faster.
 
-    Most words end in none of what a step looks for, one suffix after the other; and a word is met
-    as a title and as part of a name as well.
+    Steps that can't apply to the word's ending are skipped, and stems are cached.
     """
-    known = _remembered.get(word)
-    if known is None:
-        known = (_looked_up_stem(word),)
-        _remember(word, known)
-    return known[0]
+    cached = _term_cache.get(word)
+    if cached is None:
+        cached = (_compute_stem(word),)
+        _cache_terms(word, cached)
+    return cached[0]
 
 
-def _looked_up_stem(word: str) -> str:
+def _compute_stem(word: str) -> str:
     porter2 = _porter2()
     if word in porter2.exceptional_forms:
         return str(porter2.exceptional_forms[word])
@@ -109,11 +107,11 @@ def _looked_up_stem(word: str) -> str:
     return word.replace("Y", "y")
 
 
-def _remember(word: str, terms: tuple[str, ...]) -> None:
+def _cache_terms(word: str, terms: tuple[str, ...]) -> None:
     if len(word) <= MAX_TERM:
-        if len(_remembered) >= _MAX_REMEMBERED:
-            _remembered.clear()
-        _remembered[word] = terms
+        if len(_term_cache) >= _MAX_CACHED:
+            _term_cache.clear()
+        _term_cache[word] = terms
 
 
 @cache
@@ -124,7 +122,7 @@ def _porter2() -> Any:
 
 
 def fold(text: str) -> str:
-    """Casefold and strip the accents of alphabets; vowel signs of other scripts stay."""
+    """Casefold and strip Latin-style accents; vowel signs of other scripts stay."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS)
@@ -133,17 +131,17 @@ def fold(text: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """All terms of a text, in order, repeated as often as they occur."""
+    """Return all terms of a text, in order, with repetitions."""
     found: list[str] = []
     extend = found.extend
-    remembered = _remembered
+    term_cache = _term_cache
     for word in _WORD.findall(text):
-        extend(remembered.get(word) or terms_of(word))
+        extend(term_cache.get(word) or terms_of(word))
     return found
 
 
 def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Each word with its offsets and its terms; an unspaced script gives one span a bigram."""
+    """Yield each word's offsets and terms; in unspaced scripts, each bigram's."""
     plain = text.isascii()
     for match in _WORD.finditer(text):
         if plain or not _IS_UNSPACED.search(match[0]):
@@ -160,15 +158,15 @@ def spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 
 
 def matches(text: str, wanted: Container[str]) -> Iterator[tuple[int, int, str]]:
-    """Where words of a text have a term that is `wanted`: start, end, and which term."""
+    """Yield ``(start, end, term)`` for each word of a text with a `wanted` term."""
     if not text.isascii() and _IS_UNSPACED.search(text):
         for start, end, of_word in spans(text):
             if hit := _first_wanted(of_word, wanted):
                 yield start, end, hit
         return
-    # A word is looked at once, however often it stands there.
+    # Analyse each distinct word once.
     words = set(_WORD.findall(text))
-    terms = {word: _remembered.get(word) or terms_of(word) for word in words}
+    terms = {word: _term_cache.get(word) or terms_of(word) for word in words}
     hits = {word: hit for word in words if (hit := _first_wanted(terms[word], wanted))}
     for match in _WORD.finditer(text) if hits else ():
         if (hit := hits.get(match[0])) is not None:
@@ -180,18 +178,18 @@ def _first_wanted(terms: Iterable[str], wanted: Container[str]) -> str | None:
 
 
 def terms_of(word: str) -> tuple[str, ...]:
-    """The terms of one word as it stands in a text; the whole comes first, then its parts."""
-    known = _remembered.get(word)
-    if known is not None:
-        return known
+    """Return the terms of one word as written: the whole first, then its parts."""
+    cached = _term_cache.get(word)
+    if cached is not None:
+        return cached
     found = tuple(dict.fromkeys(term[:MAX_TERM] for term in _analyse(word) if term))
-    _remember(word, found)
+    _cache_terms(word, found)
     return found
 
 
 def is_stop_word(word: str) -> bool:
-    """True of a word that tells nothing, however it stands in a text: ``What's``, ``for?``."""
-    bare = word.casefold().replace(_APOSTROPHE, "'").strip(_AROUND)
+    """Return whether a word is a stop word, with any punctuation: ``What's``, ``for?``."""
+    bare = word.casefold().replace(_APOSTROPHE, "'").strip(_PUNCTUATION)
     head, mark, tail = bare.partition("'")
     if not mark:
         return bare in STOP_WORDS
@@ -200,39 +198,39 @@ def is_stop_word(word: str) -> bool:
     return head in (_WITH_IS if tail == "s" else STOP_WORDS)
 
 
-def telling_terms(text: str) -> list[str]:
-    """The first term of each word that isn't a stop word, in order; of unspaced scripts all."""
+def content_terms(text: str) -> list[str]:
+    """Return the first term of each word but stop words, in order; in unspaced scripts, all."""
     found: list[str] = []
     extend = found.extend
-    known = _telling
+    cached = _content_cache
     for word in _WORD.findall(text):
-        telling = known.get(word)
-        extend(_telling_of(word) if telling is None else telling)
+        content = cached.get(word)
+        extend(_content_terms_of(word) if content is None else content)
     return found
 
 
-def _telling_of(word: str) -> tuple[str, ...]:
-    telling = () if word.lower() in STOP_WORDS else terms_of(word)
-    telling = telling if is_unspaced(word) else telling[:1]
+def _content_terms_of(word: str) -> tuple[str, ...]:
+    content = () if word.lower() in STOP_WORDS else terms_of(word)
+    content = content if is_unspaced(word) else content[:1]
     if len(word) <= MAX_TERM:
-        if len(_telling) >= _MAX_REMEMBERED:
-            _telling.clear()
-        _telling[word] = telling
-    return telling
+        if len(_content_cache) >= _MAX_CACHED:
+            _content_cache.clear()
+        _content_cache[word] = content
+    return content
 
 
 def words(text: str) -> list[str]:
-    """The folded words of a text, unstemmed and unsplit: what an exact phrase is compared by."""
+    """Return the folded words of a text, unstemmed and unsplit, for comparing exact phrases."""
     return [fold(word) for word in _WORD.findall(text)]
 
 
 def vocabulary(text: str) -> set[str]:
-    """The plain words of a text, folded and not stemmed: what a misspelt word may have meant."""
-    return {fold(word) for word in set(_SPELT.findall(text))}
+    """Return the folded, unstemmed plain words of a text, for spelling suggestions."""
+    return {fold(word) for word in set(_SPELLED.findall(text))}
 
 
 def is_unspaced(text: str) -> bool:
-    """True if the text has letters of a script that puts no blanks between words."""
+    """Return whether the text has characters of a script without spaces between words."""
     return _IS_UNSPACED.search(text) is not None
 
 
@@ -285,7 +283,7 @@ def _apostrophe(folded: str) -> Iterator[str]:
     tail = tail.replace("'", "")
     if tail == "s" or not tail:
         yield from _analyse_spaced(head)
-    elif len(head) <= _ELIDED and head not in {"i", "we", "he"}:  # l'homme, d'accord, qu'il
+    elif len(head) <= _MAX_ELISION and head not in {"i", "we", "he"}:  # l'homme, d'accord, qu'il
         yield from _part(head)
         yield from _analyse_spaced(tail)
     else:

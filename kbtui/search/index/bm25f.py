@@ -1,9 +1,9 @@
-"""BM25F over postings held as numpy arrays: the same scores as Whoosh's, in a fraction of the time.
+"""BM25F over numpy postings: the same scores as Whoosh's, in a fraction of the time.
 
-A `Corpus` is a fixed state of an index: its segments, which of their documents are live, and the
-statistics over those. Scores are Whoosh's own formula (``whoosh.scoring.BM25F``: BM25 for each
-field, times the field's boost, summed), except that deleted documents do not count, so that an
-index which was edited scores like one that was rebuilt.
+A `Corpus` is an immutable snapshot of an index: its segments, which of their documents are live,
+and the statistics over those. Scores use Whoosh's formula (``whoosh.scoring.BM25F``: BM25 per
+field, times the field's boost, summed), except that deleted documents are excluded, so that an
+edited index scores like a rebuilt one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Mask = NDArray[np.bool_]
 
-# Boosts, K1 and B were chosen by measurement on all judged sets. `label` is who said
-# a message and when, `context` what was said just before and after it.
+# Boosts, K1 and B were tuned on all judged sets. `label` is the speaker and date of a message,
+# `context` the text just before and after it.
 SCORED_FIELDS: Mapping[str, float] = {
     "title": 0.7,
     "headings": 0.7,
@@ -38,29 +38,29 @@ SCORED_FIELDS: Mapping[str, float] = {
     "body": 1.0,
     "context": 0.5,
 }
-# A word in so many titles says whose or of what kind a note is, as the label of a message does, and
-# not what it is about: who asks for it means these notes. Chosen on turns of conversation under a
-# heading of who and when; notes whose titles differ score as before.
-LABEL = 3.0
+# A word in many titles tells whose or what kind a note is, like the label of a message, and not its
+# topic: a query with it means these notes. Tuned on conversation turns under a heading with speaker
+# and date; notes with distinct titles score as before.
+LABEL_BOOST = 3.0
 _LABEL_SHARE = 0.2  # of all files
-_LEAST_LABELLED = 20  # files
+_MIN_LABELLED = 20  # files
 K1 = 0.5
 B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
-# How much more a rare term counts than by Whoosh's soft idf; 1 would be the textbook's idf.
+# An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
 MOST_EXPANSIONS = 64
-_MOST_EXPANDED = 2_000
+_MAX_CACHED_EXPANSIONS = 2_000
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
-_OVERHEAD = 600  # of two small arrays, a key and a place in a dictionary
-_MOST_IMPACTS = 16 << 20  # bytes
+_ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
+_MAX_IMPACT_BYTES = 16 << 20  # bytes
 
 
 def _size(postings: Postings) -> int:
-    return postings[0].nbytes + postings[1].nbytes + _OVERHEAD
+    return postings[0].nbytes + postings[1].nbytes + _ENTRY_OVERHEAD
 
 
 def _day_number(day: str) -> int | None:
-    """Of a date as ``2026``, ``2026-03`` or ``2026-03-25``."""
+    """Return the ordinal of ``2026``, ``2026-03`` or ``2026-03-25``, or None if invalid."""
     try:
         return date.fromisoformat(day + "-01-01"[len(day) - 4 :]).toordinal()
     except ValueError:
@@ -68,10 +68,10 @@ def _day_number(day: str) -> int | None:
 
 
 class Corpus:
-    """A state of the index that searches run on; never changes, so threads share it freely."""
+    """An immutable snapshot of the index, which threads can share."""
 
     def __init__(self, segments: Sequence[Segment], deleted: Sequence[Sequence[int]]) -> None:
-        """Take the segments and, for each, the numbers of its deleted documents."""
+        """Create a snapshot of segments, given with the numbers of their deleted documents."""
         self.segments = tuple(segments)
         sizes = [len(segment.chunks) for segment in segments]
         self.bases = [sum(sizes[:i]) for i in range(len(sizes))]
@@ -84,7 +84,7 @@ class Corpus:
         self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
         self._file_of = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
         self._by_file: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
-        self._dense = self.count == self.size
+        self._all_live = self.count == self.size
         self._averages: dict[str, float] = {}
         self._norms: dict[str, Floats] = {}
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
@@ -93,7 +93,7 @@ class Corpus:
         self._expanded: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
     def scores(self, terms: Iterable[tuple[str, float]]) -> NDArray[np.float64]:
-        """The BM25F score of every document for weighted terms; 0 where none occurs."""
+        """Return the BM25F score of every document for weighted terms; 0 if none occurs."""
         total = np.zeros(self.size)
         for term, weight in terms:
             ids, impact = self.impacts(term)
@@ -101,14 +101,14 @@ class Corpus:
         return total
 
     def rarity(self, term: str) -> float:
-        """The weight that makes a rare term count more, and a common one less."""
+        """Return the weight that boosts a rare term and reduces a common one."""
         held = len(self.impacts(term)[0])
         soft = math.log(self.count / (held + 1)) + 1
         hard = math.log(1 + (self.count - held + 0.5) / (held + 0.5))
         return float((hard / soft) ** RARITY) if soft > 0 else 1.0
 
     def best_of_file(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each document the highest score of the live documents of its file."""
+        """Return for each document the highest score among live documents of the same file."""
         if not self.size:
             return scores
         if self._by_file is None:
@@ -117,16 +117,16 @@ class Corpus:
             starts = np.searchsorted(of_document[order], np.arange(of_document.max() + 1))
             self._by_file = (order, starts, of_document)
         order, starts, of_document = self._by_file
-        alive = scores if self._dense else np.where(self.live, scores, -np.inf)
+        alive = scores if self._all_live else np.where(self.live, scores, -np.inf)
         best: NDArray[np.float64] = np.maximum.reduceat(alive[order], starts)[of_document]
-        return best if self._dense else np.where(self.live, best, scores)
+        return best if self._all_live else np.where(self.live, best, scores)
 
     def days(self, field: str) -> NDArray[np.float64]:
-        """The date that each document has in a field, as a day's number; NaN without one."""
+        """Return each document's date in a field, as an ordinal; NaN if it has none."""
         found = self._days.get(field)
         if found is None:
             found = np.full(self.size, np.nan)
-            for day in self.expand("", (field,), most=self.size):
+            for day in self.expand("", (field,), limit=self.size):
                 number = _day_number(day)
                 if number is not None:
                     found[self.postings(field, day)[0]] = number
@@ -134,18 +134,18 @@ class Corpus:
         return found
 
     def impacts(self, term: str, fields: tuple[str, ...] = tuple(SCORED_FIELDS)) -> Postings:
-        """The share of a term in the score of each document that holds it, over all fields."""
+        """Return a term's contribution to the score of each document that has it, over `fields`."""
         key = (term, fields)
         held = self._impacts.get(key)
         if held is None:
-            held = self._work_out_impacts(term, fields)
-            if self._impact_bytes > _MOST_IMPACTS:
+            held = self._compute_impacts(term, fields)
+            if self._impact_bytes > _MAX_IMPACT_BYTES:
                 self._impacts, self._impact_bytes = {}, 0
             self._impacts[key] = held
             self._impact_bytes += _size(held)
         return held
 
-    def _work_out_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
+    def _compute_impacts(self, term: str, fields: tuple[str, ...]) -> Postings:
         held = self._postings_of(term, fields)
         parts = [self._impact(field, *held[field]) for field in fields if field in held]
         if not parts:
@@ -164,21 +164,21 @@ class Corpus:
         norm = (1 - b) + b * self._lengths(field)[ids] / self._average(field)
         tf = weights.astype(np.float64)
         is_label = field == "title" and self._is_in_many_files(ids)
-        boost = LABEL if is_label else SCORED_FIELDS[field]
+        boost = LABEL_BOOST if is_label else SCORED_FIELDS[field]
         return ids, boost * idf * (tf * (K1 + 1)) / (tf + K1 * norm)
 
     def _is_in_many_files(self, ids: Ids) -> bool:
-        if len(ids) < _LEAST_LABELLED:
+        if len(ids) < _MIN_LABELLED:
             return False
         count = len(np.unique(self._file_of[ids]))
-        return count >= max(_LEAST_LABELLED, _LABEL_SHARE * self._file_count)
+        return count >= max(_MIN_LABELLED, _LABEL_SHARE * self._file_count)
 
     def postings(self, field: str, term: str) -> Postings:
-        """The live documents that hold a term in a field, and how often."""
+        """Return the live documents that have a term in a field, with frequencies."""
         return self._postings_of(term, (field,)).get(field, NO_POSTINGS)
 
     def _postings_of(self, term: str, fields: Sequence[str]) -> dict[str, Postings]:
-        """The same for each of some fields in which a live document holds the term."""
+        """Return the postings of a term by field, without fields that have none."""
         parts: dict[str, list[Postings]] = {}
         for base, segment in zip(self.bases, self.segments, strict=True):
             for field, (ids, weights) in segment.postings(term, fields):
@@ -187,7 +187,7 @@ class Corpus:
         for field, held in parts.items():
             ids = np.concatenate([part[0] for part in held])
             weights = np.concatenate([part[1] for part in held])
-            if not self._dense:
+            if not self._all_live:
                 alive = self.live[ids]
                 ids, weights = ids[alive], weights[alive]
             if len(ids):
@@ -195,26 +195,24 @@ class Corpus:
         return found
 
     def holding(self, field: str, terms: Iterable[str]) -> Mask:
-        """Which documents hold any of the terms in a field."""
+        """Return a mask of the documents that have any of the terms in a field."""
         mask: Mask = np.zeros(self.size, dtype=np.bool_)
         for term in terms:
             mask[self.postings(field, term)[0]] = True
         return mask
 
     def knows(self, term: str) -> bool:
-        """True if any live document holds the term."""
+        """Return whether any live document has the term."""
         return len(self.impacts(term)[0]) > 0
 
-    def expand(self, prefix: str, fields: Sequence[str], most: int = MOST_EXPANSIONS) -> list[str]:
-        """The terms that start with `prefix`; the shortest ones, if there are too many."""
-        key = (prefix, tuple(fields), most)
+    def expand(self, prefix: str, fields: Sequence[str], limit: int = MOST_EXPANSIONS) -> list[str]:
+        """Return the terms that start with `prefix`, shortest first, up to a limit of `limit`."""
+        key = (prefix, tuple(fields), limit)
         known = self._expanded.get(key)
         if known is None:
-            found = set().union(
-                *[segment.beginning_with(prefix, fields) for segment in self.segments]
-            )
-            known = sorted(found, key=lambda term: (len(term), term))[:most]
-            if prefix and len(self._expanded) < _MOST_EXPANDED:
+            found = set().union(*[segment.with_prefix(prefix, fields) for segment in self.segments])
+            known = sorted(found, key=lambda term: (len(term), term))[:limit]
+            if prefix and len(self._expanded) < _MAX_CACHED_EXPANSIONS:
                 self._expanded[key] = known
         return list(known)
 

@@ -1,4 +1,4 @@
-"""Brings a generation up to date with the files: changed ones are cut and indexed, no others."""
+"""Brings a generation up to date with the files, indexing only those that changed."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _AREAS = ("knowledge", "memory", "docs")
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The folders of one workspace that are indexed; `roots` are further ones of its own."""
+    """The indexed folders of a workspace; `roots` are additional ones from its settings."""
 
     roots: tuple[str, ...] = ()
 
     @property
     def default(self) -> tuple[str, ...]:
-        """The folders that are searched unless said otherwise: all but the conversations."""
+        """The folders searched by default: all except conversations."""
         return (*_AREAS, *self.roots)
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All that is indexed."""
+        """All indexed folders."""
         return (*_AREAS, SESSIONS, *self.roots)
 
     def folders(self, scope: str) -> list[str]:
-        """The folders that a scope names, e.g. ``memory,docs/nanobot`` or ``all``."""
+        """Resolve a scope to folders, e.g. ``memory,docs/nanobot`` or ``all``."""
         found: list[str] = []
         for part in scope.split(","):
             name = part.strip().strip("/")
@@ -70,13 +70,13 @@ class Scopes:
         return found
 
 
-# The first chunks of a large folder are searchable at once, later ones come in larger lots.
-_FIRST_LOT = 500
-_LARGEST_LOT = 16_000
+# Batches grow, so that the first chunks of a large folder are searchable soon.
+_FIRST_BATCH = 500
+_MAX_BATCH = 16_000
 _GROWTH = 4
 
 
-# In place of the blob of a document whose text isn't known yet.
+# Stored in place of the blob of a document whose text hasn't been extracted.
 _UNREAD = "unread"
 WAITING = "its text is still to be read"
 
@@ -85,17 +85,17 @@ class Builder:
     """Indexes files of one workspace.
 
     Attributes:
-        waiting: The documents whose text has to be read first, as of the last update, with the
-            hashes of what they hold.
+        waiting: The documents whose text must be extracted first, as of the last update: blob by
+            path.
     """
 
     def __init__(
-        self, workspace: Workspace, limits: ChunkLimits, most_bytes: int, roots: Sequence[str] = ()
+        self, workspace: Workspace, limits: ChunkLimits, max_bytes: int, roots: Sequence[str] = ()
     ) -> None:
-        """Text files over `most_bytes` are listed as skipped; `roots` are further folders."""
+        """Create a builder that skips text files over `max_bytes`; `roots` are extra folders."""
         self._layout = workspace
         self._limits = limits
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._roots = roots
         self._documents = Documents(workspace)
         self.waiting: dict[str, str] = {}
@@ -108,11 +108,11 @@ class Builder:
         only: frozenset[str] | None,
         known: Mapping[str, str],
     ) -> Mapping[str, FileState]:
-        """The files of some areas as they are now; with `only` these, and what is below them."""
+        """Scan the files of some areas; with `only`, just these paths and what is below them."""
         if only is None:
             return scanner.scan(*areas, contents=self._contents)
         paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
-        # By name even a passing file is scanned: a new one is looked for in its folder.
+        # Temporary files are only skipped when their folder is scanned, so new files are found so.
         old = paths & known.keys()
         places = old | {path.rpartition("/")[0] for path in paths - old}
         found = scanner.scan(*places, contents=self._contents) if places else {}
@@ -128,35 +128,36 @@ class Builder:
         known: Mapping[str, str],
         progress: Callable[[int, int], bool] = lambda _done, _of: True,
     ) -> tuple[int, int, int]:
-        """Index what differs between the files `found` and the blobs `known`.
+        """Index the differences between the files `found` and the blobs `known`.
 
         Args:
-            generation: Where to.
-            found: The files as they are now; all of them, or those that are looked at.
-            known: The blob of each of these as it is indexed; empty texts count as changed.
-            progress: Told how many files are done, of how many; False stops after this lot.
+            generation: The generation to update.
+            found: The current state of all files, or of those that were scanned.
+            known: The indexed blob of each of these; an empty one counts as changed.
+            progress: Called with the numbers of files done and in all; stops if it returns False.
 
         Returns:
-            How many files were added, changed and removed.
+            The numbers of files added, changed and removed.
         """
         wanted = {path: state for path, state in found.items() if self._is_wanted(path)}
         self.waiting = {}
         changed = [path for path in wanted if self._has_changed(wanted[path], known.get(path))]
-        changed.sort(key=lambda path: wanted[path].mtime_ns)  # what is recent is embedded first
+        # Recent files come last and get the highest chunk ids, which are embedded first.
+        changed.sort(key=lambda path: wanted[path].mtime_ns)
         gone = [path for path in known if path not in wanted]
         if gone:
             generation.commit([], gone)
         done = 0
-        for lot in self._lots([wanted[path] for path in changed]):
-            generation.commit(lot, [])
-            done += len(lot)
+        for batch in self._batches([wanted[path] for path in changed]):
+            generation.commit(batch, [])
+            done += len(batch)
             if not progress(done, len(changed)):
                 break
         added = sum(path not in known for path in changed)
         return added, len(changed) - added, len(gone)
 
     def keep_texts_of(self, found: Mapping[str, FileState]) -> None:
-        """Delete the texts of all documents but these."""
+        """Delete the extracted texts of all documents except these."""
         self._documents.keep_only(
             [(path, state.blob) for path, state in found.items() if self._is_document(path)]
         )
@@ -168,10 +169,10 @@ class Builder:
         return is_document(path, self._roots)
 
     def _has_changed(self, state: FileState, known: str | None) -> bool:
-        """True if a file is to be indexed now; the old text of a document serves until then."""
+        """Return whether to index a file now; queue documents whose text isn't extracted yet."""
         if not self._is_document(state.path):
             return known != state.blob
-        if known == _mark_of(state):
+        if known == _version_of(state):
             return False
         if state.size > MAX_BYTES or self._documents.has(state.path, state.blob):
             return True
@@ -179,42 +180,42 @@ class Builder:
             self.waiting[state.path] = state.blob
         return not known
 
-    def _lots(self, states: Sequence[FileState]) -> Iterator[list[tuple[IndexedDocument, str]]]:
-        lot: list[tuple[IndexedDocument, str]] = []
-        size, most = 0, _FIRST_LOT
+    def _batches(self, states: Sequence[FileState]) -> Iterator[list[tuple[IndexedDocument, str]]]:
+        batch: list[tuple[IndexedDocument, str]] = []
+        size, limit = 0, _FIRST_BATCH
         for state in states:
-            document, mark = self._document(state)
-            lot.append((document, mark))
+            document, version = self._document(state)
+            batch.append((document, version))
             size += max(1, len(document.chunks))
-            if size >= most:
-                yield lot
-                lot, size, most = [], 0, min(most * _GROWTH, _LARGEST_LOT)
-        if lot:
-            yield lot
+            if size >= limit:
+                yield batch
+                batch, size, limit = [], 0, min(limit * _GROWTH, _MAX_BATCH)
+        if batch:
+            yield batch
 
     def _document(self, state: FileState) -> tuple[IndexedDocument, str]:
-        """A file as it is searched, and what stands for its content."""
+        """Return a file's chunks, and the version to store as its blob."""
         if not self._is_document(state.path):
             return self._text(state), state.blob
         text = self._documents.stored(state.path, state.blob)
         if state.size > MAX_BYTES:
             text = TOO_LARGE
         if text is not None:
-            return read_parts(state.path, text, self._limits), _mark_of(state)
-        if is_indexed(state.path):  # a web page can be searched as it is
+            return read_parts(state.path, text, self._limits), _version_of(state)
+        if is_indexed(state.path):  # a web page can be searched in its raw form
             return self._text(state), _UNREAD
         why = WAITING if can_read(kind_of(state.path)) else missing()
         return self._skipped(state.path, why), _UNREAD
 
     def _text(self, state: FileState) -> IndexedDocument:
-        if state.size > self._most_bytes:
-            return self._skipped(state.path, f"it is larger than {self._most_bytes >> 20} MB")
+        if state.size > self._max_bytes:
+            return self._skipped(state.path, f"it is larger than {self._max_bytes >> 20} MB")
         try:
             data = self._contents.pop(state.path, None)
             if data is None:
                 data = files.read_bytes(self._layout, state.path)
         except (KbtuiError, OSError) as error:
-            # Gone or changed since the scan: the next one sees it.
+            # Deleted or changed since the scan: the next scan finds it.
             return self._skipped(state.path, str(error))
         return read_document(state.path, data, self._limits)
 
@@ -223,5 +224,5 @@ class Builder:
         return IndexedDocument(path, Properties(title=path.rpartition("/")[2]), problem=why)
 
 
-def _mark_of(state: FileState) -> str:
+def _version_of(state: FileState) -> str:
     return f"{state.blob}+{VERSION}"

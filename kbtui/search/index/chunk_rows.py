@@ -1,6 +1,6 @@
-"""A chunk with all that is known of it, as it is stored, and as the words index takes it.
+"""`ChunkRow`: a chunk with its properties, its conversion to SQL values and to lexical documents.
 
-A commit is searched in memory: what was known then.
+`TreeIndex` and `TreeReader` index the files of one commit in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kbtui.search.index.chunker import (
     passage_key,
     read_document,
 )
-from kbtui.search.index.markdown import Properties, front_end, is_title, part_definitions
+from kbtui.search.index.markdown import Properties, is_title, prose_start, split_definitions
 from kbtui.search.index.segment import LexicalDocument, Segment
 from kbtui.sessions.imported import is_imported
 from kbtui.workspace.files import blob_id
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from kbtui.search.index.chunker import ChunkLimits
 
 
-# In the order of `stored_values`; file and fresh come before, the id behind.
-STORED = (
+# In the order of `stored_values`; preceded by file and fresh, or followed by the id.
+STORED_COLUMNS = (
     "ord, text, first_line, last_line, headings, context, updated, session, first_message,"
     " last_message, role, passages, keys, signature, check_sum"
 )
 # In the order that `chunk_row` reads.
-READ = (
+READ_COLUMNS = (
     "chunks.id, files.path, files.title, files.type, files.tags, files.aliases, files.created,"
     " files.updated, files.private, files.extra, chunks.ord, chunks.text, chunks.first_line,"
     " chunks.last_line, chunks.headings, chunks.passages, chunks.session, chunks.first_message,"
@@ -50,21 +50,21 @@ READ = (
     " chunks.check_sum"
 )
 _SIGNATURE_BYTES = 12
-# Who said a message, and what marks one that asks and states nothing.
+# Terms of the field "said": the speaker, and a mark for messages that only ask.
 ASSISTANT = "assistant"
-ELSEWHERE = "elsewhere"  # what another program's assistant said, in a session that was imported
+ELSEWHERE = "elsewhere"  # another program's assistant, in an imported session
 ASKED = "question"
 
 
 class DamagedStoreError(Exception):
-    """The store doesn't give back what it was given; the index is to be rebuilt."""
+    """The store returned something else than was stored; the index must be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk with the properties of its `file`; `ord` counts within the file, from 0.
+    """A chunk with the properties of its `file`; `ord` is its 0-based position there.
 
-    `keys` are those of its passages' vectors, one behind the other.
+    `keys` are the concatenated vector keys of its passages.
     """
 
     id: int
@@ -76,19 +76,19 @@ class ChunkRow:
 
     @property
     def updated(self) -> str:
-        """The day of the last change that is known; empty where none is."""
+        """The day of the last known change; empty if there is none."""
         return self.chunk.updated or self.file.updated or self.file.created
 
 
 def row_of(document: IndexedDocument, chunk: Chunk, number: int, order: int) -> ChunkRow:
-    """The row that a chunk makes."""
+    """Make the row of a chunk."""
     chunk = replace(chunk, text=storable(chunk.text), context=storable(chunk.context))
     keys = b"".join(passage_key(text) for text in chunk.passage_texts())
     return ChunkRow(number, document.path, order, document.properties, chunk, keys)
 
 
 def stored_values(row: ChunkRow, content: bytes) -> tuple[Any, ...]:
-    """The values that are stored of a row with its signature, in the order of `STORED`."""
+    """Return the column values of a row with its signature, in the order of `STORED_COLUMNS`."""
     passages = json.dumps([[p.start, p.end, p.context] for p in row.chunk.passages])
     headings = json.dumps(row.chunk.headings)
     return (
@@ -109,7 +109,7 @@ def stored_values(row: ChunkRow, content: bytes) -> tuple[Any, ...]:
 
 
 def signature(document: LexicalDocument, keys: bytes) -> bytes:
-    """Changes when the words index holds something else of a chunk, or its vectors do."""
+    """Hash a chunk's lexical document and vector keys, to detect changes."""
     content = repr((document.texts, document.filters, keys))
     return hashlib.blake2b(
         content.encode("utf-8", "surrogatepass"), digest_size=_SIGNATURE_BYTES
@@ -117,10 +117,10 @@ def signature(document: LexicalDocument, keys: bytes) -> bytes:
 
 
 def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
-    """Read a row, in the order of `READ`.
+    """Decode a row with columns in the order of `READ_COLUMNS`.
 
     Raises:
-        DamagedStoreError: it isn't what was stored.
+        DamagedStoreError: it doesn't match its checksum or can't be decoded.
     """
     number, path, title, kind, tags, aliases, created, updated, *rest = stored
     private, extra, order, text, first, last, headings, passages, *rest = rest
@@ -147,7 +147,7 @@ def chunk_row(stored: tuple[Any, ...]) -> ChunkRow:
 
 
 def storable(text: str) -> str:
-    """Text that can be stored: half of a surrogate pair can't."""
+    """Replace lone surrogates, which SQLite can't store."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -157,7 +157,7 @@ def _check_sum(text: str, headings: str, passages: str, keys: bytes) -> int:
 
 
 def lexical_document(row: ChunkRow) -> LexicalDocument:
-    """A chunk as the words index holds it."""
+    """Convert a chunk to a document of the lexical index."""
     file, chunk = row.file, row.chunk
     parts = dict.fromkeys(part for _, path in chunk.headings for part in path.split(" > "))
     label = list(parts) if chunk.session else []
@@ -174,11 +174,11 @@ def lexical_document(row: ChunkRow) -> LexicalDocument:
         {
             "scope": _folders(row.path),
             "path": (row.path,),
-            "type": _filled([analyser.fold(file.type)]),
-            "tag": _filled(_tag_terms(file.tags)),
-            "created": _filled([file.created]),
-            "updated": _filled([row.updated]),
-            "said": _filled([_speaker(chunk), asked]),
+            "type": _non_empty([analyser.fold(file.type)]),
+            "tag": _non_empty(_tag_terms(file.tags)),
+            "created": _non_empty([file.created]),
+            "updated": _non_empty([row.updated]),
+            "said": _non_empty([_speaker(chunk), asked]),
         },
     )
 
@@ -191,44 +191,44 @@ def _speaker(chunk: Chunk) -> str:
 def _texts(row: ChunkRow) -> dict[str, str]:
     text, context, extra = row.chunk.text, row.chunk.context, row.file.extra
     if row.chunk.session:
-        # A conversation's title would outshine what is said in each of its messages.
+        # A conversation's title would outweigh the text of its messages.
         return {"title": "", "body": text, "context": f"{context}\n{extra}"}
     title = row.file.title
     name = row.path.rpartition("/")[2].rpartition(".")[0]
-    says_more = not {*analyser.terms(name)} <= {*analyser.terms(title)}
-    begun = 0 if row.ord else front_end(text, title)
-    lines = text[:begun].splitlines()
+    adds_terms = not {*analyser.terms(name)} <= {*analyser.terms(title)}
+    start = 0 if row.ord else prose_start(text, title)
+    lines = text[:start].splitlines()
     front = "\n".join(line for line in lines if not is_title(line.strip("# \t"), title))
-    body, definitions = part_definitions(text[begun:])
+    body, definitions = split_definitions(text[start:])
     return {
-        "title": "\n".join((title, *row.file.aliases, name if says_more else "")),
+        "title": "\n".join((title, *row.file.aliases, name if adds_terms else "")),
         "body": body if row.ord else f"{body}\n{extra}",
         "context": f"{front}\n{definitions}\n{context}",
     }
 
 
-def _filled(values: Iterable[str]) -> tuple[str, ...]:
+def _non_empty(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(value for value in values if value)
 
 
 def _folders(path: str) -> tuple[str, ...]:
-    """A path and all folders above it: each is a scope."""
+    """Return a path and all its parents, each of which is a scope."""
     return tuple(accumulate(path.split("/"), lambda above, name: f"{above}/{name}"))
 
 
 def _tag_terms(tags: Iterable[str]) -> list[str]:
-    """Tags with the tags above them: ``area/work`` is found by ``area`` as well."""
+    """Return tags with their parents: ``area/work`` is found by ``area`` as well."""
     return list(
         dict.fromkeys(term for tag in tags for term in _folders(analyser.fold(tag)) if term)
     )
 
 
-_REMEMBERED_FILES = 20_000
-_REMEMBERED_TREES = 2
+_CACHED_FILES = 20_000
+_CACHED_TREES = 2
 
 
 class TreeIndex:
-    """The files of one commit, indexed."""
+    """An in-memory index of the files of one commit."""
 
     def __init__(self, documents: Iterable[IndexedDocument]) -> None:
         rows = [
@@ -244,21 +244,21 @@ class TreeIndex:
         self.corpus = Corpus([segment], [()])
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        """The chunks with these ids."""
+        """Return the chunks with these ids; unknown ids are left out."""
         return {number: self._rows[number] for number in numbers if number in self._rows}
 
     def passage_keys(self) -> Iterator[tuple[int, bytes]]:
-        """The keys of each chunk's vectors, one behind the other."""
+        """Yield ``(id, keys)`` per chunk, with the concatenated keys of its vectors."""
         return ((number, row.keys) for number, row in self._rows.items())
 
 
 class TreeReader:
-    """Makes tree indexes; a file that is the same in two commits is cut into chunks once."""
+    """Builds tree indexes, with caches of recent trees and of files split into chunks."""
 
     def __init__(
         self, limits: ChunkLimits, tree_at: Callable[[str], Iterable[tuple[str, bytes]]]
     ) -> None:
-        """`tree_at` gives the files of a revision."""
+        """Create a reader; `tree_at` returns the files of a revision."""
         self._limits = limits
         self._tree_at = tree_at
         self._lock = threading.Lock()
@@ -266,11 +266,11 @@ class TreeReader:
         self._trees: dict[str, TreeIndex] = {}
 
     def at(self, revision: str) -> TreeIndex:
-        """Index the files of a commit; the last ones asked for are remembered."""
+        """Return the index of a commit; the most recently used ones are cached."""
         with self._lock:
             tree = self._trees.pop(revision, None) or self._index(self._tree_at(revision))
             self._trees[revision] = tree
-            while len(self._trees) > _REMEMBERED_TREES:
+            while len(self._trees) > _CACHED_TREES:
                 del self._trees[next(iter(self._trees))]
             return tree
 
@@ -282,6 +282,6 @@ class TreeReader:
         found = self._documents.get(key)
         if found is None:
             found = self._documents[key] = read_document(path, data, self._limits)
-            if len(self._documents) > _REMEMBERED_FILES:
+            if len(self._documents) > _CACHED_FILES:
                 self._documents.popitem(last=False)
         return found

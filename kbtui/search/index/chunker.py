@@ -1,8 +1,8 @@
-"""Files to chunks: what is indexed, embedded and shown.
+"""Splits files into chunks: the units that are indexed, embedded and shown.
 
-A file becomes an `IndexedDocument` with the properties that all its chunks share. Each chunk knows
-its lines and its *passages*, the slices short enough for an embedding model to read whole. A
-passage carries title, heading and, of a conversation, speaker and date: questions ask by them.
+A file becomes an `IndexedDocument` with the properties that all its chunks share. Each chunk has
+its line range and its *passages*, slices short enough for an embedding model's input. A passage is
+embedded with title and heading or, in a conversation, speaker and date, as questions mention these.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kbtui.search.index.markdown import (
     cut,
     cut_block,
     estimate,
-    front_end,
     outline,
     pack,
+    prose_start,
     read_properties,
     text_end,
 )
@@ -35,9 +35,9 @@ from kbtui.sessions.log_records import FORGOTTEN_MARK, TITLE, masked, read_spans
 from kbtui.text import shorten
 from kbtui.workspace.files import decode
 
-_SPOKEN = frozenset({"user", "assistant"})
+_SPEAKER_ROLES = frozenset({"user", "assistant"})
 _TITLE_WIDTH = 60
-_MARKS_OF_QUESTIONS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _SENTENCE = re.compile(
     "(?<=[.!?\N{ARABIC QUESTION MARK}])\\s+|\n+"
     "|(?<=[\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH QUESTION MARK}\N{FULLWIDTH EXCLAMATION MARK}])"
@@ -46,7 +46,7 @@ _SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SpokenMessage:
-    """Something said; `range` are the message ids it covers, `line` is where it is stored.
+    """A message; `range` is the message ids it covers, `line` its line in the log.
 
     `role` is ``user`` or ``assistant``; empty for a record of the archive.
     """
@@ -61,31 +61,31 @@ class SpokenMessage:
 
     @property
     def day(self) -> str:
-        """The day it was said on, as ``2026-03-25``; empty where that isn't known."""
-        moment = _moment(self.time)
+        """The day of the message, as ``2026-03-25``; empty if unknown."""
+        moment = _parse_time(self.time)
         return moment.strftime("%Y-%m-%d") if moment else ""
 
     @property
     def label(self) -> str:
-        """Who said it and when, as people write it: ``Kim, 25 March 2026``."""
-        moment = _moment(self.time)
-        said = f"{moment.day} {moment:%B %Y}" if moment else self.time
-        return ", ".join(part for part in (self.speaker, said) if part)
+        """The speaker and date for display: ``Kim, 25 March 2026``."""
+        moment = _parse_time(self.time)
+        date = f"{moment.day} {moment:%B %Y}" if moment else self.time
+        return ", ".join(part for part in (self.speaker, date) if part)
 
 
 def is_question(text: str) -> bool:
-    """True if a message only asks: each of its sentences ends with a question mark."""
+    """Return whether every sentence of a message ends with a question mark."""
     sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    return bool(sentences) and all(part.endswith(_MARKS_OF_QUESTIONS) for part in sentences)
+    return bool(sentences) and all(part.endswith(_QUESTION_MARKS) for part in sentences)
 
 
 def session_name(path: str) -> str:
-    """The id of the session that a log is of."""
+    """Return the session id of a log's path."""
     return path.rpartition("/")[2].removesuffix(".jsonl")
 
 
 def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
-    """The title that a session was given, and what was said in it and not taken back since."""
+    """Return a session's title and its messages, without rewound and forgotten ones."""
     session = session_name(path)
     title = ""
     last = 0
@@ -96,7 +96,7 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
             number = record.get("id")
             number = number if isinstance(number, int) else last + 1
             last = max(last, number)
-            messages += _said(line, record, session, number)
+            messages += _spoken(line, record, session, number)
         elif kind == "rewind" and isinstance(record.get("to_message"), int):
             messages = [m for m in messages if m.range and m.range[1] <= record["to_message"]]
         elif kind == "forget" and record.get("message") == TITLE:
@@ -109,7 +109,7 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
 
 
 def _settled_records(text: str) -> Iterable[tuple[int, dict[str, Any]]]:
-    """The records of a log with their lines; what was forgotten and is remembered is read again."""
+    """Return a log's records with their lines, with undone "forget" records resolved."""
     if '"remember"' not in text:
         return _records(text)
     lines = list(_records(text))
@@ -118,7 +118,7 @@ def _settled_records(text: str) -> Iterable[tuple[int, dict[str, Any]]]:
 
 
 def _masked(messages: list[SpokenMessage], record: dict[str, Any]) -> Iterator[SpokenMessage]:
-    """The messages without what the user wants forgotten of one; of which nothing is left, none."""
+    """Yield messages with forgotten spans of one masked; it is dropped if nothing is left."""
     for message in messages:
         if message.range is None or message.range[0] != record.get("message"):
             yield message
@@ -129,13 +129,13 @@ def _masked(messages: list[SpokenMessage], record: dict[str, Any]) -> Iterator[S
 
 
 def shown_title(path: str, title: str, messages: list[SpokenMessage]) -> str:
-    """The title of a session, else how it began, else its id."""
-    begun = messages[0].text if messages else ""
-    return title or shorten(begun, _TITLE_WIDTH) or session_name(path)
+    """Return a session's title, or the start of its first message, or its id."""
+    first_text = messages[0].text if messages else ""
+    return title or shorten(first_text, _TITLE_WIDTH) or session_name(path)
 
 
 def archive_messages(text: str) -> list[SpokenMessage]:
-    """The records of the archive, ``memory/history.jsonl``; what was only asked answers nothing."""
+    """Return the records of the archive, ``memory/history.jsonl``, without mere questions."""
     return [
         SpokenMessage(
             line,
@@ -151,17 +151,19 @@ def archive_messages(text: str) -> list[SpokenMessage]:
     ]
 
 
-def _said(line: int, record: dict[str, Any], session: str, number: int) -> Iterator[SpokenMessage]:
+def _spoken(
+    line: int, record: dict[str, Any], session: str, number: int
+) -> Iterator[SpokenMessage]:
     text = _content(record.get("content"))
-    if record["role"] in _SPOKEN and text.strip():
+    if record["role"] in _SPEAKER_ROLES and text.strip():
         speaker = _text(record.get("name")) or _text(record.get("speaker")) or record["role"]
         keys = ("time", "timestamp", "ts")
-        time = next((said for key in keys if (said := _text(record.get(key)))), "")
+        time = next((value for key in keys if (value := _text(record.get(key)))), "")
         yield SpokenMessage(line, speaker, time, text, session, (number, number), record["role"])
 
 
 def _content(content: Any) -> str:
-    """The text of a message; of one in parts, that of its text parts."""
+    """Return the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -171,7 +173,7 @@ def _content(content: Any) -> str:
 
 
 def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line that holds a JSON object; a torn or foreign line is passed over."""
+    """Yield ``(line, record)`` for each line with a JSON object; skip torn and foreign lines."""
     for number, line in enumerate(text.split("\n"), 1):
         try:
             record = json.loads(line, object_hook=_storable) if line else None
@@ -182,7 +184,7 @@ def _records(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _storable(record: dict[str, Any]) -> dict[str, Any]:
-    """Replace half surrogate pairs, which JSON can hold and UTF-8 can't."""
+    """Replace lone surrogates, which JSON can represent and UTF-8 can't."""
     return {
         key: value.encode("utf-8", "replace").decode()
         if isinstance(value, str) and not value.isascii()
@@ -202,7 +204,7 @@ def _range(value: Any) -> tuple[int, int] | None:
     return None
 
 
-def _moment(time: str) -> datetime | None:
+def _parse_time(time: str) -> datetime | None:
     try:
         return datetime.fromisoformat(time)
     except ValueError:
@@ -210,11 +212,11 @@ def _moment(time: str) -> datetime | None:
 
 
 VERSION = "6"
-# MiniLM reads 256 tokens; title and heading go before a passage, and an estimate needs slack.
+# MiniLM reads 256 tokens; leave room for title and heading, and for errors of the estimate.
 PASSAGE_TOKENS = 180
 _SHORT_PASSAGE = 90
-_NEIGHBOUR = 1000  # characters
-_PAGE_END = 200  # characters
+_NEIGHBOUR_CHARACTERS = 1000
+_PAGE_END_CHARACTERS = 200
 _BINARY_PROBE = 8192
 _MARKDOWN = (".md", ".markdown", ".mdx")
 _NOT_INDEXED = re.compile(r"memory/(HISTORY(-\d{4})?\.md|tombstones\.jsonl|cursors\.json)")
@@ -232,7 +234,7 @@ INDEX_NAME = "INDEX.md"
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A slice of a chunk's text that is embedded, with what is said before it."""
+    """A slice of a chunk's text that is embedded, with `context` prepended."""
 
     start: int
     end: int
@@ -241,10 +243,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document; `headings` are ``(line, path)`` from that line on.
+    """A piece of a document; `headings` are ``(line, path)``, each valid from its line on.
 
-    `context` is what was said around a message: searched, with less weight, and not shown. `role`
-    is that of who said it.
+    `context` is text around a message: searched with less weight, and not shown. `role` is the
+    speaker's.
     """
 
     text: str
@@ -258,13 +260,13 @@ class Chunk:
     role: str = ""
 
     def passage_texts(self) -> list[str]:
-        """The texts that are embedded, in the order of `passages`."""
+        """Return the texts to embed, in the order of `passages`."""
         return [f"{p.context}{self.text[p.start : p.end]}" for p in self.passages]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A file as it is searched; `problem` says why nothing of it is, if so."""
+    """A file split into chunks; `problem` says why it has none, if so."""
 
     path: str
     properties: Properties
@@ -274,18 +276,18 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """How large chunks are and how far they overlap, in tokens."""
+    """The size and overlap of chunks, in tokens."""
 
     tokens: int = 512
     overlap: int = 64
 
     def identity(self) -> str:
-        """Chunks of another identity are made again."""
+        """Return a key that changes when files must be split into chunks anew."""
         return f"{VERSION} {self.tokens} {self.overlap} {PASSAGE_TOKENS}"
 
 
 def is_indexed(path: str) -> bool:
-    """True if a file is searched at all, by its path."""
+    """Return whether a file is indexed, judging by its path."""
     name = path.rpartition("/")[2]
     if _NOT_INDEXED.fullmatch(path) or name == INDEX_NAME or ".conflict-" in name:
         return False
@@ -298,7 +300,7 @@ def is_indexed(path: str) -> bool:
 
 
 def read_document(path: str, data: bytes, limits: ChunkLimits) -> IndexedDocument:
-    """Cut a file into chunks; never raises, whatever the bytes are."""
+    """Split a file into chunks; never raises, whatever the bytes are."""
     decoded = decode(data)
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if path.startswith("sessions/"):
@@ -317,45 +319,49 @@ def read_document(path: str, data: bytes, limits: ChunkLimits) -> IndexedDocumen
 
 
 def read_parts(path: str, text: DocumentText, limits: ChunkLimits) -> IndexedDocument:
-    """Cut the text of a document into chunks, each with its page or whatever holds it as heading.
+    """Split the text of a document into chunks, with the page, slide or chapter as heading.
 
-    A sentence that goes over the end of a page counts a little on both.
+    A sentence that runs across a page break is added to the `context` of both pages.
     """
     properties = Properties(title=path.rpartition("/")[2], extra=text.title)
     bodies = ["", *(part for _, part in text.parts), ""]
     chunks = []
     for number, ((place, part), start) in enumerate(zip(text.parts, text.starts, strict=True)):
-        around = ""
+        context = ""
         if not text.markdown:  # pages, not slides or chapters
-            around = f"{_unended(bodies[number])}\n{_rest_of(part, bodies[number + 2])}".strip()
+            context = (
+                f"{_unfinished(bodies[number])}\n{_continuation(part, bodies[number + 2])}".strip()
+            )
         for chunk in _chunks(part, properties, limits, markdown=text.markdown):
             first, last = chunk.lines
-            headings = ((line + start - 1, _inside(place, each)) for line, each in chunk.headings)
+            headings = (
+                (line + start - 1, _full_heading(place, each)) for line, each in chunk.headings
+            )
             lines = (first + start - 1, last + start - 1)
-            chunks.append(replace(chunk, lines=lines, headings=tuple(headings), context=around))
+            chunks.append(replace(chunk, lines=lines, headings=tuple(headings), context=context))
     return IndexedDocument(path, properties, tuple(chunks), text.problem)
 
 
-def _unended(page: str) -> str:
-    """The beginning of the sentence that goes on behind a page; empty where none does."""
-    last = _SENTENCE.split(page[-_PAGE_END:])[-1].strip()
-    return "" if last.endswith((*_MARKS_OF_QUESTIONS, ".", "!")) else last
+def _unfinished(page: str) -> str:
+    """Return the unfinished last sentence of a page; empty if its last sentence is complete."""
+    last = _SENTENCE.split(page[-_PAGE_END_CHARACTERS:])[-1].strip()
+    return "" if last.endswith((*_QUESTION_MARKS, ".", "!")) else last
 
 
-def _rest_of(page: str, following: str) -> str:
-    """The end of the sentence that goes on behind a page."""
-    return _SENTENCE.split(following[:_PAGE_END])[0] if _unended(page) else ""
+def _continuation(page: str, following: str) -> str:
+    """Return the end, on the following page, of a page's unfinished sentence."""
+    return _SENTENCE.split(following[:_PAGE_END_CHARACTERS])[0] if _unfinished(page) else ""
 
 
-def _inside(place: str, heading: str) -> str:
-    """A heading with the place that it is in: ``slide 3 > Costs``; a chapter has it as name."""
+def _full_heading(place: str, heading: str) -> str:
+    """Prefix a heading with its place, ``slide 3 > Costs``, unless it starts with it already."""
     if heading == place or heading.startswith(f"{place} > "):
         return heading
     return " > ".join(filter(None, (place, heading)))
 
 
 def passage_key(text: str) -> bytes:
-    """The key of a passage's vector: 16 bytes of the hash of what is embedded."""
+    """Return the key of a passage's vector: a 16-byte hash of the embedded text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -363,12 +369,12 @@ def _markdown(path: str, text: str, limits: ChunkLimits) -> IndexedDocument:
     properties = read_properties(path, text)
     chunks = tuple(_chunks(text, properties, limits, markdown=True))
     if not chunks:
-        chunks = (_bare(text, properties),)
+        chunks = (_frontmatter_chunk(text, properties),)
     return IndexedDocument(path, properties, chunks)
 
 
-def _bare(text: str, properties: Properties) -> Chunk:
-    """The chunk of a file without a body: it is found by its title, and shows its frontmatter."""
+def _frontmatter_chunk(text: str, properties: Properties) -> Chunk:
+    """Return the chunk of a file without a body, whose text is the frontmatter."""
     raw = text.strip("-\n ")
     found = outline(text)
     start = text.find(raw)
@@ -377,28 +383,28 @@ def _bare(text: str, properties: Properties) -> Chunk:
     return Chunk(raw, lines, ((lines[0], ""),), (passage,))
 
 
-def _lines_apart(found: Outline, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
-    """Cut a journal: what was said at a time of its own is one, what is around as elsewhere."""
+def _journal_bounds(found: Outline, limits: ChunkLimits) -> Iterator[tuple[int, int]]:
+    """Split a journal: one chunk per timed item, and the text between them as usual."""
     text = found.text
     starts = [block.start for block in found.blocks]
     marks = [
         match.start()
         for match in _TIMED.finditer(text)
-        if not found.blocks[bisect_right(starts, match.start()) - 1].solid  # it stands in code
+        if not found.blocks[bisect_right(starts, match.start()) - 1].solid  # solid: code
     ]
     bounds = [(0, marks[0])] if marks else []
     for start, following in pairwise([*marks, len(text)] if marks else []):
         end = next((n.start() for n in _UNINDENTED.finditer(text, start + 1, following)), following)
-        yield from _around(found, starts, *bounds.pop(), limits) if bounds else ()
+        yield from _between_items(found, starts, *bounds.pop(), limits) if bounds else ()
         yield start, start + len(text[start:end].rstrip())
         bounds.append((end, following))
-    yield from _around(found, starts, *bounds.pop(), limits) if bounds else ()
+    yield from _between_items(found, starts, *bounds.pop(), limits) if bounds else ()
 
 
-def _around(
+def _between_items(
     found: Outline, starts: list[int], start: int, end: int, limits: ChunkLimits
 ) -> Iterator[tuple[int, int]]:
-    """Cut what stands between lines of a journal, unless it is nothing but headings."""
+    """Split the text between timed items of a journal, unless it is only headings."""
     first = max(0, bisect_right(starts, start) - 1)
     blocks = [
         replace(block, start=max(block.start, start), end=min(block.end, end))
@@ -415,8 +421,8 @@ def _chunks(
 ) -> Iterator[Chunk]:
     found = outline(text, properties.offset, markdown=markdown)
     starts = [block.start for block in found.blocks]
-    apart = list(_lines_apart(found, limits)) if markdown else []
-    for start, end in apart or pack(found, limits.tokens, limits.overlap):
+    journal = list(_journal_bounds(found, limits)) if markdown else []
+    for start, end in journal or pack(found, limits.tokens, limits.overlap):
         first = max(0, bisect_right(starts, start) - 1)
         blocks = found.blocks[first : bisect_left(starts, end)]
         headings: dict[str, int] = {}
@@ -433,12 +439,12 @@ def _chunks(
 def _passages(found: Outline, first: int, start: int, end: int, title: str) -> Iterator[Passage]:
     """Pack the blocks of ``text[start:end]`` into passages, preferably one section each."""
     if timed := _TIMED.match(found.text, start):
-        begun = timed.end()
-    else:  # The title goes before each passage anyway.
-        begun = start + (0 if first else front_end(found.text[start:end], title))
-    end = begun + text_end(found.text[begun:end])
-    at, size, section = begun, 0, -1
-    for block, left, tokens in _pieces(found, first, begun, end):
+        body = timed.end()
+    else:  # The title is prepended to each passage anyway.
+        body = start + (0 if first else prose_start(found.text[start:end], title))
+    end = body + text_end(found.text[body:end])
+    at, size, section = body, 0, -1
+    for block, left, tokens in _pieces(found, first, body, end):
         new_section = block.section != section and size >= _SHORT_PASSAGE
         if size and (new_section or size + tokens > PASSAGE_TOKENS):
             yield _passage(found, at, left, start, title, section)
@@ -451,7 +457,7 @@ def _passages(found: Outline, first: int, start: int, end: int, title: str) -> I
 
 
 def _pieces(found: Outline, first: int, start: int, end: int) -> Iterator[tuple[Block, int, int]]:
-    """The parts of the blocks that lie in ``text[start:end]``, in pieces: block, start, tokens."""
+    """Split the blocks in ``text[start:end]`` into pieces; yield ``(block, start, tokens)``."""
     for number in range(first, len(found.blocks)):
         block = found.blocks[number]
         if block.start >= end:
@@ -477,10 +483,10 @@ def _passage(found: Outline, at: int, end: int, base: int, title: str, section: 
 def _conversation(
     path: str, title: str, messages: list[SpokenMessage], limits: ChunkLimits
 ) -> IndexedDocument:
-    """One chunk a message, long ones cut.
+    """Make one chunk per message, or more for long ones.
 
-    A passage begins with the end of the message before, and the neighbours' words count a little:
-    measured on LoCoMo, both find the turn that answers a question more often.
+    A passage starts with the end of the previous message, and both neighbours are `context`:
+    measured on LoCoMo, each makes finding the turn that answers a question more likely.
     """
     properties = Properties(
         title=shown_title(path, title, messages),
@@ -491,11 +497,11 @@ def _conversation(
     for i, message in enumerate(messages):
         before = messages[i - 1].text if i else ""
         after = messages[i + 1].text if i + 1 < len(messages) else ""
-        context = f"{_end(before, limits.overlap)}\n{message.label}: "
+        context = f"{_tail(before, limits.overlap)}\n{message.label}: "
         plain = Properties(title=message.label)
         for chunk in _chunks(message.text, plain, limits, markdown=True):
             passages = [replace(p, context=context) if not p.start else p for p in chunk.passages]
-            said = replace(
+            located = replace(
                 chunk,
                 lines=(message.line, message.line),
                 headings=((message.line, message.label),),
@@ -503,15 +509,15 @@ def _conversation(
                 session=message.session,
                 messages=message.range,
                 updated=message.day,
-                context=f"{before[-_NEIGHBOUR:]}\n{after[:_NEIGHBOUR]}",
+                context=f"{before[-_NEIGHBOUR_CHARACTERS:]}\n{after[:_NEIGHBOUR_CHARACTERS]}",
                 role=message.role,
             )
-            chunks.append(said)
+            chunks.append(located)
     return IndexedDocument(path, properties, tuple(chunks))
 
 
-def _end(text: str, tokens: int) -> str:
-    """The last words of a text, about `tokens` of them."""
+def _tail(text: str, tokens: int) -> str:
+    """Return about the last `tokens` tokens of a text, in whole words."""
     if estimate(text) <= tokens:
         return text
     return "… " + text[-4 * tokens :].partition(" ")[2]

@@ -1,8 +1,8 @@
-"""One generation of the index: the words index and its state, made by one chunker and analyser.
+"""Generations of the index: each is built by one version of chunker and analyser.
 
-A folder of its own, so that another version of either builds a new one beside it. What is on disk
-is checked when it is opened: segments of the words index by checksum, chunks by checksum as they
-are read, and both against each other. Whatever is wrong, the generation is deleted and built again.
+A generation has its own folder, so that a new version is built beside the old one. Its files are
+validated: segments by checksum when they are opened, chunks by checksum when they are read, and
+their counts against each other. A damaged generation is deleted and rebuilt.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from kbtui.search.index.store import VERSION, StateStore
 _STATE = "state.sqlite"
 _LEXICAL = "lexical"
 _IN_USE = "in-use"
-# Beyond this many segments the smallest are written as one.
+# Above this number of segments, the smallest are merged when idle.
 _MANY_SEGMENTS = 8
-# Beyond that many this isn't left to idle moments: each holds files open, in every process.
+# Above this number, they are merged at once: each holds a file open, in every process.
 _TOO_MANY_SEGMENTS = 24
-_MUCH_DELETED = 200
-_TRIES = 5
-_BRIEFLY = 1.0  # seconds for a change to be finished
+_MIN_DELETED = 200
+_LOAD_ATTEMPTS = 5
+_LOCK_WAIT_SECONDS = 1.0  # to wait for a change in progress
 
 
 def generation_name(limits: ChunkLimits) -> str:
-    """The folder of the generation that these settings and this version make."""
+    """Return the folder name of the generation for these settings and this version."""
     parts = (
         store.VERSION,
         lexical.VERSION,
@@ -57,13 +57,13 @@ def generation_name(limits: ChunkLimits) -> str:
 
 
 class Generation:
-    """An open generation. Writing is for who holds the cache lock; anybody may read."""
+    """An open generation; writing requires the cache lock, reading doesn't."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or make the generation in `folder`.
+        """Open or create the generation in `folder`.
 
         Raises:
-            Exception: of any kind, where what is there is damaged.
+            Exception: of any type, if the files are damaged.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder = folder
@@ -85,16 +85,16 @@ class Generation:
 
     @property
     def complete(self) -> bool:
-        """True once all files were indexed."""
+        """Whether all files have been indexed once."""
         return self.store.get("complete") == "1"
 
     def mark_complete(self) -> None:
-        """All files are indexed now."""
+        """Record that all files have been indexed."""
         if not self.complete:
             self.store.put("complete", "1")
 
     def corpus(self) -> Corpus:
-        """The present state, which other processes may have changed."""
+        """Return a snapshot of the current state, including changes by other processes."""
         with self._lock:
             revision = self.store.revision()
             if self._view is None or self._view[0] != revision:
@@ -102,42 +102,42 @@ class Generation:
             return self._view[1]
 
     def _load(self) -> Corpus:
-        for _ in range(_TRIES - 1):
-            # Another process may replace the files between two looks at the folder.
+        for _ in range(_LOAD_ATTEMPTS - 1):
+            # Another process may replace the files meanwhile.
             with suppress(FileNotFoundError):
                 return self._lexical.corpus(self.store.segments())
-        with _undisturbed(self.folder.parent):  # what is missing now is lost
+        with _try_lock(self.folder.parent):  # files missing under the lock are lost
             return self._lexical.corpus(self.store.segments())
 
     def commit(self, documents: Sequence[tuple[IndexedDocument, str]], gone: Sequence[str]) -> None:
-        """Put changed files in, given with their blobs, and take the ones in `gone` out."""
+        """Index changed files, given with their blobs, and remove those in `gone`."""
         added, removed = self.store.begin(documents, gone)
         segments = self._lexical.write(self.store.segments(), added, removed)
-        self._let_count(segments, removed, gone)
+        self._finish(segments, removed, gone)
         if len(segments) > _TOO_MANY_SEGMENTS:
             self.tidy()
 
-    def _let_count(
+    def _finish(
         self, segments: Sequence[SegmentFile], removed: Sequence[int], gone: Sequence[str]
     ) -> None:
-        """Finish a change of the words index: from now on it is made of these segments."""
+        """Finish a change: make `segments` the live ones, and delete unused files."""
         self.store.finish(removed, gone, segments)
         self._lexical.sweep(segments)
 
     def tidy(self) -> bool:
-        """Write small segments as one, and those that are mostly deleted again; tells if it did."""
+        """Merge small segments, rewrite mostly deleted ones, and return whether there were any."""
         segments = self.store.segments()
         live = {file: self._lexical.live(file) for file in segments}
         wasteful = {
-            file for file in segments if len(file.deleted) > max(_MUCH_DELETED, len(live[file]))
+            file for file in segments if len(file.deleted) > max(_MIN_DELETED, len(live[file]))
         }
-        smallest = _smallest(segments, {file: len(live[file]) for file in segments})
-        moved = sorted({chunk for file in {*wasteful, *smallest} for chunk in live[file]})
+        smallest = _merge_candidates(segments, {file: len(live[file]) for file in segments})
+        rewritten = sorted({chunk for file in {*wasteful, *smallest} for chunk in live[file]})
         if not wasteful and not smallest:
             return False
-        rows = self.store.rows(moved)
-        documents = (lexical_document(rows[number]) for number in moved if number in rows)
-        self._let_count(self._lexical.write(segments, documents, moved), [], [])
+        rows = self.store.rows(rewritten)
+        documents = (lexical_document(rows[number]) for number in rewritten if number in rows)
+        self._finish(self._lexical.write(segments, documents, rewritten), [], [])
         return True
 
     def _check_counts(self) -> None:
@@ -150,17 +150,17 @@ class Generation:
             self._view = None
             self._lexical.close()
             self.store.close()
-            self.let_go()
+            self.release()
 
-    def let_go(self) -> None:
-        """Say that the folder may be deleted; what is open stays readable."""
+    def release(self) -> None:
+        """Release the shared lock, so that the folder may be deleted; open files stay readable."""
         if self._in_use >= 0:
             os.close(self._in_use)
             self._in_use = -1
 
 
 def remove_generation(folder: Path) -> bool:
-    """Delete a generation that no process has open; tells if it is gone."""
+    """Delete a generation unless a process has it open; return whether it is gone."""
     try:
         descriptor = os.open(folder / _IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
@@ -179,78 +179,78 @@ def remove_generation(folder: Path) -> bool:
 _LOG = logging.getLogger(__name__)
 _LOCK_FILE = "lock"
 _POLL_SECONDS = 0.02
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
+_RESOURCE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 class CacheBusyError(Exception):
     """Another process is writing the index."""
 
 
-def _smallest(
+def _merge_candidates(
     segments: Sequence[SegmentFile], sizes: Mapping[SegmentFile, int]
 ) -> list[SegmentFile]:
-    """The small segments to be written as one, where there are many.
+    """Choose the small segments to merge, if there are many.
 
-    The large ones stay: only what together is no larger than the next is moved.
+    Large ones stay: a segment is added only if it isn't larger than all smaller ones together.
     """
     if len(segments) <= _MANY_SEGMENTS:
         return []
     by_size = sorted(segments, key=sizes.__getitem__)
-    taken = _MANY_SEGMENTS // 2
-    together = sum(sizes[file] for file in by_size[:taken])
-    while taken < len(by_size) and sizes[by_size[taken]] <= together:
-        together += sizes[by_size[taken]]
-        taken += 1
-    return by_size[:taken]
+    number = _MANY_SEGMENTS // 2
+    total = sum(sizes[file] for file in by_size[:number])
+    while number < len(by_size) and sizes[by_size[number]] <= total:
+        total += sizes[by_size[number]]
+        number += 1
+    return by_size[:number]
 
 
 class Generations:
     """The generations of one workspace's index, in its cache folder."""
 
     def __init__(self, folder: Path, limits: ChunkLimits) -> None:
-        """Open the wanted generation; an older complete one answers until it is complete."""
+        """Open the current generation; until it is complete, an older complete one serves."""
         self.rebuilt = ""
         self._folder = folder
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._name = generation_name(limits)
         self._lock = threading.RLock()
         self._writer = threading.RLock()
-        self.building = self._open_wanted()
-        self.serving = self._older() or self.building
+        self.building = self._open_current()
+        self.serving = self._open_previous() or self.building
 
     @property
     def folder(self) -> Path:
-        """Where the caches of this index are."""
+        """The cache folder of this index."""
         return self._folder
 
     def swap(self) -> None:
-        """All files are indexed: let the built generation answer, and delete the others."""
+        """Mark the built generation complete, serve from it, and delete the others."""
         with self._lock:
             self.building.mark_complete()
             if self.serving is not self.building:
-                self.serving.let_go()
+                self.serving.release()
                 self.serving = self.building
             for other in self._others():
                 remove_generation(other)
 
-    def renew(self, timeout: float) -> None:
+    def reset(self, timeout: float) -> None:
         """Replace all generations with an empty one.
 
         Raises:
-            StorageError: another process writes for longer than `timeout` seconds.
+            StorageError: another process holds the lock for longer than `timeout` seconds.
         """
         try:
             with self.writing(timeout), self._lock:
                 for generation in {self.building, self.serving}:
                     _retire(generation)
-                self.serving = self.building = self._open_wanted()
+                self.serving = self.building = self._open_current()
         except CacheBusyError:
             raise StorageError(
                 "Another process is writing the search index.", "Try again when it is done."
             ) from None
 
-    def start_over(self, damaged: Generation, reason: Exception) -> None:
-        """Replace a generation that can't be read; one that was replaced already stays."""
+    def replace_damaged(self, damaged: Generation, reason: Exception) -> None:
+        """Replace a damaged generation, unless it has been replaced already."""
         with self._lock:
             if damaged not in {self.building, self.serving}:
                 return
@@ -258,26 +258,26 @@ class Generations:
             self.rebuilt = f"{type(reason).__name__}: {reason}"
             _retire(damaged)
             if damaged is self.building:
-                self.building = self._open_wanted()
+                self.building = self._open_current()
             self.serving = self.building
 
     @contextmanager
     def writing(self, timeout: float) -> Iterator[Generation]:
-        """Hold the cache lock, of threads and processes, and give the generation to write.
+        """Hold the cache lock, for threads and processes, and yield the generation to write.
 
         Raises:
-            CacheBusyError: another process writes for longer than `timeout` seconds.
+            CacheBusyError: another process holds it for longer than `timeout` seconds.
         """
         with self._writer:
             descriptor = _open_lock(self._folder / _LOCK_FILE)
             try:
-                _take(descriptor, time.monotonic() + timeout)
+                _acquire(descriptor, time.monotonic() + timeout)
                 yield self.building
             finally:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Close everything."""
+        """Close all generations, and delete a temporary folder."""
         with self._lock:
             for generation in {self.building, self.serving}:
                 generation.close()
@@ -285,8 +285,8 @@ class Generations:
                 self._temporary.cleanup()
                 self._temporary = None
 
-    def _open_wanted(self) -> Generation:
-        """Open the generation; a damaged one is deleted, an unusable cache replaced for now."""
+    def _open_current(self) -> Generation:
+        """Open or rebuild the current generation, in a temporary folder if need be."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             return self._open_or_replace(self._folder / self._name)
@@ -304,27 +304,27 @@ class Generations:
             ) from error
 
     def _open_or_replace(self, folder: Path) -> Generation:
-        with suppress(Exception):  # damaged files raise anything; so do ones just being changed
+        with suppress(Exception):  # files that are damaged, or just being changed, raise anything
             return Generation(folder)
-        with _undisturbed(self._folder):
+        with _try_lock(self._folder):
             try:
                 return Generation(folder)
             except Exception as error:
-                if is_no_room(error):
-                    raise  # what is there may be whole
+                if is_out_of_resources(error):
+                    raise  # the files may be intact
                 _LOG.warning("The search index can't be read: %s: %s", type(error).__name__, error)
                 self.rebuilt = f"{type(error).__name__}: {error}"
                 _delete(folder)
                 return Generation(folder)
 
-    def _older(self) -> Generation | None:
-        """A complete generation of another chunker or analyser, while ours isn't complete."""
+    def _open_previous(self) -> Generation | None:
+        """Open a complete generation of another version while the current one is incomplete."""
         if self.building.complete:
             return None
         for folder in self._others():
             if not folder.name.startswith(f"g{VERSION}-"):
                 continue
-            # Whatever is wrong with it: it is only a help until ours is there.
+            # Ignore any damage: it only serves until the current one is complete.
             with suppress(Exception):
                 generation = Generation(folder)
                 if generation.complete:
@@ -341,15 +341,15 @@ class Generations:
 
 
 def _retire(generation: Generation) -> None:
-    """Delete its files; searches that run on it go on, and with the last of them it is closed."""
-    generation.let_go()
+    """Delete a generation's files; running searches keep it open until they finish."""
+    generation.release()
     _delete(generation.folder)
 
 
-def is_no_room(error: Exception) -> bool:
-    """True if the machine is at its limits, rather than the index damaged."""
+def is_out_of_resources(error: Exception) -> bool:
+    """Return whether an error is due to the machine's limits rather than a damaged index."""
     if isinstance(error, OSError):
-        return error.errno in _NO_ROOM
+        return error.errno in _RESOURCE_ERRORS
     return is_transient(error)
 
 
@@ -361,25 +361,25 @@ def _delete(folder: Path) -> None:
 
 
 def _open_lock(file: Path) -> int:
-    """Open the lock file; a folder in its place is nothing of ours."""
+    """Open the lock file, deleting a folder of that name."""
     if file.is_dir():
         _delete(file)
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
-def _undisturbed(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing for the block, or go on where one does for long."""
+def _try_lock(folder: Path) -> Iterator[None]:
+    """Hold the cache lock for the block if it can be acquired soon; else run without it."""
     descriptor = _open_lock(folder / _LOCK_FILE)
     try:
         with suppress(CacheBusyError):
-            _take(descriptor, time.monotonic() + _BRIEFLY)
+            _acquire(descriptor, time.monotonic() + _LOCK_WAIT_SECONDS)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int, deadline: float) -> None:
+def _acquire(descriptor: int, deadline: float) -> None:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

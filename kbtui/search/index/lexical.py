@@ -1,7 +1,6 @@
-"""The words index: segments in a folder, and what is deleted of them.
+"""The segment files of the lexical index: written, opened, and deleted once unused.
 
-Which segments there are stands in the store, so that words and chunks change in one transaction:
-here files are made, opened, and deleted once nothing names them.
+The list of live segments is in the store, so that postings and chunks change in one transaction.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _SUFFIX = ".words"
 
 
 class LexicalIndex:
-    """The segments of a folder; one writer at a time (the caller holds a lock)."""
+    """The segments in a folder; one writer at a time (the caller holds a lock)."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, which is made where there is none."""
+        """Open a folder, creating it if needed."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._open: dict[str, Segment] = {}
@@ -40,16 +39,16 @@ class LexicalIndex:
         added: Iterable[LexicalDocument],
         removed: Iterable[int] = (),
     ) -> tuple[SegmentFile, ...]:
-        """Take chunks out and put others in, which ascend by id; gives the segments after that.
+        """Remove chunks, add others (ascending by id), and return the resulting segments.
 
-        Nothing that is there changes: until what this gives is stored, `present` holds.
+        Existing files don't change: `present` stays valid until the result is stored.
 
         Raises:
             OSError: there is no room.
-            ValueError: a file isn't what was written.
+            ValueError: a segment file is damaged.
         """
-        gone = np.fromiter(removed, dtype=np.int64)
-        kept = present if not len(gone) else [self._without(file, gone) for file in present]
+        ids = np.fromiter(removed, dtype=np.int64)
+        kept = present if not len(ids) else [self._delete_in(file, ids) for file in present]
         written = [file for file in kept if len(file.deleted) < len(self._segment(file).chunks)]
         builder, is_empty = SegmentBuilder(), True
         for document in added:
@@ -60,29 +59,29 @@ class LexicalIndex:
         return tuple(written)
 
     def corpus(self, files: Sequence[SegmentFile]) -> Corpus:
-        """The state of the index with these segments; those open already are used again.
+        """Return a snapshot with these segments, reusing those already open.
 
         Raises:
             OSError: a file can't be read, or is gone.
-            ValueError: a file isn't what was written.
+            ValueError: a segment file is damaged.
         """
         self._open = {file.name: self._segment(file) for file in files}
         return Corpus(tuple(self._open.values()), [file.deleted for file in files])
 
     def live(self, file: SegmentFile) -> list[int]:
-        """The chunks of a segment that aren't deleted."""
+        """Return the ids of a segment's chunks that aren't deleted."""
         chunks = self._segment(file).chunks
         return [int(chunk) for chunk in np.delete(chunks, list(file.deleted))]
 
     def sweep(self, present: Iterable[SegmentFile]) -> None:
-        """Delete the files that no segment is in; who has one open can go on reading it."""
+        """Delete unused segment files; processes that have one open can still read it."""
         names = {file.name for file in present}
         for file in self._folder.glob(f"*{_SUFFIX}"):
             if file.name not in names:
                 file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let the segments go; those in use stay readable."""
+        """Release the segments; those in use stay readable."""
         self._open = {}
 
     def _segment(self, file: SegmentFile) -> Segment:
@@ -91,8 +90,8 @@ class LexicalIndex:
             segment = self._open[file.name] = Segment.open(self._folder, file)
         return segment
 
-    def _without(self, file: SegmentFile, gone: np.typing.NDArray[np.int64]) -> SegmentFile:
-        numbers = np.flatnonzero(np.isin(self._segment(file).chunks, gone)).tolist()
+    def _delete_in(self, file: SegmentFile, ids: np.typing.NDArray[np.int64]) -> SegmentFile:
+        numbers = np.flatnonzero(np.isin(self._segment(file).chunks, ids)).tolist()
         deleted = tuple(sorted({*file.deleted, *numbers}))
         return SegmentFile(file.name, file.size, file.check_sum, deleted)
 

@@ -1,7 +1,7 @@
-"""Cuts Markdown into chunks that can stand alone, by its structure.
+"""Splits Markdown into self-contained chunks along its structure.
 
-Everything is an offset into the text, so that a chunk is a slice of the file and its lines are
-exact. A code fence and a table row are never cut; long paragraphs are cut between sentences.
+All positions are offsets into the text, so a chunk is a slice of the file with exact line numbers.
+Code fences and table rows are never split; long paragraphs are split between sentences.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")  # noqa: RUF001 — CJK punctuation
 _WORD_BREAK = re.compile(r"\s+")
 
-_LONGEST_FRONT_LINE = 1000
-_NOT_TEXT = re.compile(
+_MAX_DECORATION_LINE = 1000
+_DECORATION = re.compile(
     r"!?\[\[[^\[\]]*\]\]|!?\[(?:!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])|[^\[\]]*)\]"
     r"(?:\([^()]*\)|\[[^\[\]]*\])|https?://\S+|<[^<>]*>|\{\{[^{}]*\}\}|(?<!\S)#[\w/-]+|[-*_]{3,}"
 )
-_BEGINS_NO_TEXT = re.compile(r"[\[<{#]|https?:|[-*_]{3}")  # a quick look, for most lines are prose
+_DECORATION_HINT = re.compile(r"[\[<{#]|https?:|[-*_]{3}")  # a fast pre-check: most lines are prose
 _LABEL = re.compile(r"\W*(?:\w[\w -]{0,20}::?)?\W*")
-# ``[label]: target "title"``: where links lead, which editors add below notes; no footnotes.
+# Link reference definitions, ``[label]: target "title"``, but not footnotes.
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*(?:<[^>\n]*>|\S+)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$\n?",
     re.MULTILINE,
 )
-_OWN_CHUNK = 60  # tokens
+_MIN_OWN_CHUNK = 60  # tokens
 
 Piece = tuple[int, int, int]  # start, end, tokens
 
 
 def estimate(text: str) -> int:
-    """About how many tokens a model's tokenizer makes of a text.
+    """Estimate the number of tokens of a text.
 
-    An estimate, so that chunks don't depend on which model happens to be there: four characters
-    of plain ASCII make a token, or one of an ideographic script.
+    It doesn't use a tokenizer, so that chunks don't depend on the model: a token is four ASCII
+    characters, or one of an ideographic script.
     """
     if text.isascii():
         return (len(text) + 3) // 4
@@ -50,9 +50,9 @@ def estimate(text: str) -> int:
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, list, table, heading or fence; `solid` ones are never cut, `end` is exclusive.
+    """A paragraph, list, table, heading or fence; `solid` ones are never split, `end` is exclusive.
 
-    `section` counts headings, and is the index of the block's heading path in the outline.
+    `section` is the index of the block's heading path in the outline.
     """
 
     start: int
@@ -66,7 +66,7 @@ class Block:
 
 @dataclass(slots=True)
 class Outline:
-    """A parsed text: its blocks in order, and the heading of each section, with its path."""
+    """A parsed text: its blocks in order, and the heading and heading path of each section."""
 
     text: str
     blocks: list[Block] = field(default_factory=list)
@@ -75,15 +75,15 @@ class Outline:
     line_starts: list[int] = field(default_factory=list)
 
     def line_at(self, offset: int) -> int:
-        """The number of the line that holds an offset, counted from 1."""
+        """Return the 1-based number of the line at an offset."""
         return bisect_right(self.line_starts, offset)
 
 
-def front_end(text: str, title: str) -> int:
-    """Where the text proper of a note begins: behind its title's heading, badges, links, comments.
+def prose_start(text: str, title: str) -> int:
+    """Return the offset of a note's prose, after title heading, badges, links and comments.
 
-    A title is a field of its own, wherever it stands: said again in the body and as a heading it
-    would count three times. Of a note that is nothing else, 0.
+    The title is indexed as its own field: in the body and headings it would count three times.
+    Return 0 if the note has no prose.
     """
     at = 0
     while at < len(text):
@@ -97,7 +97,7 @@ def front_end(text: str, title: str) -> int:
             stop = _line_end(text, close)
             if text[close + len(end) : stop].strip():
                 break
-        elif line and not _is_front(line):
+        elif line and not _is_decoration(line):
             under = _line_end(text, stop)
             heading = _HEADING.match(text[at:stop].rstrip())
             if heading and is_title(heading[2] or "", title):
@@ -110,15 +110,15 @@ def front_end(text: str, title: str) -> int:
     return at if text[at:].strip() else 0
 
 
-def part_definitions(text: str) -> tuple[str, str]:
-    """A text without the definitions of its links, and these."""
+def split_definitions(text: str) -> tuple[str, str]:
+    """Split a text into the text without its link definitions, and the definitions."""
     if "]:" not in text:
         return text, ""
     return _DEFINITION.sub("", text), "".join(_DEFINITION.findall(text))
 
 
 def text_end(text: str) -> int:
-    """Where a text ends and definitions of links begin; its length if it is nothing else."""
+    """Return the offset of trailing link definitions; the text's length if it is only those."""
     end = len(text.rstrip())
     while (start := text.rfind("\n", 0, end) + 1) and _DEFINITION.fullmatch(text, start, end):
         end = len(text[:start].rstrip())
@@ -126,7 +126,7 @@ def text_end(text: str) -> int:
 
 
 def blank_definitions(text: str) -> str:
-    """The text with blanks where its links are defined; of one that is nothing else, all of it."""
+    """Replace link definitions by blanks, unless the text has nothing else."""
     if "]:" not in text:
         return text
     blank = _DEFINITION.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
@@ -138,23 +138,23 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _is_front(line: str) -> bool:
-    """True if a line is made of badges, links, tags and templates, perhaps with a label."""
-    if len(line) > _LONGEST_FRONT_LINE or not _BEGINS_NO_TEXT.search(line):
+def _is_decoration(line: str) -> bool:
+    """Return whether a line is only badges, links, tags and templates, perhaps with a label."""
+    if len(line) > _MAX_DECORATION_LINE or not _DECORATION_HINT.search(line):
         return False
-    rest = _NOT_TEXT.sub("", line)
+    rest = _DECORATION.sub("", line)
     return rest != line and _LABEL.fullmatch(rest) is not None
 
 
 def is_title(heading: str, title: str) -> bool:
-    """True if a heading says the title and nothing else."""
+    """Return whether a heading's text is exactly the title."""
     from kbtui.knowledge.format.body import plain_line
 
     return heading.strip() == title or plain_line(heading) == title
 
 
 def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
-    """Parse a text from `offset` on; without `markdown` blank lines alone part its blocks."""
+    """Parse a text from `offset` on; without `markdown`, only blank lines separate blocks."""
     found = Outline(text)
     starts = found.line_starts
     starts.append(0)
@@ -169,7 +169,7 @@ def outline(text: str, offset: int = 0, *, markdown: bool = True) -> Outline:
 
 
 class _Parser:
-    """Walks the lines once; each `_take_*` returns the index of the first line it left."""
+    """A single-pass line parser; `_take_fence` and `_take_paragraph` return the next line index."""
 
     def __init__(self, into: Outline, *, markdown: bool) -> None:
         self.out = into
@@ -210,7 +210,7 @@ class _Parser:
             if closing.startswith(mark) and not closing.strip(mark[0]):
                 self._add(i, j + 1, solid=True)
                 return j + 1
-        return 0  # never closed: ordinary lines
+        return 0  # unclosed: ordinary lines
 
     def _take_heading(self, i: int, line: str) -> bool:
         if "#" not in line[:4]:
@@ -250,18 +250,18 @@ class _Parser:
 
 
 def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Pack sections into chunks of at most `limit` tokens; gives offsets ``(start, end)``.
+    """Pack sections into chunks of at most `limit` tokens; yield offsets ``(start, end)``.
 
-    Short sections go together while they fit: one of some length is found better by itself, by its
-    own words and under its own heading. One that doesn't fit is cut between blocks, and what
-    follows a cut inside a section repeats up to `overlap` tokens of what came before. Only a
-    fence or a table row that is larger than `limit` makes a larger chunk.
+    Short sections are merged while they fit; longer ones stay separate, as they are found better
+    under their own heading. A section that doesn't fit is split between blocks, with up to
+    `overlap` tokens repeated after each split. Only a fence or table row larger than `limit` makes
+    a larger chunk.
     """
     pending: list[Block] = []
     size = 0
     for section in _sections(found.blocks):
         tokens = sum(block.tokens for block in section)
-        if pending and (size + tokens > limit or min(size, tokens) >= _OWN_CHUNK):
+        if pending and (size + tokens > limit or min(size, tokens) >= _MIN_OWN_CHUNK):
             yield pending[0].start, pending[-1].end
             pending, size = [], 0
         if tokens <= limit:
@@ -274,7 +274,7 @@ def pack(found: Outline, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
 
 
 def _sections(blocks: list[Block]) -> Iterator[list[Block]]:
-    """Group blocks by section; a heading without text stays with what follows it."""
+    """Group blocks by section; a heading without text joins the next section."""
     group: list[Block] = []
     for block in blocks:
         if group and block.section != group[-1].section and not group[-1].heading:
@@ -286,22 +286,22 @@ def _sections(blocks: list[Block]) -> Iterator[list[Block]]:
 
 
 def cut(text: str, section: list[Block], limit: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Cut a section that doesn't fit, between its blocks; gives offsets as `pack` does."""
+    """Split a section between its blocks; yield offsets like `pack`."""
     pieces = list(_with_headings(text, section, max(16, min(limit // 8, overlap or limit))))
     first = size = 0
     for i, (_, _, tokens) in enumerate(pieces):
         if i > first and size + tokens > limit:
             yield pieces[first][0], pieces[i - 1][1]
-            start = _back(pieces, i, min(overlap, limit - tokens))
-            # The overlap must not bring back all of what was just given.
+            start = _overlap_start(pieces, i, min(overlap, limit - tokens))
+            # The overlap must not repeat all of the previous chunk.
             first = max(start, first + 1)
             size = sum(piece[2] for piece in pieces[first:i])
         size += tokens
     yield pieces[first][0], pieces[-1][1]
 
 
-def _back(pieces: list[Piece], i: int, budget: int) -> int:
-    """How far back from piece `i` an overlap of `budget` tokens reaches."""
+def _overlap_start(pieces: list[Piece], i: int, budget: int) -> int:
+    """Return the first piece of an overlap of up to `budget` tokens before piece `i`."""
     while i > 0 and pieces[i - 1][2] <= budget:
         i -= 1
         budget -= pieces[i][2]
@@ -309,7 +309,7 @@ def _back(pieces: list[Piece], i: int, budget: int) -> int:
 
 
 def _with_headings(text: str, section: list[Block], limit: int) -> Iterator[Piece]:
-    """The pieces of a section; a heading is one piece with what it stands over."""
+    """Yield the pieces of a section, with headings joined to the piece after them."""
     start, extra = -1, 0
     for block in section:
         if block.heading and block is not section[-1]:
@@ -322,9 +322,9 @@ def _with_headings(text: str, section: list[Block], limit: int) -> Iterator[Piec
 
 
 def cut_block(text: str, block: Block, limit: int, *, solid: bool = True) -> Iterator[Piece]:
-    """The pieces of at most `limit` tokens that a block may be cut into.
+    """Split a block into pieces of at most `limit` tokens.
 
-    With `solid`, fences stay whole; table rows always do.
+    With `solid`, fences and table rows stay whole.
     """
     if block.tokens <= limit or (block.solid and solid):
         yield block.start, block.end, block.tokens
@@ -342,7 +342,7 @@ def cut_block(text: str, block: Block, limit: int, *, solid: bool = True) -> Ite
 
 
 def cut_line(text: str, start: int, end: int, limit: int) -> Iterator[Piece]:
-    """Cut one line between sentences, a sentence between words, a word where it must be."""
+    """Split a line between sentences, else between words, else anywhere."""
     tokens = estimate(text[start:end])
     if tokens <= limit:
         yield start, end, tokens
@@ -351,7 +351,7 @@ def cut_line(text: str, start: int, end: int, limit: int) -> Iterator[Piece]:
         cuts = [match.end() for match in separator.finditer(text, start, end)]
         cuts = [cut for cut in cuts if start < cut < end]
         if cuts:
-            yield from _gather(text, [start, *cuts, end], limit)
+            yield from _merge_pieces(text, [start, *cuts, end], limit)
             return
     step = max(1, limit * (end - start) // tokens)
     for position in range(start, end, step):
@@ -359,8 +359,8 @@ def cut_line(text: str, start: int, end: int, limit: int) -> Iterator[Piece]:
         yield position, stop, estimate(text[position:stop])
 
 
-def _gather(text: str, cuts: list[int], limit: int) -> Iterator[Piece]:
-    """Join neighbours while they fit; what is still too long is cut more finely."""
+def _merge_pieces(text: str, cuts: list[int], limit: int) -> Iterator[Piece]:
+    """Merge adjacent pieces while they fit; split those still too long further."""
     start = cuts[0]
     for i in range(1, len(cuts)):
         if i + 1 < len(cuts) and estimate(text[start : cuts[i + 1]]) <= limit:
@@ -371,7 +371,7 @@ def _gather(text: str, cuts: list[int], limit: int) -> Iterator[Piece]:
 
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATED_NAME = re.compile(r"(\d{4}-\d{2}(?:-\d{2})?)(?!\d)")
-# Said elsewhere in the index, or of no use to somebody who searches.
+# Indexed elsewhere, or useless for search.
 _NOT_EXTRA = frozenset(
     {"title", "type", "tags", "tag", "aliases", "alias", "created", "updated", "related", "id"}
     | {"private", "uid", "cssclass", "cssclasses", "publish", "permalink"}
@@ -380,9 +380,9 @@ _NOT_EXTRA = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The searched properties; `extra` is the text of all the others, `body` starts at `offset`.
+    """The properties of a file for search; `extra` is the text of all others.
 
-    `offset` counts characters of the decoded text, behind a byte-order mark.
+    The body starts at `offset`, in characters of the decoded text after any byte-order mark.
     """
 
     title: str = ""
@@ -397,7 +397,7 @@ class Properties:
 
 
 def read_properties(path: str, text: str) -> Properties:
-    """Read the properties of a Markdown file; never raises, whatever it holds."""
+    """Read the properties of a Markdown file; never raises, whatever its content."""
     from kbtui.knowledge.entries.entry import says_private
     from kbtui.knowledge.format import frontmatter
     from kbtui.knowledge.format.body import heading_of, tags_in_body
@@ -444,7 +444,7 @@ def _date(text: str) -> str:
 
 
 def _date_in_name(path: str) -> str:
-    """The day that a file is named after, as the notes of a day are."""
+    """Return the date that a file name starts with, as in daily notes; empty if none."""
     match = _DATED_NAME.match(_stem(path))
     return match[1] if match else ""
 

@@ -1,8 +1,8 @@
-"""A segment: chunks with their terms, lengths and postings in one block of bytes, never changed.
+"""Immutable segments of the lexical index: documents with terms, lengths and postings.
 
-Everything lies in arrays that are used as they are read, so a large one is mapped into memory and
-processes share it. Terms are sorted, each field's apart: they are found by halving, and those with
-one beginning stand together. Nothing in it is code, whoever wrote it.
+A segment is one file of flat arrays that are used without decoding, so large ones are memory-mapped
+and shared between processes. Terms are sorted per field, for binary search and prefix queries.
+Loading a segment never executes code, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
-    # The document that alone has a term, and once; else document, frequency, document, ...
-    Gathered = int | array[int]
+    # A document number for a term that occurs once, else document, frequency, document, ...
+    TermPostings = int | array[int]
     Buffer = bytes | mmap.mmap
 
 TEXT_FIELDS = ("title", "headings", "label", "tags", "body", "context")
@@ -39,18 +39,18 @@ FILTER_FIELDS = ("scope", "path", "type", "tag", "created", "updated", "said")
 _FIELDS = (*TEXT_FIELDS, *FILTER_FIELDS)
 NO_POSTINGS: Postings = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32))
 _MAGIC = b"KBWORDS1"
-# The numbers of documents, terms, postings, and bytes of terms; all is in the machine's order.
-_HEAD = struct.Struct("=8s4I")
-_MOST_COUNTED = 65_535
+# Counts of documents, terms, postings, and bytes of terms; everything is in native byte order.
+_HEADER = struct.Struct("=8s4I")
+_MAX_FREQUENCY = 65_535
 _LARGE_FILE = 1 << 18  # bytes
-_HEAD_BYTES = 8
-# The lengths that a byte of Whoosh's can say.
+_PREFIX_BYTES = 8
+# The lengths that Whoosh's one-byte encoding can represent.
 _LENGTHS = np.array([byte_to_length(byte) for byte in range(256)], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalDocument:
-    """One chunk as words are indexed: texts are analysed, filters are taken as they are."""
+    """One chunk for the lexical index: texts are analysed, filter terms are used as they are."""
 
     chunk: int
     texts: Mapping[str, str]
@@ -58,13 +58,13 @@ class LexicalDocument:
 
     @property
     def file(self) -> int:
-        """A number of 31 bits for the file; two files share one hardly ever, and to little harm."""
+        """A 31-bit hash of the file's path; collisions are rare and nearly harmless."""
         return zlib.crc32("\0".join(self.filters.get("path", ())).encode()) >> 1
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A segment's file as it was written, and the numbers of its deleted documents, ascending."""
+    """A segment's file with its checksum, and its deleted documents' numbers, ascending."""
 
     name: str
     size: int
@@ -73,13 +73,13 @@ class SegmentFile:
 
 
 class SegmentBuilder:
-    """Gathers documents by their terms, and gives the bytes of the segment."""
+    """Collects the postings of documents, and serialises them as a segment."""
 
     def __init__(self) -> None:
         self._count = 0
         self._chunks, self._files = array("i"), array("i")
         self._lengths = {name: array("i") for name in TEXT_FIELDS}
-        self._terms: dict[str, dict[str, Gathered]] = {name: {} for name in _FIELDS}
+        self._terms: dict[str, dict[str, TermPostings]] = {name: {} for name in _FIELDS}
 
     def add(self, document: LexicalDocument) -> None:
         """Add a chunk as the next document."""
@@ -88,12 +88,12 @@ class SegmentBuilder:
         for name, lengths in self._lengths.items():
             terms = analyser.terms(document.texts.get(name, ""))
             lengths.append(len(terms))
-            self._gather(name, Counter(terms))
+            self._add_postings(name, Counter(terms))
         for name, values in document.filters.items():
-            self._gather(name, dict.fromkeys(values, 1))
+            self._add_postings(name, dict.fromkeys(values, 1))
         self._count += 1
 
-    def _gather(self, name: str, counts: Mapping[str, int]) -> None:
+    def _add_postings(self, name: str, counts: Mapping[str, int]) -> None:
         terms, number = self._terms[name], self._count
         for term, count in counts.items():
             held = terms.get(term)
@@ -106,48 +106,50 @@ class SegmentBuilder:
                 held.append(count)
 
     def finish(self) -> bytes:
-        """The content of a segment's file."""
+        """Return the content of the segment's file."""
         terms: list[bytes] = []
-        of_field, ends, both = array("I"), array("I"), array("I")
-        for gathered in self._terms.values():
-            for term in sorted(gathered):  # UTF-8 has the order of code points
-                held = gathered[term]
+        of_field, ends, pairs = array("I"), array("I"), array("I")
+        for field_terms in self._terms.values():
+            for term in sorted(field_terms):  # UTF-8 sorts by code point
+                held = field_terms[term]
                 terms.append(term.encode("utf-8", "surrogatepass"))
-                both.extend((held, 1) if isinstance(held, int) else held)
-                ends.append(len(both) // 2)
+                pairs.extend((held, 1) if isinstance(held, int) else held)
+                ends.append(len(pairs) // 2)
             of_field.append(len(terms))
-        ids, counts = np.array(both, dtype=np.uint32).reshape(-1, 2).T
+        ids, counts = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
         text = b"".join(terms)
         return b"".join(
             (
-                _HEAD.pack(_MAGIC, self._count, len(terms), len(ids), len(text)),
-                array("Q", map(_head, terms)).tobytes(),
+                _HEADER.pack(_MAGIC, self._count, len(terms), len(ids), len(text)),
+                array("Q", map(_prefix_key, terms)).tobytes(),
                 *map(bytes, (self._chunks, self._files, *self._lengths.values())),
                 *map(bytes, (of_field, ends, array("I", accumulate(map(len, terms))))),
                 ids.astype(np.int32).tobytes(),
-                np.minimum(counts, _MOST_COUNTED).astype(np.uint16).tobytes(),
+                np.minimum(counts, _MAX_FREQUENCY).astype(np.uint16).tobytes(),
                 text,
             )
         )
 
 
 class Segment:
-    """A segment that is read; documents are numbered from 0, and `chunks` ascend.
+    """An open segment; documents are numbered from 0.
 
     Attributes:
-        chunks: The chunk id of each document.
-        files: A number for the file of each document; of two of one file the same.
+        chunks: The chunk id of each document, ascending.
+        files: The file number of each document (`LexicalDocument.file`).
     """
 
     def __init__(self, data: Buffer) -> None:
-        """Take the bytes of one.
+        """Open the bytes of a segment.
 
         Raises:
-            ValueError: they are cut short, or none of ours.
+            ValueError: they are truncated, or not a segment.
         """
-        magic, count, terms, postings, text = _HEAD.unpack(data[: _HEAD.size].ljust(_HEAD.size))
+        magic, count, terms, postings, text = _HEADER.unpack(
+            data[: _HEADER.size].ljust(_HEADER.size)
+        )
         sizes = [count] * (2 + len(TEXT_FIELDS)) + [len(_FIELDS), terms, terms, postings]
-        begin = _HEAD.size + _HEAD_BYTES * terms
+        begin = _HEADER.size + _PREFIX_BYTES * terms
         starts = [begin, *(begin + 4 * end for end in accumulate(sizes))]
         self._text = starts[-1] + 2 * postings
         if magic != _MAGIC or len(data) != self._text + text:
@@ -160,16 +162,16 @@ class Segment:
         self._lengths = dict(zip(TEXT_FIELDS, parts[2:], strict=False))
         of_field, ends, text_ends, self._ids = parts[-4:]
         bounds = [0, *of_field.tolist()]
-        self._of_field = dict(zip(_FIELDS, pairwise(bounds), strict=True))
-        # Single numbers are read faster out of these than out of arrays of numpy's.
+        self._field_bounds = dict(zip(_FIELDS, pairwise(bounds), strict=True))
+        # Reading single numbers is faster from memoryviews than from numpy arrays.
         self._ends, self._text_ends = ends.data, text_ends.data
-        self._heads = memoryview(data)[_HEAD.size : begin].cast("Q")
+        self._prefix_keys = memoryview(data)[_HEADER.size : begin].cast("Q")
         self._counts = np.frombuffer(data, np.uint16, postings, starts[-1])
         self._data = data
 
     @classmethod
     def of(cls, documents: Iterable[LexicalDocument]) -> Segment:
-        """One in memory."""
+        """Build a segment in memory."""
         builder = SegmentBuilder()
         for document in documents:
             builder.add(document)
@@ -177,11 +179,11 @@ class Segment:
 
     @classmethod
     def open(cls, folder: Path, file: SegmentFile) -> Segment:
-        """Open a segment's file; a small one is read, as what is mapped holds the file open.
+        """Open a segment's file; small ones aren't mapped, as a mapping keeps the file open.
 
         Raises:
             OSError: it can't be read.
-            ValueError: it isn't what was written.
+            ValueError: it doesn't match its size or checksum.
         """
         with (folder / file.name).open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -196,48 +198,48 @@ class Segment:
         return cls(data)
 
     def lengths(self, field: str) -> NDArray[np.float32]:
-        """Lengths as Whoosh keeps them, in a byte each: the longer, the more roughly."""
+        """Return each document's length, rounded as by Whoosh's one-byte encoding."""
         place = np.searchsorted(_LENGTHS, self._lengths[field])
         rough: NDArray[np.float32] = _LENGTHS[np.minimum(place, len(_LENGTHS) - 1)]
         return rough
 
     def exact_lengths(self, field: str) -> NDArray[np.int64]:
-        """Lengths in terms."""
+        """Return each document's length in terms."""
         return self._lengths[field].astype(np.int64)
 
     def postings(self, term: str, fields: Iterable[str]) -> list[tuple[str, Postings]]:
-        """For each field that has a term: the documents with it, ascending, and how often each."""
+        """Return per field with the term its postings: document numbers, ascending, and counts."""
         found: list[tuple[str, Postings]] = []
-        for name, place, wanted in self._places(term, fields):
-            if place < self._of_field[name][1] and self._term(place) == wanted:
+        for name, place, wanted in self._find(term, fields):
+            if place < self._field_bounds[name][1] and self._term(place) == wanted:
                 part = slice(self._ends[place - 1] if place else 0, self._ends[place])
                 found.append((name, (self._ids[part], self._counts[part].astype(np.float32))))
         return found
 
-    def beginning_with(self, prefix: str, fields: Iterable[str]) -> set[str]:
-        """The terms of some fields that start with `prefix`."""
+    def with_prefix(self, prefix: str, fields: Iterable[str]) -> set[str]:
+        """Return the terms of `fields` that start with `prefix`."""
         found = set()
-        for name, start, wanted in self._places(prefix, fields):
-            for place in range(start, self._of_field[name][1]):
+        for name, start, wanted in self._find(prefix, fields):
+            for place in range(start, self._field_bounds[name][1]):
                 term = self._term(place)
                 if not term.startswith(wanted):
                     break
                 found.add(term.decode("utf-8", "replace"))
         return found
 
-    def _places(self, term: str, fields: Iterable[str]) -> list[tuple[str, int, bytes]]:
-        """Where a term stands, or would, in each of some fields; and the term as it is held.
+    def _find(self, term: str, fields: Iterable[str]) -> list[tuple[str, int, bytes]]:
+        """Return ``(field, insertion point, encoded term)`` for each of `fields`.
 
-        It is looked for by its head, and as a whole among those that have the same.
+        Binary search compares the first bytes as numbers, and whole terms only where those match.
         """
         wanted = term.encode("utf-8", "surrogatepass")
-        head = _head(wanted)
+        head = _prefix_key(wanted)
         found = []
         for name in fields:
-            first, last = self._of_field[name]
-            place = bisect_left(self._heads, head, first, last)
-            if place < last and self._heads[place] == head:
-                end = bisect_right(self._heads, head, place, last)
+            first, last = self._field_bounds[name]
+            place = bisect_left(self._prefix_keys, head, first, last)
+            if place < last and self._prefix_keys[place] == head:
+                end = bisect_right(self._prefix_keys, head, place, last)
                 place = bisect_left(range(end), wanted, place, key=self._term)
             found.append((name, place, wanted))
         return found
@@ -247,6 +249,6 @@ class Segment:
         return self._data[self._text + start : self._text + self._text_ends[place]]
 
 
-def _head(term: bytes) -> int:
-    """The first bytes of a term as a number of the same order."""
-    return int.from_bytes(term[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0"), "big")
+def _prefix_key(term: bytes) -> int:
+    """Convert the first bytes of a term to a number that sorts the same."""
+    return int.from_bytes(term[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")

@@ -1,8 +1,8 @@
-"""The state of each file and chunk, in SQLite: the part of the index that isn't postings.
+"""The SQLite store of files and chunks: everything in the index except postings.
 
-A change of a file takes three steps: its new chunks are stored and the file marked, its words are
-written as a segment, and in one transaction the segment counts, the old chunks go and the mark with
-them. A file that is found marked was caught in between, and is indexed again.
+A file is updated in three steps: its new chunks are stored and the file is marked; its postings are
+written as a segment; one transaction adds the segment and removes the old chunks and the mark. A
+file that is found marked was interrupted in between, and is indexed again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from kbtui.derived import enable_wal
 from kbtui.search.index import analyser
 from kbtui.search.index.chunk_rows import (
-    READ,
-    STORED,
+    READ_COLUMNS,
+    STORED_COLUMNS,
     ChunkRow,
     chunk_row,
     lexical_document,
@@ -37,10 +37,10 @@ from kbtui.search.index.segment import LexicalDocument, SegmentFile
 VERSION = "4"
 KEY_BYTES = 16
 _BUSY_SECONDS = 10.0
-_IN_ONE_QUERY = 500
-_MARKS = ", ".join("?" * len(STORED.split(",")))
-_INSERT = f"INSERT INTO chunks (file, fresh, {STORED}) VALUES (?, 1, {_MARKS})"
-_UPDATE = f"UPDATE chunks SET ({STORED}) = ({_MARKS}) WHERE id = ?"
+_MAX_PARAMETERS = 500
+_PLACEHOLDERS = ", ".join("?" * len(STORED_COLUMNS.split(",")))
+_INSERT = f"INSERT INTO chunks (file, fresh, {STORED_COLUMNS}) VALUES (?, 1, {_PLACEHOLDERS})"
+_UPDATE = f"UPDATE chunks SET ({STORED_COLUMNS}) = ({_PLACEHOLDERS}) WHERE id = ?"
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files (
@@ -63,13 +63,13 @@ CREATE TABLE words (word TEXT PRIMARY KEY) WITHOUT ROWID;
 
 
 class StateStore:
-    """The SQLite file of one generation; threads share it, one at a time."""
+    """The SQLite file of one generation; thread-safe, with one thread at a time."""
 
     def __init__(self, file: Path) -> None:
-        """Open the file, or make it.
+        """Open or create the file.
 
         Raises:
-            sqlite3.Error: it is damaged, or no file of ours.
+            sqlite3.Error: it is damaged, or not such a store.
         """
         self._lock = threading.RLock()
         self._connection = sqlite3.connect(
@@ -81,7 +81,7 @@ class StateStore:
             self._connection.execute("PRAGMA synchronous = NORMAL")
             if self._is_new():
                 with self._transaction():
-                    if self._is_new():  # still: another process may have been faster
+                    if self._is_new():  # another process may have created it meanwhile
                         for statement in _SCHEMA.strip().split(";\n"):
                             self._connection.execute(statement)
             self._connection.execute("SELECT value FROM meta WHERE key = 'revision'")
@@ -98,7 +98,7 @@ class StateStore:
             self._connection.close()
 
     def get(self, key: str, default: str = "") -> str:
-        """One value of the meta table."""
+        """Return one value of the meta table."""
         with self._lock:
             row = self._connection.execute(
                 "SELECT value FROM meta WHERE key = ?", (key,)
@@ -111,11 +111,11 @@ class StateStore:
             self._connection.execute("REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def revision(self) -> int:
-        """Counts the changes, of all processes."""
+        """Return the number of changes made so far, by all processes."""
         return int(self.get("revision", "0"))
 
     def segments(self) -> tuple[SegmentFile, ...]:
-        """The segments of the words index, in the order in which they came."""
+        """Return the segments of the lexical index, oldest first."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT name, size, check_sum, deleted FROM segments ORDER BY ord"
@@ -126,10 +126,10 @@ class StateStore:
         )
 
     def files(self, only: Iterable[str] | None = None) -> dict[str, str]:
-        """The blob of each indexed file; of a marked one an empty text.
+        """Return the blob of each indexed file by path; empty for marked files.
 
         Args:
-            only: Look at these files alone, and at those below, where it is a folder.
+            only: Restrict the result to these files, and to those below these folders.
         """
         query = "SELECT path, blob, marked FROM files"
         with self._lock:
@@ -143,27 +143,27 @@ class StateStore:
         return {path: "" if marked else blob for path, blob, marked in rows}
 
     def has_marks(self) -> bool:
-        """True if a change is under way, or was when its process died."""
+        """Return whether a change is in progress or was interrupted."""
         with self._lock:
             found = self._connection.execute("SELECT 1 FROM files WHERE marked LIMIT 1").fetchone()
         return found is not None
 
     def problems(self) -> list[tuple[str, str]]:
-        """The files that are listed but not searched, and why."""
+        """Return the files that aren't searched, with the reasons."""
         with self._lock:
             return self._connection.execute(
                 "SELECT path, problem FROM files WHERE problem != '' ORDER BY path"
             ).fetchall()
 
     def counts(self) -> tuple[int, int]:
-        """How many files and chunks there are."""
+        """Return the numbers of files and chunks."""
         with self._lock:
             (files,) = self._connection.execute("SELECT count(*) FROM files").fetchone()
             (chunks,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
         return files, chunks
 
     def last_chunk(self) -> int:
-        """The highest chunk id ever given: as long as it stays, there is nothing new to embed."""
+        """Return the highest chunk id ever used: while it stays, there is nothing new to embed."""
         query = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
         with self._lock:
             row = self._connection.execute(query).fetchone()
@@ -174,11 +174,10 @@ class StateStore:
     ) -> tuple[list[LexicalDocument], list[int]]:
         """Store the new chunks of changed files, given with their blobs, and mark the files.
 
-        Chunks that say the same as before, at most in other lines, stay what they are.
+        Chunks with unchanged content keep their ids, even if their lines have moved.
 
         Returns:
-            The new chunks, as words are indexed, and the ids of the old ones, which `finish` takes
-            out.
+            The new chunks for the lexical index, and the ids of old ones for `finish` to delete.
         """
         added: list[LexicalDocument] = []
         removed: list[int] = []
@@ -189,10 +188,10 @@ class StateStore:
                 self._connection.execute("UPDATE files SET marked = 1 WHERE path = ?", (path,))
             for document, blob in documents:
                 old = self._chunks_of(document.path)
-                self._mark(document, blob)
-                added += self._insert(document, old, words)
+                self._upsert_file(document, blob)
+                added += self._store_chunks(document, old, words)
                 removed += old.values()
-            # What is gone from all texts is told by the index.
+            # Words are never removed here: the postings tell which are no longer in use.
             self._connection.executemany(
                 "INSERT OR IGNORE INTO words VALUES (?)", [(storable(word),) for word in words]
             )
@@ -201,7 +200,7 @@ class StateStore:
     def finish(
         self, removed: Sequence[int], gone: Iterable[str], segments: Iterable[SegmentFile]
     ) -> None:
-        """Take the old chunks and the marks away; `segments` hold the words from now on."""
+        """Delete the old chunks and the marks, and record the new `segments`."""
         with self._transaction():
             execute = self._connection.execute
             self._connection.executemany(
@@ -220,9 +219,9 @@ class StateStore:
             execute("REPLACE INTO meta VALUES ('revision', ?)", (str(self.revision() + 1),))
 
     def _chunks_of(self, path: str) -> dict[tuple[bytes, int], int]:
-        """The chunks that a file has, by signature and a count.
+        """Return a file's chunk ids by ``(signature, count)``; the count separates equal chunks.
 
-        Those that a dead process left half done get signatures that nothing matches.
+        Chunks of an interrupted change get an empty signature, which never matches.
         """
         rows = self._connection.execute(
             "SELECT chunks.id, signature, fresh OR marked FROM chunks"
@@ -231,13 +230,13 @@ class StateStore:
         ).fetchall()
         found: dict[tuple[bytes, int], int] = {}
         counts: Counter[bytes] = Counter()
-        for number, content, unsure in rows:
-            key = b"" if unsure else content
+        for number, content, is_interrupted in rows:
+            key = b"" if is_interrupted else content
             found[key, counts[key]] = number
             counts[key] += 1
         return found
 
-    def _mark(self, document: IndexedDocument, blob: str) -> None:
+    def _upsert_file(self, document: IndexedDocument, blob: str) -> None:
         p = document.properties
         values = [p.title, p.type, json.dumps(p.tags), json.dumps(p.aliases), p.created, p.updated]
         self._connection.execute(
@@ -258,12 +257,12 @@ class StateStore:
             ),
         )
 
-    def _insert(
+    def _store_chunks(
         self, document: IndexedDocument, old: dict[tuple[bytes, int], int], words: set[str]
     ) -> Iterator[LexicalDocument]:
-        """Store a file's chunks; takes from `old` those that stay, gives the others.
+        """Store a file's chunks, remove unchanged ones from `old`, and yield the new ones.
 
-        The words of new ones are put into `words`.
+        The vocabulary of new chunks is added to `words`.
         """
         query = "SELECT id FROM files WHERE path = ?"
         (file,) = self._connection.execute(query, (document.path,)).fetchone()
@@ -273,10 +272,10 @@ class StateStore:
             indexed = lexical_document(row)
             content = signature(indexed, row.keys)
             values = stored_values(row, content)
-            stays = old.pop((content, counts[content]), None)
+            kept_id = old.pop((content, counts[content]), None)
             counts[content] += 1
-            if stays is not None:
-                self._connection.execute(_UPDATE, (*values, stays))
+            if kept_id is not None:
+                self._connection.execute(_UPDATE, (*values, kept_id))
             else:
                 cursor = self._connection.execute(_INSERT, (file, *values))
                 words |= analyser.vocabulary(row.chunk.text)
@@ -284,37 +283,37 @@ class StateStore:
                 yield replace(indexed, chunk=int(cursor.lastrowid or 0))
 
     def words(self) -> list[str]:
-        """The words of all texts there ever were."""
+        """Return the words of all texts ever indexed."""
         with self._lock:
             return [word for (word,) in self._connection.execute("SELECT word FROM words")]
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        """The chunks with these ids that are there.
+        """Return the chunks with these ids; unknown ids are left out.
 
         Raises:
-            DamagedStoreError: what is stored isn't what was stored.
+            DamagedStoreError: a chunk doesn't match its checksum.
         """
         found: dict[int, ChunkRow] = {}
-        for start in range(0, len(numbers), _IN_ONE_QUERY):
-            part = [int(number) for number in numbers[start : start + _IN_ONE_QUERY]]
-            marks = ",".join("?" * len(part))
+        for start in range(0, len(numbers), _MAX_PARAMETERS):
+            part = [int(number) for number in numbers[start : start + _MAX_PARAMETERS]]
+            placeholders = ",".join("?" * len(part))
             with self._lock:
                 rows = self._connection.execute(
-                    f"SELECT {READ} FROM chunks JOIN files ON files.id = chunks.file"
-                    f" WHERE chunks.id IN ({marks})",
+                    f"SELECT {READ_COLUMNS} FROM chunks JOIN files ON files.id = chunks.file"
+                    f" WHERE chunks.id IN ({placeholders})",
                     part,
                 ).fetchall()
             found.update((row[0], chunk_row(row)) for row in rows)
         return found
 
     def chunks_in(self, path: str) -> list[int]:
-        """The ids of a file's chunks."""
+        """Return the ids of a file's chunks."""
         query = "SELECT chunks.id FROM chunks JOIN files ON files.id = file WHERE path = ?"
         with self._lock:
             return [number for (number,) in self._connection.execute(query, (path,))]
 
     def passage_keys(self, after: int = 0) -> Iterator[tuple[int, bytes, bool]]:
-        """For each chunk behind an id: its id, its passages' keys, whether its file is private."""
+        """Return ``(id, passage keys, is private)`` for each chunk with an id above `after`."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT chunks.id, keys, private FROM chunks JOIN files ON files.id = file"

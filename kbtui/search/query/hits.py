@@ -219,7 +219,7 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            said = analyser.telling_terms(row.chunk.text)
+            said = analyser.content_terms(row.chunk.text)
             together = wanted.keys() & set(pairwise(said))
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
@@ -229,7 +229,7 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
 
 def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
     """Telling words that stand side by side in a query, with the share of the whole each is."""
-    terms = analyser.telling_terms(asked.text)[: query.MOST_TERMS]
+    terms = analyser.content_terms(asked.text)[: query.MOST_TERMS]
     found = {
         (one, other): corpus.rarity(one) + corpus.rarity(other)
         for one, other in pairwise(terms)

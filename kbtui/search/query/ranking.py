@@ -357,10 +357,10 @@ def _meets(corpus: Corpus, condition: Condition) -> Mask:
             mask = _holds(corpus, condition.value, ("headings", "label", "title"))
         case "created" | "updated":
             since, until = query.days(condition.value) or ("", "")
-            known = corpus.expand("", (condition.field,), most=1_000_000)
+            known = corpus.expand("", (condition.field,), limit=1_000_000)
             mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
         case "path":
-            known = corpus.expand("", ("path",), most=10_000_000)
+            known = corpus.expand("", ("path",), limit=10_000_000)
             mask = corpus.holding("path", [p for p in known if value in analyser.fold(p)])
         case _:
             mask = corpus.holding(condition.field, [value])

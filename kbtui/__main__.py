@@ -81,7 +81,7 @@ def _app(workspace: str | None) -> int:
     from kbtui.tui.terminal import first_keys
 
     try:
-        with first_keys.kept():
+        with first_keys.raw_terminal():
             return _run_app(workspace)
     except Exception as error:  # noqa: BLE001 - the last resort; `report` logs the traceback
         from kbtui.cli.output import report

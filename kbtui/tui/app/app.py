@@ -40,12 +40,12 @@ from kbtui.tui.terminal.later import later
 from kbtui.tui.terminal.process import (
     DiskWatch,
     SignalWatch,
-    collect_in_quiet,
     collect_rarely,
+    collect_when_idle,
     copy,
-    let_go_of_widgets,
-    spare_what_stays,
-    switch_often,
+    freeze_objects,
+    release_closed_widgets,
+    shorten_switch_interval,
 )
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.divided import Divided
@@ -102,9 +102,9 @@ def run_app(workspace: Path | None = None) -> int:
         workspace: The folder that was named; None looks around and makes the default one.
     """
     collect_rarely()
-    switch_often()
+    shorten_switch_interval()
     teach_alt_enter()
-    let_go_of_widgets()
+    release_closed_widgets()
     while True:
         app = KbtuiApp(workspace)
         disk = DiskWatch(app.folder, app.notice)
@@ -238,7 +238,7 @@ class KbtuiApp(KeysInOrder):
 
     def _collect(self) -> None:
         """Free what is gone, again and again."""
-        call_after(self, collect_in_quiet(self.typed_at), self._collect)
+        call_after(self, collect_when_idle(self.typed_at), self._collect)
 
     @work(thread=True, exit_on_error=False, group="workspace")
     def _open_knowledge(self) -> None:
@@ -265,7 +265,7 @@ class KbtuiApp(KeysInOrder):
                 return
             kb.start()
         kb.models.warm_up()
-        spare_what_stays()
+        freeze_objects()
 
     def _opened(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -380,7 +380,7 @@ class KbtuiApp(KeysInOrder):
         said = f"Copied {len(text):,} characters {copied.way}"
         self.call_from_thread(self.notify, said, markup=False, timeout=3)
 
-    def somebody_types(self) -> None:
+    def input_arrived(self) -> None:
         """Let what reads all entries step aside."""
         if self.kb is not None:
             self.kb.search.pause.step_aside()

@@ -33,7 +33,7 @@ from kbtui.tui.history.commit_list import CommitList
 from kbtui.tui.history.year import YearView, read_year
 from kbtui.tui.messages import KnowledgeChanged, tell
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import InTurn, latest
+from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text, pick
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.kinds import sentence_drawn
@@ -96,7 +96,7 @@ class HistoryScreen(ListAndDiff):
         )
         self.diff = self.detail.diff
         self._whose = name
-        self.turns = InTurn(self, "do")
+        self.turns = SerialQueue(self, "do")
 
     def compose_body(self) -> ComposeResult:
         whose = self._whose if self.path is None else self._names()[self.path].title

@@ -39,7 +39,7 @@ from kbtui.tui.messages import (
 )
 from kbtui.tui.notes.knowledge_tree import ChangeMark
 from kbtui.tui.notes.notes_pane import NotesPane
-from kbtui.tui.terminal.background import InTurn, latest
+from kbtui.tui.terminal.background import SerialQueue, latest
 from kbtui.tui.widgets.dialogs import ask_text
 from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import sentence_drawn
@@ -164,7 +164,7 @@ class TimeTravelScreen(FullScreen[None]):
         self._commit = commit
         self._path = path
         self._past: KnowledgeBase | None = None
-        self._turns = InTurn(self, "do")
+        self._turns = SerialQueue(self, "do")
 
     def compose_body(self) -> ComposeResult:
         yield Static(self._banner(), id="past-banner")

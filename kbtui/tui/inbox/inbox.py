@@ -36,7 +36,7 @@ from kbtui.tui.messages import (
     tell_error,
 )
 from kbtui.tui.search.finder import Preview
-from kbtui.tui.terminal.background import InTurn, latest, run_latest
+from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
 from kbtui.tui.terminal.type_ahead import KeysInOrder
 from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
@@ -123,7 +123,7 @@ class InboxScreen(ListAndDiff):
         self.diff = PlaceView()
         self._note = Preview(kb, id="inbox-note")
         self._note.border_title = " As it is now "
-        self.turns = InTurn(self, "decide")
+        self.turns = SerialQueue(self, "decide")
         self._inbox = kb.memory.inbox
         self._at = proposal
         self._said = ""
@@ -247,7 +247,7 @@ class InboxScreen(ListAndDiff):
 
     def was_seen(self) -> bool:
         """True if the proposal was there already when the key was typed that is handled now."""
-        return not isinstance(self.app, KeysInOrder) or self.app.at_work_on >= self._moved_on_at
+        return not isinstance(self.app, KeysInOrder) or self.app.handling_since >= self._moved_on_at
 
     async def decide(
         self,

@@ -34,7 +34,7 @@ from kbtui.tui.notes.embeds import with_embeds
 from kbtui.tui.notes.entry_actions import open_web_link
 from kbtui.tui.notes.preview import LinkTarget, PreviewScreen
 from kbtui.tui.notes.why import WhyScreen
-from kbtui.tui.terminal.background import InTurn, latest, run_latest
+from kbtui.tui.terminal.background import SerialQueue, latest, run_latest
 from kbtui.tui.widgets.dialogs import pick
 from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
@@ -105,7 +105,7 @@ class EntryView(Pane):
         self._arrived = asyncio.Event()
         self._in_passing = False
         self._has_room = False
-        self._ticking = InTurn(self, "tick")
+        self._ticking = SerialQueue(self, "tick")
         self.document: Document | None = None
         self.links: DocumentLinks | None = None
 

@@ -1,4 +1,4 @@
-"""Work beside the screen, of which mostly only the latest matters."""
+"""Background workers on the event loop, mostly those of which only the latest run matters."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def run_latest(
     *args: object,
     **kwargs: object,
 ) -> None:
-    """Run ``work(*args, **kwargs)`` on the event loop; what `group` was doing is cancelled.
+    """Run ``work(*args, **kwargs)`` on the event loop, cancelling the running work of `group`.
 
-    The coroutine is made only when it starts: one that is overtaken before leaves nothing behind.
-    A `KbtuiError` that ends it is shown.
+    The coroutine is created only when it starts, so one that is superseded earlier is never left
+    unawaited. A `KbtuiError` that it raises is shown to the user.
     """
-    job: Any = partial(_while_there, node, partial(work, *args, **kwargs))
+    job: Any = partial(_run_while_attached, node, partial(work, *args, **kwargs))
     node.run_worker(job, group=group, exclusive=True)
 
 
@@ -39,55 +39,59 @@ def latest(
     [Callable[Concatenate[NodeT, _More], Coroutine[Any, Any, object]]],
     Callable[Concatenate[NodeT, _More], None],
 ]:
-    """Have a method of a node run as `run_latest` does: whoever calls it doesn't wait for it."""
+    """Decorate an async method of a node to run through `run_latest`; callers don't await it."""
 
-    def begun(
+    def decorate(
         work: Callable[Concatenate[NodeT, _More], Coroutine[Any, Any, object]],
     ) -> Callable[Concatenate[NodeT, _More], None]:
         @wraps(work)
-        def begin(node: NodeT, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
+        def start(node: NodeT, /, *args: _More.args, **kwargs: _More.kwargs) -> None:
             run_latest(node, group, work, node, *args, **kwargs)
 
-        return begin
+        return start
 
-    return begun
+    return decorate
 
 
 def call_after(node: DOMNode, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:
-    """Do something once, as a callback of `node`, some seconds from now; it is never lost.
+    """Call `work` once, as a callback of `node`, in `seconds`, without ever dropping the call.
 
-    Textual's own timer for that skips what is due when it starts: where the process was held up for
-    longer than `seconds`, or these are next to none, it never calls back.
+    Textual's own one-shot timer skips a tick that is already due when it starts: if the process was
+    held up for longer than `seconds`, or `seconds` is close to zero, it never calls back.
     """
     return asyncio.get_running_loop().call_later(max(0.0, seconds), node.call_later, work)
 
 
-class InTurn:
-    """Does one thing after the other while `node` lives; what is asked for meanwhile waits."""
+class SerialQueue:
+    """A queue that runs coroutines of `node` one at a time, in the order of the calls."""
 
     def __init__(self, node: DOMNode, group: str) -> None:
         self._node = node
         self._group = group
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def run(self, work: Callable[..., Coroutine[Any, Any, object]], *args: object) -> None:
-        """Run ``work(*args)`` on the event loop as soon as all before it is done.
+        """Run ``work(*args)`` on the event loop once everything queued before it is done.
 
-        A `KbtuiError` that ends it is shown.
+        A `KbtuiError` that it raises is shown to the user.
         """
-        job: Any = partial(_while_there, self._node, partial(self._in_turn, partial(work, *args)))
+        job: Any = partial(
+            _run_while_attached, self._node, partial(self._run_in_turn, partial(work, *args))
+        )
         self._node.run_worker(job, group=self._group)
 
-    async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        async with self._turn:
+    async def _run_in_turn(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        async with self._lock:
             await work()
 
 
-async def _while_there(node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+async def _run_while_attached(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, object]]
+) -> None:
     try:
         await work()
     except NoMatches:
-        # What was waited for came when the widget had just been closed: nobody needs it.
+        # The result arrived just after the widget was closed: nobody needs it.
         if node.is_attached and node.display:
             raise
     except KbtuiError as error:

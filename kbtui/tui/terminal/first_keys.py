@@ -1,8 +1,8 @@
-"""Keys typed while the app is only being imported.
+"""Keys typed while the app is still being imported.
 
-Until a program asks for keys as they are, the terminal shows them, keeps them back until the end of
-the line, and makes of Enter what Ctrl+J sends. Asking first thing leaves them to the app as typed.
-This is loaded before Textual is.
+Until a program turns canonical mode off, the terminal echoes keys, holds them back until the end of
+the line, and turns Enter into what Ctrl+J sends. Doing so first thing leaves them to the app as
+they were typed. This module is loaded before Textual.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_INPUT, _LOCAL = 0, 3
-_before: list[list[Any]] = []
+_INPUT_FLAGS, _LOCAL_FLAGS = 0, 3
+_saved_attributes: list[list[Any]] = []
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[None]:
-    """Keep keys for the app from now on; in the end the terminal is as it was.
+def raw_terminal() -> Iterator[None]:
+    """Turn echo and canonical mode off, and restore the terminal's attributes on exit.
 
-    Ctrl+C still interrupts. Where there are no such terminals, everything stays as it is.
+    Ctrl+C still interrupts. Does nothing without `termios` or without a terminal.
     """
     try:
         import termios
@@ -30,24 +30,24 @@ def kept() -> Iterator[None]:
         yield
         return
     try:
-        found = termios.tcgetattr(sys.stdin)
+        original = termios.tcgetattr(sys.stdin)
     except termios.error:
         yield
         return
-    wanted = found.copy()
-    wanted[_INPUT] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
-    wanted[_LOCAL] &= ~(termios.ECHO | termios.ICANON)
-    _before.append(found)
+    raw = original.copy()
+    raw[_INPUT_FLAGS] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
+    raw[_LOCAL_FLAGS] &= ~(termios.ECHO | termios.ICANON)
+    _saved_attributes.append(original)
     try:
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, wanted)
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, raw)
         yield
     finally:
-        _before.clear()
+        _saved_attributes.clear()
         with contextlib.suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, found)
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, original)
 
 
 def hand_over(driver: object) -> None:
-    """Tell who reads the keys from now on how the terminal is to be left, or lent to an editor."""
-    if _before and hasattr(driver, "attrs_before"):
-        driver.attrs_before = _before[0]
+    """Give Textual's driver the attributes to restore on exit and while an editor runs."""
+    if _saved_attributes and hasattr(driver, "attrs_before"):
+        driver.attrs_before = _saved_attributes[0]

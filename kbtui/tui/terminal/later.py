@@ -1,7 +1,7 @@
-"""Modules that are loaded when something of them is first asked for.
+"""Lazy imports: modules that are loaded on the first access to one of their attributes.
 
-The first frame is out sooner without what only a key, a command or an open workspace needs. For
-the type checker such a module is imported as any other.
+The first frame is drawn sooner without the modules that only a key, a command or an open workspace
+needs. Under `TYPE_CHECKING` such a module is imported as usual.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 
-class _LaterModule:
+class _LazyModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -19,6 +19,6 @@ class _LaterModule:
 
 
 def later(*modules: str) -> Any:
-    """Stand-ins for modules of the app, named from ``kbtui.tui`` on; for a single one just it."""
-    found = [_LaterModule(f"kbtui.tui.{name}") for name in modules]
-    return found if len(found) > 1 else found[0]
+    """Return lazy stand-ins for modules named relative to ``kbtui.tui``; a single one unwrapped."""
+    stand_ins = [_LazyModule(f"kbtui.tui.{name}") for name in modules]
+    return stand_ins if len(stand_ins) > 1 else stand_ins[0]

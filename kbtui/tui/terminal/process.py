@@ -1,4 +1,4 @@
-"""The process of the app and what it asks of others: signals, threads, editor, clipboard."""
+"""The app's process and its environment: signals, garbage collection, editor, clipboard."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from kbtui.tui.terminal.state import state_folder, write_state
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATIENCE_SECONDS = 3.0
-_LOOK_SECONDS = 1
+_POLL_SECONDS = 1
 _RESTORING_SECONDS = 1.0
-_COLLECT_RARELY = (10_000, 5, 40)
-"""New objects until the garbage collector visits the youngest, and how many times more for each
-older generation."""
+_GC_THRESHOLDS = (10_000, 5, 40)
+"""Thresholds of `gc.set_threshold`: new objects per collection of the youngest generation, then
+collections of each generation per collection of the next."""
 _COLLECT_SECONDS = 1.0
-_QUIET_SECONDS = 0.25
+_IDLE_SECONDS = 0.25
 _SWITCH_SECONDS = 0.001
-"""How long a thread may keep the others waiting; with Python's 5 ms, a key that passes the reader,
-the event loop and the writer waits three times behind whatever indexes or streams meanwhile."""
+"""The interpreter's switch interval. With Python's 5 ms, a key that passes through reader, event
+loop and writer waits three times behind whatever thread is indexing or streaming."""
 
 
 class SignalWatch:
-    """Saves, then leaves, when the process is told to end; the terminal is restored in any case.
+    """Signal handlers that save and then exit, plus a watchdog thread for when that hangs.
 
-    The handlers are Python's own and not the event loop's: with its terminal gone, the loop can be
-    stuck in a write. The main thread can be stuck as well, in a disk that doesn't answer, and then
-    no handler is ever called; nor is one where the terminal goes without a signal, and whoever
-    reads keys would read its end for ever. So a thread watches, and ends the process where leaving
-    takes too long. `save` is called at once, in the main thread, `leave` with an exit code by the
-    event loop.
+    The handlers are Python's own, not the event loop's: once its terminal is gone, the loop can be
+    stuck in a write. The main thread can be stuck too, on a disk that doesn't respond; then Python
+    never calls a handler. And if the terminal goes away without a signal, the key reader would read
+    end-of-file for ever. So a thread watches for all three, and ends the process if exiting takes
+    too long. `save` is called at once in the main thread, `leave` on the event loop with the exit
+    code.
     """
 
     def __init__(self, save: Callable[[], None], leave: Callable[[int], None]) -> None:
@@ -59,61 +59,61 @@ class SignalWatch:
         self._leave = leave
         self._loop = asyncio.get_running_loop()
         self._before: dict[int, Any] = {}
-        # Signals belong to the main thread; an app that runs in another one is a test's.
+        # Only the main thread may set handlers; an app in another thread belongs to a test.
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._told) for number in _SIGNALS}
-            self._told_of, self._tell = os.pipe()
-            os.set_blocking(self._tell, False)
-            signal.set_wakeup_fd(self._tell, warn_on_full_buffer=False)
+            self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+            self._wakeup_reader, self._wakeup_writer = os.pipe()
+            os.set_blocking(self._wakeup_writer, False)
+            signal.set_wakeup_fd(self._wakeup_writer, warn_on_full_buffer=False)
             threading.Thread(target=self._watch, name="signals", daemon=True).start()
 
     def stop(self) -> None:
-        """Give the signals back to who had them."""
+        """Restore the previous signal handlers."""
         if self._before:
             signal.set_wakeup_fd(-1)
-            os.close(self._tell)
+            os.close(self._wakeup_writer)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
 
-    def _told(self, number: int, _frame: FrameType | None = None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None = None) -> None:
         self._save()
         with contextlib.suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._leave, 128 + number)
 
     def _watch(self) -> None:
-        """Wait until the process is told to end, or `stop`; give it a while to do so."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # so that those of the process are seen
+        """Wait for a terminating signal or `stop`; after a signal, kill a process that lingers."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # makes `sigpending` show the process's
         poll = select.poll()
-        poll.register(self._told_of, select.POLLIN)
-        if stat.S_ISCHR(os.fstat(0).st_mode):  # one that is gone is no terminal any more
-            poll.register(0, 0)  # that it is gone is told always
+        poll.register(self._wakeup_reader, select.POLLIN)
+        if stat.S_ISCHR(os.fstat(0).st_mode):  # `isatty` is already false after a hangup
+            poll.register(0, 0)  # POLLHUP is reported without being asked for
         pending: set[int] = set()
         number = 0
         while number not in _SIGNALS:
-            events = dict(poll.poll(_LOOK_SECONDS * 1000))
-            untaken, pending = pending, {*signal.sigpending()}
+            events = dict(poll.poll(_POLL_SECONDS * 1000))
+            before, pending = pending, {*signal.sigpending()}
             if events.get(0, 0) & select.POLLHUP:
                 number = signal.SIGHUP
                 with contextlib.suppress(RuntimeError):  # the loop has ended already
-                    self._loop.call_soon_threadsafe(self._told, number)
-            elif self._told_of in events:  # the number of each signal that Python takes
-                told = os.read(self._told_of, 1)
-                if not told:
-                    os.close(self._told_of)
+                    self._loop.call_soon_threadsafe(self._on_signal, number)
+            elif self._wakeup_reader in events:  # one byte, its number, per signal that arrives
+                data = os.read(self._wakeup_reader, 1)
+                if not data:
+                    os.close(self._wakeup_reader)
                     return
-                number = told[0]
+                number = data[0]
             else:
-                number = min(untaken & pending, default=0)
+                number = min(before & pending, default=0)
         time.sleep(_PATIENCE_SECONDS)
         os._exit(128 + number)
 
 
 class DiskWatch:
-    """Says when the disk of the notes doesn't answer, and lets nobody be kept by it who leaves.
+    """A watchdog for an unresponsive disk: warns the user, and doesn't let it block the exit.
 
-    Threads that wait for such a disk can't be ended, and Python waits for them. An answer may take
-    `patience` seconds; `tell` is called in any thread.
+    Threads blocked on such a disk can't be ended, and Python joins them on exit. The disk counts as
+    unresponsive after `patience` seconds; `tell` is called from the watchdog's thread.
     """
 
     def __init__(
@@ -123,107 +123,108 @@ class DiskWatch:
         self._tell = tell
         self._patience = patience
         self._stopped = threading.Event()
-        self._leaving = threading.Event()
+        self._is_leaving = threading.Event()
         threading.Thread(target=self._watch, name="disk", daemon=True).start()
 
     def leaving(self) -> None:
-        """From now on the process ends where the disk doesn't answer."""
-        self._leaving.set()
+        """Kill the process from now on if the disk is unresponsive."""
+        self._is_leaving.set()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop the watchdog."""
         self._stopped.set()
 
     def _watch(self) -> None:
         while not self._stopped.is_set():
             answered = threading.Event()
-            threading.Thread(target=self._ask, args=(answered,), daemon=True).start()
-            is_told = False
+            threading.Thread(target=self._probe, args=(answered,), daemon=True).start()
+            is_warned = False
             while not answered.wait(self._patience) and not self._stopped.is_set():
-                if self._leaving.is_set() and not self._stopped.wait(_RESTORING_SECONDS):
-                    os.write(2, f"kbtui: {self._silence} Left without waiting for it.\n".encode())
+                if self._is_leaving.is_set() and not self._stopped.wait(_RESTORING_SECONDS):
+                    os.write(2, f"kbtui: {self._warning} Left without waiting for it.\n".encode())
                     os._exit(StorageError.exit_code)
-                if not is_told:
+                if not is_warned:
                     self._tell(
-                        f"{self._silence} What reads or writes there waits; you can still quit."
+                        f"{self._warning} What reads or writes there waits; you can still quit."
                     )
-                    is_told = True
-            if is_told:
+                    is_warned = True
+            if is_warned:
                 self._tell(f"The disk with {self._folder()} answers again.")
-            self._leaving.wait(self._patience)
+            self._is_leaving.wait(self._patience)
             self._stopped.wait(self._patience / 10)
 
     @property
-    def _silence(self) -> str:
+    def _warning(self) -> str:
         return f"The disk with {self._folder()} doesn't answer."
 
-    def _ask(self, answered: threading.Event) -> None:
-        with contextlib.suppress(OSError):  # that is an answer
+    def _probe(self, answered: threading.Event) -> None:
+        with contextlib.suppress(OSError):  # an error is a response too
             os.statvfs(self._folder())
         answered.set()
 
 
 def collect_rarely() -> None:
-    """Make full garbage collections rare; called once, when the app starts.
+    """Make full garbage collections rare; call once, when the app starts.
 
-    Each visits every object that there is. With an app, its libraries and 10,000 entries in memory
-    that takes 0.1 to 0.6 s, in whichever thread it happens, and no other thread runs meanwhile.
+    A full collection visits every object. With the app, its libraries and 10,000 entries in memory
+    that takes 0.1 to 0.6 s, in whichever thread triggers it, and stops all other threads.
     """
-    gc.set_threshold(*_COLLECT_RARELY)
+    gc.set_threshold(*_GC_THRESHOLDS)
     gc.enable()
 
 
-def spare_what_stays() -> None:
-    """Never again visit what exists now; called after something large was loaded.
+def freeze_objects() -> None:
+    """Exclude all existing objects from garbage collection; call after loading something large.
 
-    Nearly all of it lives until the end. What is garbage at this moment, and part of a cycle, stays
-    in memory: a price paid once for each call, so this is for milestones and not for every day.
-    Without `collect_rarely` nothing is done: then the process is somebody else's.
+    Nearly all of them live until exit. Cyclic garbage that exists now is leaked, a price paid per
+    call, so call it at milestones only. Does nothing unless `collect_rarely` was called: then the
+    process isn't ours.
     """
-    if gc.get_threshold() == _COLLECT_RARELY:
+    if gc.get_threshold() == _GC_THRESHOLDS:
         gc.freeze()
 
 
-def collect_in_quiet(typed_at: float) -> float:
-    """Make a full collection where it is worth it and nobody waits; called again and again.
+def collect_when_idle(typed_at: float) -> float:
+    """Run a full collection if it is due and the user is idle; call it repeatedly.
 
-    Of what Textual draws each line refers to itself, and all widgets of a screen to each other:
-    only full collections free them. Left to the rare ones by themselves a million such objects
-    would gather, and the memory that they took stays with the process. One that comes after 50,000
-    new objects takes about 0.1 s on a busy machine; they get a twentieth of the time.
+    Textual's drawn lines refer to themselves and the widgets of a screen to each other, so only
+    full collections free them. If only the rare automatic ones ran, a million such objects would
+    pile up, and the process would keep their memory. A collection after 50,000 new objects takes
+    about 0.1 s on a busy machine; collections get at most a twentieth of the time.
 
     Args:
-        typed_at: When the last key came, in monotonic seconds.
+        typed_at: Time of the last key press, in monotonic seconds.
 
     Returns:
-        In how many seconds to ask again.
+        Seconds until the next call.
     """
-    if gc.get_threshold() != _COLLECT_RARELY or not gc.get_count()[2]:
+    if gc.get_threshold() != _GC_THRESHOLDS or not gc.get_count()[2]:
         return _COLLECT_SECONDS
-    quiet_in = typed_at + _QUIET_SECONDS - time.monotonic()
-    if quiet_in > 0:
-        return quiet_in
+    idle_in = typed_at + _IDLE_SECONDS - time.monotonic()
+    if idle_in > 0:
+        return idle_in
     begun = time.thread_time()
     gc.collect()
     return max(_COLLECT_SECONDS, 20 * (time.thread_time() - begun))
 
 
-def let_go_of_widgets() -> None:
-    """Have no table of Textual's keep widgets that are gone; called once, when the app starts.
+def release_closed_widgets() -> None:
+    """Stop a cache of Textual from keeping removed widgets alive; call once, when the app starts.
 
-    The one of the colours around borders has the style cache of a widget in each of its thousand
-    keys, and in that are all lines that the widget drew; it goes by the two colours alone.
+    The cache of border colours (`StylesCache.get_inner_outer`) has a widget's style cache, and with
+    it every line that the widget drew, in each of its 1,000 keys. Replace it by one that is keyed
+    by the two colours only.
     """
     from textual._styles_cache import StylesCache
 
     table: Any = vars(StylesCache).get("get_inner_outer")
-    if hasattr(table, "cache_info"):  # else it is mended there
+    if hasattr(table, "cache_info"):  # otherwise Textual has fixed it
         by_colours: Any = staticmethod(lru_cache(64)(partial(table.__wrapped__, StylesCache)))
         StylesCache.get_inner_outer = by_colours  # type: ignore[method-assign]
 
 
-def switch_often() -> None:
-    """Let no thread keep the others waiting for long; called once, when the app starts."""
+def shorten_switch_interval() -> None:
+    """Shorten the interpreter's switch interval; call once, when the app starts."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
@@ -231,13 +232,13 @@ _FALLBACKS = ("nano", "vim", "vi")
 
 
 def editor_command() -> list[str]:
-    """The editor that VISUAL or EDITOR name, else one that is there.
+    """Return the command line of the editor in VISUAL or EDITOR, or of one that is installed.
 
     Raises:
-        ConfigurationError: none is set and none is installed.
+        ConfigurationError: No editor is set, and none is installed.
     """
     for name in ("VISUAL", "EDITOR"):
-        with contextlib.suppress(ValueError):  # a quotation mark without its other half
+        with contextlib.suppress(ValueError):  # an unbalanced quotation mark
             words = shlex.split(os.environ.get(name, ""))
             if words:
                 return words
@@ -248,11 +249,11 @@ def editor_command() -> list[str]:
 
 
 def edit_text(app: App[object], text: str) -> str:
-    """Let the person edit a text; the app is suspended meanwhile.
+    """Suspend the app, open `text` in the user's editor, and return the edited text.
 
     Raises:
-        ConfigurationError: there is no such editor.
-        StorageError: the text couldn't be handed over.
+        ConfigurationError: There is no such editor.
+        StorageError: The temporary file couldn't be written or read.
     """
     try:
         handle, name = tempfile.mkstemp(prefix="kbtui-", suffix=".md")
@@ -269,11 +270,11 @@ def edit_text(app: App[object], text: str) -> str:
 
 
 def edit_file(app: App[object], file: Path) -> None:
-    """Let the person edit a file; the app is suspended meanwhile.
+    """Suspend the app and open `file` in the user's editor.
 
     Raises:
-        ConfigurationError: there is no such editor.
-        StorageError: it couldn't be started.
+        ConfigurationError: There is no such editor.
+        StorageError: The editor couldn't be started.
     """
     command = editor_command()
     try:
@@ -294,14 +295,14 @@ _DUMB = frozenset({"dumb", "linux", "unknown", ""})
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Which way was taken; `osc52` asks the caller to write the terminal's sequence itself."""
+    """How a text was copied; with `osc52` the caller has to write the escape sequence itself."""
 
     way: str
     osc52: bool = False
 
 
 def programs(environment: Mapping[str, str], platform: str = sys.platform) -> Iterator[list[str]]:
-    """The commands that may reach a clipboard here, the surest first."""
+    """Yield the clipboard commands that may work here, the most reliable first."""
     if environment.get("TMUX"):
         yield ["tmux", "load-buffer", "-w", "-"]
     if environment.get("WAYLAND_DISPLAY"):
@@ -314,7 +315,7 @@ def programs(environment: Mapping[str, str], platform: str = sys.platform) -> It
 
 
 def copy(text: str, environment: Mapping[str, str] | None = None) -> Copied | None:
-    """Copy `text`, for 2 s at most a program; the way that was taken, None: not even a file."""
+    """Copy `text` by the first way that works (2 s per program); None if even a file fails."""
     environment = os.environ if environment is None else environment
     data = text.encode("utf-8", "replace")
     for command in programs(environment):
@@ -328,7 +329,7 @@ def copy(text: str, environment: Mapping[str, str] | None = None) -> Copied | No
 
 def _feed(command: list[str], data: bytes) -> bool:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=data,
             stdout=subprocess.DEVNULL,
@@ -338,18 +339,24 @@ def _feed(command: list[str], data: bytes) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 def new_file(title: str, ending: str, text: str, wanted: str = "") -> Path:
-    """Write a file that wasn't there: the one that is `wanted`, in that folder, or in this one.
+    """Write `text` to a new file, never overwriting one.
+
+    Args:
+        title: Names the file in a folder, as a slug, numbered if that is taken.
+        ending: The extension, without the dot.
+        text: The content.
+        wanted: The file, or a folder to put it in; empty for the working directory.
 
     Returns:
-        The file. Nothing is ever overwritten.
+        The absolute path of the file.
 
     Raises:
-        UsageError: The named file is there already.
-        StorageError: It can't be written.
+        UsageError: The named file exists already.
+        StorageError: The file can't be written.
     """
     file = Path(wanted).expanduser().absolute() if wanted else Path.cwd()
     if file.is_dir():

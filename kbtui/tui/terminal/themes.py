@@ -1,4 +1,4 @@
-"""Colour themes: YAML files, ours and a person's own, as Textual themes.
+"""Colour themes: bundled and user-defined YAML files, loaded as Textual themes.
 
 A theme file holds Textual's theme fields and nothing else::
 
@@ -8,9 +8,9 @@ A theme file holds Textual's theme fields and nothing else::
     variables:
       border: "#7fc8c2"
 
-Ours lie in `themes/` beside the package in a checkout, and in the package when it is installed; a
-person's own in `themes/` of the config directory, where the same name replaces one of ours. The
-theme that was shown last is kept as JSON, so that the first frame waits for no YAML parser.
+Bundled themes are in `themes/`, beside the package in a checkout and inside it when installed. User
+themes are in `themes/` of the config directory and override a bundled theme of the same name. The
+last theme shown is cached as JSON, so that the first frame needs no YAML parser.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COLORS = (
 )
 _FIELDS = {"name", "dark", "variables", "luminosity_spread", "text_alpha", *_COLORS}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-_SHADED = re.compile(r"(?P<color>auto|.*?)(?: +(?P<share>\d{1,3}(?:\.\d+)?%))?")
+_COLOR_VALUE = re.compile(r"(?P<color>auto|.*?)(?: +(?P<share>\d{1,3}(?:\.\d+)?%))?")
 _STYLES = frozenset({"none", "not", "bold", "dim", "italic", "underline", "reverse", "strike"})
 _MAX_BYTES = 64_000
 _BOOLEANS = {"true": True, "false": False}
@@ -53,21 +53,21 @@ _BOOLEANS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class LoadedThemes:
-    """All themes by name, ours before a person's own, and what was wrong with the others."""
+    """All valid themes by name, bundled ones first, and the problems of the other files."""
 
     themes: Mapping[str, Theme]
     problems: tuple[str, ...] = ()
 
 
 def bundled_folder() -> Path:
-    """Where our own themes are: in the installed package, or at the top of a checkout."""
+    """Return the folder of the bundled themes, in the installed package or in a checkout."""
     package = Path(__file__).resolve().parents[2]
     inside = package / "themes"
     return inside if inside.is_dir() else package.parent / "themes"
 
 
 def load_themes(folders: Iterable[Path]) -> LoadedThemes:
-    """Read every ``*.yaml`` in `folders`; a later one of the same name wins, a bad one is told."""
+    """Load the themes in `folders`; a later folder overrides, bad files become problems."""
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for folder in folders:
@@ -82,10 +82,10 @@ def load_themes(folders: Iterable[Path]) -> LoadedThemes:
 
 
 def parse_theme(text: str) -> Theme:
-    """Read one theme file.
+    """Parse a theme file.
 
     Raises:
-        ConfigurationError: it isn't YAML, a field is unknown or missing, a colour is none.
+        ConfigurationError: Invalid YAML, an unknown or missing field, or an invalid value.
     """
     import yaml
 
@@ -99,10 +99,10 @@ def parse_theme(text: str) -> Theme:
 
 
 def check_theme(values: Mapping[Any, Any]) -> Theme:
-    """Check the fields of a theme.
+    """Validate the fields of a theme and build it.
 
     Raises:
-        ConfigurationError: a field is unknown, missing or of the wrong kind.
+        ConfigurationError: A field is unknown, missing or invalid.
     """
     unknown = sorted(str(key) for key in values if key not in _FIELDS)
     if unknown:
@@ -122,26 +122,23 @@ def check_theme(values: Mapping[Any, Any]) -> Theme:
         **colors,
         dark=values.get("dark", True),
         variables=_variables(values.get("variables")),
-        luminosity_spread=_share("luminosity_spread", values.get("luminosity_spread", 0.15)),
-        text_alpha=_share("text_alpha", values.get("text_alpha", 0.95)),
+        luminosity_spread=_fraction("luminosity_spread", values.get("luminosity_spread", 0.15)),
+        text_alpha=_fraction("text_alpha", values.get("text_alpha", 0.95)),
     )
 
 
 def first_theme() -> Theme:
-    """The theme of the first frame: the one shown last, else our default."""
-    if (values := read_json(_first_file())) is not None:
+    """Return the theme of the first frame: the last one shown, or the default."""
+    if (values := read_json(_cache_file())) is not None:
         try:
             return check_theme(values | values.pop("colors", {}))  # older files
         except (ValueError, TypeError, KeyError, AttributeError, ConfigurationError):
             pass  # a damaged cache: read the theme itself
-    return check_theme(_plain(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml")))
+    return check_theme(_parse_bundled(_read(bundled_folder() / f"{DEFAULT_THEME}.yaml")))
 
 
-def _plain(text: str) -> dict[str, Any]:
-    """The fields of a file of ours, which needs no more of YAML than lines of ``name: value``.
-
-    So the very first frame waits for no YAML parser either.
-    """
+def _parse_bundled(text: str) -> dict[str, Any]:
+    """Parse a bundled theme, which has only ``name: value`` lines, without a YAML parser."""
     fields: dict[str, Any] = {}
     for line in filter(None, (line.partition(" #")[0].rstrip() for line in text.splitlines())):
         name, _, value = line.strip().partition(":")
@@ -152,18 +149,18 @@ def _plain(text: str) -> dict[str, Any]:
 
 
 def remember_theme(theme: Theme) -> None:
-    """Keep a theme, ours or Textual's own, for the first frame of the next start."""
+    """Cache a theme, bundled or Textual's own, for the first frame of the next start."""
     import json
 
     values = {name: value for name, value in asdict(theme).items() if name in _FIELDS}
-    write_state(_first_file(), json.dumps(values))
+    write_state(_cache_file(), json.dumps(values))
 
 
 def keep_theme(theme: Theme) -> None:
-    """Write the chosen theme into the person's settings; comments and order there stay.
+    """Save the chosen theme to the user's config.toml, preserving its comments and order.
 
     Raises:
-        ConfigurationError: config.toml can't be read as TOML; it is left as it is.
+        ConfigurationError: config.toml is not valid TOML; it is left unchanged.
     """
     import tomlkit
 
@@ -178,7 +175,7 @@ def keep_theme(theme: Theme) -> None:
         raise
 
 
-def _first_file() -> Path:
+def _cache_file() -> Path:
     return state_folder() / "theme.json"
 
 
@@ -201,14 +198,14 @@ def _color(key: str, value: object) -> str:
     return str(value)
 
 
-def _share(key: str, value: object) -> float:
+def _fraction(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigurationError(f"`{key}` must be a number from 0 to 1.")
     return float(value)
 
 
 def _variables(values: object) -> dict[str, str]:
-    """Check what a stylesheet would choke on later: unknown names, and values of the wrong kind."""
+    """Reject unknown names and invalid values, which would only fail later in a stylesheet."""
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -218,7 +215,7 @@ def _variables(values: object) -> dict[str, str]:
     for name, value in values.items():
         if name not in known:
             raise ConfigurationError(f"there is no variable `{clean_line(str(name))}`.")
-        right = _is_style(str(value)) if name.endswith("-style") else _is_shaded(str(value))
+        right = _is_style(str(value)) if name.endswith("-style") else _is_color(str(value))
         if not right:
             raise ConfigurationError(f"the value of the variable `{name}` can't be understood.")
         checked[name] = str(value)
@@ -229,9 +226,9 @@ def _is_style(value: str) -> bool:
     return bool(value.split()) and all(word in _STYLES for word in value.split())
 
 
-def _is_shaded(value: str) -> bool:
-    """True for a colour, perhaps with an opacity: ``#7fc8c2 28%``, ``auto 60%``."""
-    match = _SHADED.fullmatch(value.strip())
+def _is_color(value: str) -> bool:
+    """Return whether `value` is a colour, perhaps with an opacity: ``#7fc8c2 28%``."""
+    match = _COLOR_VALUE.fullmatch(value.strip())
     if match is None:
         return False
     if match["color"] == "auto":

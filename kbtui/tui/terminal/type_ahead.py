@@ -1,15 +1,14 @@
-"""Keys typed ahead reach what the keys before them opened.
+"""Type-ahead: keys reach the widget that the keys before them opened.
 
-Textual hands each key to the widget that has the focus when the key is read. What a key does comes
-later: the widget passes it up to the app, whose action mounts a field or a screen, and that asks
-for the focus. Of ``/dddd`` in one piece, or typed while the machine is busy, the letters would be
-read before the field is there, and would delete entries in place of filtering them. So here a
-key waits until everything that the key before it set going has come to rest.
+Textual dispatches each key to the widget that has the focus when the key is read. Its effect comes
+later: the event bubbles up to the app, whose action mounts a field or a screen, which then asks for
+the focus. If ``/dddd`` is pasted, or typed while the machine is busy, the letters would be
+dispatched before the field exists, and would delete entries instead of filtering them. So each key
+is queued until everything that the previous one triggered has settled.
 
-Text for a field that has the focus needs no waiting: it can't open anything.
+Text for a focused field isn't queued: it can't open anything.
 
-Nor is a key lost that comes before there is anything it could mean: while the app says that it
-isn't ready for more, keys are held, in order.
+While the app isn't ready (`KeysInOrder.ready_for_more`), keys are queued as well, so none is lost.
 """
 
 from __future__ import annotations
@@ -29,125 +28,129 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
-_OPENING = frozenset(
+_OPENING_GROUPS = frozenset(
     {"open", "load", "action", "close", "command", "decide", "edit", "follow", "link", "save"}
 )
-"""Groups of workers that a key starts to open something."""
-_ASKING = frozenset({"action", "decide"})
-"""Groups of workers that ask something first, and with the answer go on to open it."""
+"""Worker groups in which a key's action opens something."""
+_ASKING_GROUPS = frozenset({"action", "decide"})
+"""Worker groups that first ask a question, and open something after the answer."""
 _LONGEST_WAIT_SECONDS = 3.0
-"""Seconds after which keys go on all the same: something hangs, and Ctrl+C must get through."""
-_LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})
-_ROUNDS = 8
-_LOOK_AGAIN_SECONDS = 0.005
-_Typed = events.Key | events.Paste
+"""Timeout after which keys are dispatched anyway: if something hangs, Ctrl+C must work."""
+_LEAVE_KEYS = frozenset({"escape", "ctrl+c", "ctrl+q"})
+_MAX_ROUNDS = 8
+_POLL_SECONDS = 0.005
+_Input = events.Key | events.Paste
 
 
 class KeysInOrder(App[None]):
-    """An app that handles what is typed one key after the other.
+    """An app that dispatches keys and pastes one at a time, in order.
 
-    It keeps when the last key and the one before came, and when the one came that is handled now,
-    in monotonic seconds. `text_typed` tells that a field was handed text, which isn't on the screen
-    yet.
+    Attributes, times in monotonic seconds:
+        typed_at: When the last key arrived.
+        typed_before: When the key before it arrived.
+        at_work_on: When the key that is being handled arrived.
+        text_typed: A signal: the focused field was sent text, which isn't drawn yet.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.typed_at = 0.0
         self.typed_before = 0.0
-        self.at_work_on = 0.0
+        self.handling_since = 0.0
         self.text_typed: Signal[Widget] = Signal(self, "text typed")
-        self._typed_ahead: deque[_Typed] = deque()
-        self._follower: asyncio.Task[None] | None = None
+        self._queue: deque[_Input] = deque()
+        self._dispatcher: asyncio.Task[None] | None = None
 
     @property
     def at_rest(self) -> bool:
-        """True when all that was typed has been handled, and what it opened is there."""
-        return self._follower is None or self._follower.done() or self._exit
+        """Whether all input has been handled, and everything that it opened is there."""
+        return self._dispatcher is None or self._dispatcher.done() or self._exit
 
     async def on_event(self, event: events.Event) -> None:
-        """Hold keys back while the one before them is at work."""
-        if not _is_typed(event):
+        """Queue keys while the previous one is still being handled."""
+        if not _is_input(event):
             await super().on_event(event)
             return
         self.typed_before, self.typed_at = self.typed_at, monotonic()
-        self.somebody_types()
+        self.input_arrived()
         if not self.at_rest:
-            self._typed_ahead.append(event)
+            self._queue.append(event)
         elif not self.ready_for_more():
-            self._typed_ahead.append(event)
-            self._follower = asyncio.create_task(self._follow(self._moment()))
+            self._queue.append(event)
+            self._dispatcher = asyncio.create_task(self._dispatch_queue(self._moment()))
         elif self._is_text(event):
             await super().on_event(event)
             if self.focused is not None:
                 self.text_typed.publish(self.focused)
         else:
-            before = Moment(self)
-            self.at_work_on = event.time
+            before = AppSnapshot(self)
+            self.handling_since = event.time
             await super().on_event(event)
-            self._follower = asyncio.create_task(self._follow(before))
+            self._dispatcher = asyncio.create_task(self._dispatch_queue(before))
 
-    def somebody_types(self) -> None:
-        """Called with every key."""
+    def input_arrived(self) -> None:
+        """React to a key press; a hook for subclasses."""
 
     def ready_for_more(self) -> bool:
-        """False while what the keys so far asked for can't be there yet."""
+        """Return False while the app can't handle further keys, as before a workspace is open."""
         return True
 
     def give_up(self) -> None:
-        """Called when a key for leaving comes meanwhile: nobody waits for it any longer."""
+        """Stop waiting: called when a leave key is typed while the app isn't ready."""
 
-    def _leave(self) -> None:
-        """Where a key for leaving came: nobody waits any longer, and what was typed goes."""
-        leaving = [isinstance(key, events.Key) and key.key in _LEAVING for key in self._typed_ahead]
-        if True not in leaving:
+    def _check_leave_keys(self) -> None:
+        """If a leave key is queued, stop waiting and drop the keys before it."""
+        is_leave_key = [
+            isinstance(key, events.Key) and key.key in _LEAVE_KEYS for key in self._queue
+        ]
+        if True not in is_leave_key:
             return
         self.give_up()
         if self.ready_for_more():
-            for _ in range(leaving.index(True)):
-                self._typed_ahead.popleft()
+            for _ in range(is_leave_key.index(True)):
+                self._queue.popleft()
 
-    def _moment(self) -> Moment | None:
-        """How things stand; None before there is a screen."""
+    def _moment(self) -> AppSnapshot | None:
+        """Return a snapshot of the app, or None before there is a screen."""
         try:
-            return Moment(self)
+            return AppSnapshot(self)
         except (ScreenStackError, KeyError):
             return None
 
-    def _is_text(self, event: _Typed) -> bool:
-        """True where this only writes into the field that has the focus."""
+    def _is_text(self, event: _Input) -> bool:
+        """Return whether `event` only writes text into the focused field."""
         if not isinstance(self.focused, Input | TextArea):
             return False
         return isinstance(event, events.Paste) or event.is_printable
 
-    async def _follow(self, before: Moment | None) -> None:
-        """Let the keys through that wait, each when the one before has come to rest."""
-        await self._come_to_rest(before)
-        while self._typed_ahead:
-            event = self._typed_ahead.popleft()
-            text, before = self._is_text(event), Moment(self)
-            self.at_work_on = event.time
+    async def _dispatch_queue(self, before: AppSnapshot | None) -> None:
+        """Dispatch the queued keys, each once the previous one has settled."""
+        await self._settle(before)
+        while self._queue:
+            event = self._queue.popleft()
+            is_text, before = self._is_text(event), AppSnapshot(self)
+            self.handling_since = event.time
             await self._deliver(event)
-            if not text:
-                await self._come_to_rest(before)
+            if not is_text:
+                await self._settle(before)
 
-    async def _come_to_rest(self, before: Moment | None) -> None:
-        """Wait for what a key set going, also where it only begins when the app is ready for it.
+    async def _settle(self, before: AppSnapshot | None) -> None:
+        """Wait for the effects of a key, also those that start only once the app is ready.
 
-        Where nothing else was typed, that waiting is left to the key that comes next.
+        With an empty queue, the wait for readiness is left to the next key.
         """
         if before is not None:
             await before.rest()
-        if not self._typed_ahead or self.ready_for_more():
+        if not self._queue or self.ready_for_more():
             return
         while not (self.ready_for_more() or self._exit):
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-            self._leave()
+            await asyncio.sleep(_POLL_SECONDS)
+            self._check_leave_keys()
         if not self._exit:
-            await (before or Moment(self)).rest()
+            await (before or AppSnapshot(self)).rest()
 
-    async def _deliver(self, event: _Typed) -> None:
-        """Handle a key in the app's own task, as if it had just come."""
+    async def _deliver(self, event: _Input) -> None:
+        """Handle a key in the app's own task, as if it had just arrived."""
         delivered = asyncio.Event()
 
         async def deliver() -> None:
@@ -160,64 +163,64 @@ class KeysInOrder(App[None]):
             await delivered.wait()
 
 
-def _is_typed(event: events.Event) -> TypeGuard[_Typed]:
+def _is_input(event: events.Event) -> TypeGuard[_Input]:
     return isinstance(event, events.Key | events.Paste) and not event.is_forwarded
 
 
-class Moment:
-    """How things stood in the app when a key came."""
+class AppSnapshot:
+    """A snapshot of the app when a key arrived: screens, running workers, the focused widget."""
 
     def __init__(self, app: App[None]) -> None:
         self._app = app
         self._screen: Screen[object] = app.screen
-        self._below: list[Screen[object]] = app.screen_stack[:-1]
+        self._screens_below: list[Screen[object]] = app.screen_stack[:-1]
         self._workers: set[Worker[object]] = set(app.workers)
         target = app.focused or self._screen
-        self._way: list[MessagePump] = [*target.ancestors_with_self]
+        self._path: list[MessagePump] = [*target.ancestors_with_self]
 
     async def rest(self) -> None:
-        """Wait until nothing that the key set going may still open something."""
+        """Wait until nothing that the key triggered can still open something."""
         with contextlib.suppress(TimeoutError, ScreenStackError):
             async with asyncio.timeout(_LONGEST_WAIT_SECONDS):
-                await self._queues_rest()
-                while self._opening():
-                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-                    if not self._opening():
-                        await self._queues_rest()  # which may lead to more
+                await self._drain_queues()
+                while self._is_opening():
+                    await asyncio.sleep(_POLL_SECONDS)
+                    if not self._is_opening():
+                        await self._drain_queues()  # which may start another worker
 
-    def _opening(self) -> bool:
-        """True while a worker of the key's is about to open something, and hasn't yet."""
+    def _is_opening(self) -> bool:
+        """Return whether a worker that the key started is still about to open something."""
         front = self._app.screen
-        answered = front in self._below and not front.is_modal
+        answered = front in self._screens_below and not front.is_modal
         if front is not self._screen and not answered:
             return False
         return any(
-            worker.group in _OPENING and not worker.is_finished
+            worker.group in _OPENING_GROUPS and not worker.is_finished
             for worker in self._app.workers
-            if worker not in self._workers or (answered and worker.group in _ASKING)
+            if worker not in self._workers or (answered and worker.group in _ASKING_GROUPS)
         )
 
-    async def _queues_rest(self) -> None:
-        """Wait until the key and all messages that came of it have been handled.
+    async def _drain_queues(self) -> None:
+        """Wait until the key and all messages that it caused have been handled.
 
-        They travel from the focused widget up to the app, and may start again there or at the
-        screen that is in front by now.
+        They bubble from the focused widget up to the app, and may cause further ones there or on
+        the screen that is active by now.
         """
-        for number in range(_ROUNDS):
+        for number in range(_MAX_ROUNDS):
             screen = self._app.screen
-            way = self._way if screen in self._way else [*self._way, screen]
-            waited = [await _passed(node) for node in way]
-            if number and not any(waited) and self._app.screen is screen:
+            path = self._path if screen in self._path else [*self._path, screen]
+            had_messages = [await _drain(node) for node in path]
+            if number and not any(had_messages) and self._app.screen is screen:
                 return
 
 
-async def _passed(node: MessagePump) -> bool:
-    """Wait until a node has handled what it has to handle now; whether that was anything."""
-    had_some = node.message_queue_size > 0
-    ran = node.is_running  # a screen that was only just pushed may not yet
-    passed = asyncio.Event()
-    if node.call_later(passed.set):
-        while not passed.is_set() and node.is_running >= ran:
+async def _drain(node: MessagePump) -> bool:
+    """Wait until a node has processed its message queue; return whether it had messages."""
+    had_messages = node.message_queue_size > 0
+    was_running = node.is_running  # a screen that was just pushed may not be yet
+    processed = asyncio.Event()
+    if node.call_later(processed.set):
+        while not processed.is_set() and node.is_running >= was_running:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(passed.wait(), 4 * _LOOK_AGAIN_SECONDS)
-    return had_some
+                await asyncio.wait_for(processed.wait(), 4 * _POLL_SECONDS)
+    return had_messages

@@ -20,9 +20,9 @@ from kbtui.tui.chat.commands.pickers import ModelForm, ModelScreen
 from kbtui.tui.chat.conversation.items import UserItem
 from kbtui.tui.history.history import HistoryScreen
 from kbtui.tui.messages import OpenEntry, OpenHistory, OpenSearch
-from kbtui.tui.terminal.process import let_go_of_widgets
+from kbtui.tui.terminal.process import release_closed_widgets
 from kbtui.tui.terminal.state import Drafts
-from kbtui.tui.terminal.type_ahead import Moment
+from kbtui.tui.terminal.type_ahead import AppSnapshot
 from kbtui.tui.widgets import dialogs
 from kbtui.tui.widgets.dialogs import KeyDialog, PageScreen, PickDialog
 from kbtui.workspace.opening import set_first_note
@@ -176,7 +176,7 @@ async def test_the_function_keys_lead_everywhere_and_esc_back(shell) -> None:
 
 
 async def test_nothing_of_a_closed_screen_is_kept(shell) -> None:
-    let_go_of_widgets()
+    release_closed_widgets()
     counts = []
     for _ in range(rounds := 6):
         await shell.press("f4")
@@ -517,7 +517,7 @@ async def test_commands_wait_for_the_workspace(tmp_path: Path) -> None:
         shell = Shell(app, pilot, ScriptedAgent())
         await shell.say("/sessions", wait=False)
         await shell.notified("still being opened")
-        first_key = Moment(app)
+        first_key = AppSnapshot(app)
         first_key._workers.clear()  # as if it had come even before that began
         assert not first_key._opening(), "the next key would wait for the workspace"
         door.open()

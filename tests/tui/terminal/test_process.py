@@ -12,9 +12,9 @@ import pytest
 
 from kbtui.tui.terminal.process import (
     DiskWatch,
-    collect_in_quiet,
     collect_rarely,
-    spare_what_stays,
+    collect_when_idle,
+    freeze_objects,
 )
 
 
@@ -31,19 +31,19 @@ def test_what_stays_is_not_visited_by_collections():
     collect_rarely()
     kept = [[] for _ in range(1_000)]
     assert gc.get_freeze_count() == 0
-    spare_what_stays()
+    freeze_objects()
     assert gc.get_freeze_count() > len(kept)
     assert not any(thing is kept for thing in gc.get_objects())
 
 
 def test_a_process_that_did_not_ask_for_it_is_left_alone():
-    spare_what_stays()
+    freeze_objects()
     assert gc.get_freeze_count() == 0
 
 
 def test_what_is_made_afterwards_is_still_collected():
     collect_rarely()
-    spare_what_stays()
+    freeze_objects()
 
     class Node:
         pass
@@ -67,7 +67,7 @@ def test_what_is_gone_is_freed_when_nobody_has_typed_for_a_moment(typed_before, 
     gc.collect(1)  # as old as a screen is when it is closed
     gone = weakref.ref(node)
     del node
-    collect_in_quiet(time.monotonic() - typed_before)
+    collect_when_idle(time.monotonic() - typed_before)
     assert (gone() is None) is freed
 
 

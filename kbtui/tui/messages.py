@@ -1,6 +1,6 @@
-"""The messages that the app's packages send each other, and small steps from one to another.
+"""Messages between the packages of the app, and helpers to notify, navigate and focus.
 
-Messages bubble up to the main screen, which knows all packages; none of them knows who answers.
+Messages bubble up to the main screen, which knows all packages; senders don't know the receiver.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Severity = Literal["information", "warning", "error"]
 
 @dataclass
 class KnowledgeChanged(Message):
-    """A commit changed `paths`, whoever made it; sent once for each commit."""
+    """Posted once per commit, whoever made it; it changed `paths`."""
 
     paths: Sequence[str]
     actor: Actor
@@ -35,7 +35,7 @@ class KnowledgeChanged(Message):
 
 @dataclass
 class OpenEntry(Message):
-    """Show an entry in the notes pane, at a line (1-based), perhaps ready to be edited."""
+    """Request to show an entry in the notes pane at a line (1-based), perhaps for editing."""
 
     path: str
     line: int | None = None
@@ -44,7 +44,7 @@ class OpenEntry(Message):
 
 @dataclass
 class OpenMessage(Message):
-    """Go on with a session in the chat, and select a message of it."""
+    """Request to continue a session in the chat, with one message selected."""
 
     session: str
     message: int
@@ -52,9 +52,9 @@ class OpenMessage(Message):
 
 @dataclass
 class OpenHistory(Message):
-    """Show the history: of everything, of one path, or with one commit selected.
+    """Request to show the history: of everything, of one path, or with one commit selected.
 
-    `kb` says whose, where that isn't the open workspace.
+    `kb` is the knowledge base, if it isn't the open workspace.
     """
 
     path: str | None = None
@@ -64,87 +64,87 @@ class OpenHistory(Message):
 
 @dataclass
 class OpenPast(Message):
-    """Show everything as it was at a date or revision; asks for one where none is given."""
+    """Request to browse the workspace as of a date or revision; without one, ask for it."""
 
     moment: str = ""
 
 
 @dataclass
 class OpenSearch(Message):
-    """Show the search screen, with a query already asked where one is given."""
+    """Request to show the search screen, with the results of `query` if given."""
 
     query: str = ""
 
 
 @dataclass
 class OpenSwitcher(Message):
-    """Show the switcher, with a name already typed where one is given."""
+    """Request to show the switcher, with `query` typed in if given."""
 
     query: str = ""
 
 
 @dataclass
 class OpenInbox(Message):
-    """Show the inbox, with one proposal selected where one is named."""
+    """Request to show the inbox, with one proposal selected if given."""
 
     proposal: str = ""
 
 
 @dataclass
 class InboxChanged(Message):
-    """Proposals came or went; `count` wait now."""
+    """Posted when the number of pending proposals changes, to `count`."""
 
     count: int
 
 
 @dataclass
 class AskAbout(Message):
-    """Put a reference to an entry into the prompt and go there."""
+    """Request to insert a reference to an entry into the prompt and focus it."""
 
     path: str
 
 
 @dataclass
 class Working(Message):
-    """Something goes on in the background; nothing any more where the text is empty."""
+    """Posted when background work starts or changes; an empty text means that it ended."""
 
     text: str
 
 
 def tell(node: DOMNode, text: str, severity: Severity = "information") -> None:
-    """Show one short text as a toast; it is plain, never markup."""
+    """Show a short plain text, never parsed as markup, as a toast."""
     node.app.notify(clean(text), severity=severity, markup=False)
 
 
 def tell_error(node: DOMNode, error: KbtuiError) -> None:
-    """Show what happened and what to do about it."""
+    """Show an error and its hint as a toast."""
     text = f"{error.message}\n{error.hint}" if error.hint else error.message
     node.app.notify(clean(text), severity="error", markup=False, timeout=8)
 
 
 @contextmanager
 def errors_told(node: DOMNode) -> Iterator[None]:
-    """Show the `KbtuiError` that ends what is done inside."""
+    """Show a `KbtuiError` raised in the block instead of propagating it."""
     try:
         yield
     except KbtuiError as error:
         tell_error(node, error)
 
 
-def leave_for(node: DOMNode, there: Message) -> None:
-    """Close every screen that covers the first one, and hand that one what to show."""
+def leave_for(node: DOMNode, request: Message) -> None:
+    """Close all screens above the main one, and post `request` to it."""
     app = node.app
     main = app.screen_stack[0]
     while app.screen is not main:
         app.pop_screen()
-    main.post_message(there)
+    main.post_message(request)
 
 
 def go_to(widget: Widget) -> None:
-    """Give `widget` the focus now; where it isn't shown yet, as soon as it is.
+    """Focus `widget` at once, or as soon as it is shown.
 
-    `Widget.focus` waits its turn behind the keys that are in the queue already, so what somebody
-    types right after a key that moves the focus would still land in the old place.
+    `Widget.focus` is queued behind the keys already in the queue, so keys typed right after one
+    that moves the focus would still reach the old widget.
     """
     widget.screen.set_focus(widget)
     if widget.screen.focused is not widget:

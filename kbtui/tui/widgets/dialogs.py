@@ -1,4 +1,4 @@
-"""Dialogs: boxes over the screen that ask for something, or show a page to read."""
+"""Modal dialogs that ask a question or show a page to read."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from kbtui.tui.widgets.row_list import Choice, ChoiceList, RowList, ValueT
 from kbtui.tui.widgets.text_field import TextField
 
 Answer = TypeVar("Answer")
-_CORNERS = 6
+_BORDER_CELLS = 6
 QUIET_SECONDS = 1.0
-"""Seconds without a key after which somebody isn't writing any more."""
+"""Seconds without a key press after which the user counts as not typing."""
 
 
 class Dialog(ModalScreen[Answer | None], Generic[Answer]):
-    """A box in the middle of the screen with its keys in the lower border; Esc gives no answer.
+    """A centred modal box with key hints in its lower border; Esc dismisses it with None.
 
-    There are two widths: one for a question, and with the class ``wide`` one for what is to be
-    read or chosen from.
+    There are two widths: the default for questions, and a wider one, by the class ``wide``, for
+    pages to read and lists.
     """
 
     DEFAULT_CSS = """
@@ -61,7 +61,7 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
     TITLE_TEXT = ""
     HINT = "Enter takes it · Esc leaves"
     NEEDS_ALL_HINTS: ClassVar[bool] = True
-    """False where the first hints may be left out in a narrow box: not those of a question."""
+    """False if a narrow box may omit the first hints; a question needs them all."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -73,13 +73,13 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
         return ()
 
     def on_resize(self) -> None:
-        """Say what the keys do in the lower border, or above it where they don't fit in."""
+        """Show the key hints."""
         self.call_after_refresh(self.say, self.HINT)
 
     def say(self, hint: str) -> None:
-        """Say something in the lower border, or above it where it has to be said whole."""
+        """Show a hint in the lower border, or in a row above it if it doesn't fit."""
         box, below = self.query_one(Vertical), self.query_one(".keys", Static)
-        room = box.outer_size.width - _CORNERS
+        room = box.outer_size.width - _BORDER_CELLS
         hint = hint if self.NEEDS_ALL_HINTS else whole_parts(hint, room)
         fits = cell_len(hint) <= room
         box.border_subtitle = Content(hint if fits else "")
@@ -92,7 +92,7 @@ class Dialog(ModalScreen[Answer | None], Generic[Answer]):
 
 
 class TextDialog(Dialog[str]):
-    """Asks for one line of text."""
+    """A dialog that asks for one line of text."""
 
     def __init__(self, title: str, value: str = "", explanation: str = "") -> None:
         super().__init__()
@@ -106,13 +106,13 @@ class TextDialog(Dialog[str]):
             yield Static(Content.styled(clean(self._explanation), "$text-muted"))
 
     @on(Input.Submitted)
-    def _take(self, event: Input.Submitted) -> None:
+    def _accept(self, event: Input.Submitted) -> None:
         value = clean_line(event.value)
         self.dismiss(value or None)
 
 
 class ListDialog(Dialog[Answer], Generic[Answer]):
-    """A list, perhaps below a line to write in; the arrows move in it, whatever has the focus."""
+    """A dialog with a list, perhaps below an input; arrow keys move in the list from either."""
 
     NEEDS_ALL_HINTS = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -133,32 +133,32 @@ class ListDialog(Dialog[Answer], Generic[Answer]):
 
     @on(Input.Submitted)
     @on(RowList.Selected)
-    def _chosen(self) -> None:
+    def _accept_choice(self) -> None:
         self.action_take()
 
 
 class PickDialog(ListDialog[Any]):
-    """Chooses one of many by typing a part of it; perhaps a new one."""
+    """A dialog to choose one of many values by filtering, or to enter a new one."""
 
     PLACEHOLDER = "type to filter, or a new name"
 
     def __init__(self, title: str, choices: Sequence[Choice[Any]], *, new: str = "") -> None:
-        """Ask with `title`; `new` is what a new value is called, empty where there can't be one."""
+        """Initialize the dialog; `new` labels a new value, empty if none can be entered."""
         super().__init__()
         self.TITLE_TEXT = title
-        self._all = list(choices)
+        self._choices = list(choices)
         self._new = new
 
     def compose_question(self) -> ComposeResult:
         yield Input(placeholder=self.PLACEHOLDER if self._new else "type to filter")
-        choices = ChoiceList(self._all)
-        if self._new and not self._all:
+        choices = ChoiceList(self._choices)
+        if self._new and not self._choices:
             choices.empty = "None was found: type one."
         yield choices
 
     def offer(self, choices: Sequence[Choice[Any]]) -> None:
-        """Offer other choices; the filter stays."""
-        self._all = list(choices)
+        """Replace the choices, keeping the filter."""
+        self._choices = list(choices)
         self._show(self.query_one(Input).value)
 
     @on(Input.Changed)
@@ -167,7 +167,7 @@ class PickDialog(ListDialog[Any]):
 
     def _show(self, typed: str) -> None:
         wanted = fold(typed).strip()
-        shown = [choice for choice in self._all if wanted in fold(choice.label)]
+        shown = [choice for choice in self._choices if wanted in fold(choice.label)]
         typed = clean_line(typed)
         if self._new and typed and all(typed != choice.value for choice in shown):
             shown.append(Choice(typed, self._new, typed))
@@ -175,20 +175,20 @@ class PickDialog(ListDialog[Any]):
 
 
 class NewEntry(NamedTuple):
-    """The entry that is to be made."""
+    """The type and title of an entry to create."""
 
     type: str
     title: str
 
 
 class NewEntryDialog(ListDialog[NewEntry]):
-    """Asks for the title and the type of a new entry."""
+    """A dialog that asks for the title and type of a new entry."""
 
     TITLE_TEXT = "New note"
     HINT = "Enter makes it · Esc leaves"
 
     def __init__(self, types: Mapping[str, str], type_: str = "topic", title: str = "") -> None:
-        """Offer `types` (name to folder) with `type_` chosen."""
+        """Initialize the dialog with `types` (name to folder), `type_` selected."""
         super().__init__()
         self._types = types
         self._type = type_
@@ -204,12 +204,10 @@ class NewEntryDialog(ListDialog[NewEntry]):
         )
 
     def on_mount(self) -> None:
-        """Start on the type that fits the place."""
         names = list(self._types)
         self.choices.cursor = names.index(self._type) if self._type in names else 0
 
     def action_take(self) -> None:
-        """Answer with title and type, once there is a title."""
         title = clean_line(self.query_one(Input).value)
         choice = self.choices.item
         if title and choice is not None:
@@ -219,16 +217,16 @@ class NewEntryDialog(ListDialog[NewEntry]):
 
 
 class KeyDialog(Dialog[str]):
-    """Says something and waits for one of a few keys."""
+    """A dialog that shows a text and waits for one of a few keys."""
 
     def __init__(
         self, title: str, text: str, keys: Mapping[str, str], *, leave: str = "cancel"
     ) -> None:
-        """Ask; `keys` maps each key to what it does, `leave` is what Esc does. The key answers."""
+        """Initialize the dialog; `keys` maps keys to labels, `leave` is the label of Esc."""
         super().__init__()
         self.TITLE_TEXT = title
-        said = {**keys, "escape": leave}
-        self.HINT = " · ".join(f"{key_name(key)} {label}" for key, label in said.items())
+        labels = {**keys, "escape": leave}
+        self.HINT = " · ".join(f"{key_name(key)} {label}" for key, label in labels.items())
         self.text = Content(clean(text))
         for key, label in keys.items():
             self._bindings.bind(key, f"answer('{key}')", label)
@@ -241,20 +239,19 @@ class KeyDialog(Dialog[str]):
 
 
 class UnaskedDialog(KeyDialog):
-    """A question that comes by itself: letters that somebody was writing don't answer it.
+    """A `KeyDialog` that appears unprompted, and must not take type-ahead for an answer.
 
-    A key counts only where none came for a while before it, as from somebody who has read.
+    A key counts only after a pause of `QUIET_SECONDS`, in which the user can have read the text.
     """
 
     def __init__(self, title: str, text: str, keys: Mapping[str, str]) -> None:
         super().__init__(title, text, keys)
-        self._came_at = monotonic()
+        self._shown_at = monotonic()
 
     def action_answer(self, key: str) -> None:
-        """Take the key as the answer, unless it belongs to what was being written."""
         app = self.app
         if isinstance(app, KeysInOrder):
-            before = max(self._came_at, app.typed_before)
+            before = max(self._shown_at, app.typed_before)
             if app.typed_at - before < QUIET_SECONDS:
                 self.say(f"You were typing: press {key_name(key)} again")
                 return
@@ -262,7 +259,7 @@ class UnaskedDialog(KeyDialog):
 
 
 class ReadingDialog(Dialog[Answer], Generic[Answer]):
-    """Something to read; j and k scroll what can be scrolled first, q closes."""
+    """A page to read; j and k scroll its first scrollable part, q closes it."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -275,12 +272,12 @@ class ReadingDialog(Dialog[Answer], Generic[Answer]):
     ]
 
     def action_scroll(self, lines: int) -> None:
-        places = [*self.query(LineView), *self.query(VerticalScroll)]
-        places[0].scroll_relative(y=lines, animate=False)
+        scrollables = [*self.query(LineView), *self.query(VerticalScroll)]
+        scrollables[0].scroll_relative(y=lines, animate=False)
 
 
 class PageScreen(ReadingDialog[None]):
-    """Shows a text in a box; y copies it."""
+    """A text in a box; y copies it."""
 
     NEEDS_ALL_HINTS = False
     DEFAULT_CSS = "PageScreen Static { margin: 0; }"
@@ -301,7 +298,7 @@ class PageScreen(ReadingDialog[None]):
 
 
 class TextEditScreen(Dialog[str]):
-    """Asks for a few lines of text; answers with them as they were written."""
+    """A dialog that asks for several lines of text."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -325,7 +322,6 @@ class TextEditScreen(Dialog[str]):
         yield TextField(self._text, soft_wrap=True)
 
     def on_mount(self) -> None:
-        """Write on at the end."""
         area = self.query_one(TextArea)
         area.move_cursor(area.document.end)
         area.focus()
@@ -335,12 +331,12 @@ class TextEditScreen(Dialog[str]):
 
 
 async def ask(node: DOMNode, title: str, text: str, keys: Mapping[str, str]) -> str | None:
-    """Wait for one of a few keys, as `KeyDialog` has them; None where nobody wants any."""
+    """Show a `KeyDialog` and return the key, or None if it was cancelled."""
     return await node.app.push_screen_wait(KeyDialog(title, text, keys))
 
 
 async def ask_text(node: DOMNode, title: str, value: str = "", about: str = "") -> str | None:
-    """Ask for one line of text."""
+    """Show a `TextDialog` and return its text, or None if it was cancelled."""
     return await node.app.push_screen_wait(TextDialog(title, value, about))
 
 
@@ -352,10 +348,14 @@ async def pick(
     new: str = "",
     nothing: str = "",
 ) -> ValueT | None:
-    """Have one of many chosen; its value, or None.
+    """Show a `PickDialog` and return the chosen value, or None if it was cancelled.
 
-    `new` is what a value that is typed instead is called, `nothing` is said where there is no
-    choice.
+    Args:
+        node: Any node of the app.
+        title: The title of the dialog.
+        choices: The values to choose from.
+        new: The label of a new value, empty if none can be entered.
+        nothing: Shown as a toast instead of the dialog if there are no choices.
     """
     if not choices and nothing:
         tell(node, nothing)

@@ -1,4 +1,4 @@
-"""Two parts beside or above each other, with a border between them that a person can move."""
+"""A split container with a border that the user can move."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 Direction = Literal["left", "right", "up", "down"]
-_STEP = 0.04
-_LEAST, _MOST = 0.15, 0.85
+_STEP_SHARE = 0.04
+_MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 
 
 class Divided(Container):
-    """Gives its first child a share of the room, and remembers which, by name and arrangement.
+    """A splitter: gives its first child a share of the space, saved by id and arrangement.
 
-    The border moves by the mouse, where the frames of both meet, and by `move`. Without a share
-    that somebody has chosen the stylesheet says how the room is divided.
+    The border can be dragged with the mouse, where the frames of the parts meet, or moved with
+    `move`. Until the user has chosen a share, the stylesheet decides.
     """
 
-    BLANK = True  # nothing of it is seen: its lines needn't be drawn one by one
+    BLANK = True  # the children cover it, so its lines needn't be rendered
 
     def __init__(
         self, *children: Widget, id: str | None = None, classes: str | None = None
@@ -35,16 +35,15 @@ class Divided(Container):
         self._dragging = False
 
     def on_mount(self) -> None:
-        """Divide as the last time."""
         self._shares = read_shares()
 
     def on_resize(self) -> None:
-        """Divide again, once the stylesheet has said whether beside or above each other."""
+        """Lay the parts out again, once the stylesheet has set the direction."""
         self.call_after_refresh(self.divide)
 
     @property
     def is_beside(self) -> bool:
-        """True where the parts stand beside each other."""
+        """Whether the parts are side by side."""
         return self.layout.name == "horizontal"
 
     @property
@@ -56,12 +55,12 @@ class Divided(Container):
         return f"{place}-{'beside' if self.is_beside else 'above'}{columns}"
 
     def _parts(self) -> tuple[Widget, Widget] | None:
-        """Both parts; None where there is only one to be seen."""
+        """Return both parts, or None if only one is visible."""
         shown = [child for child in self.children if child.display]
         return (shown[0], shown[1]) if len(shown) == 2 else None
 
     def divide(self) -> None:
-        """Give the first part its share, where somebody has chosen one for this arrangement."""
+        """Give the first part its saved share of this arrangement, if there is one."""
         parts = self._parts()
         if parts is None:
             return
@@ -74,30 +73,30 @@ class Divided(Container):
     # Moving
 
     def move(self, direction: Direction) -> bool:
-        """Move the border a step; False where it doesn't go that way."""
+        """Move the border one step; return False if it can't move in that direction."""
         parts = self._parts()
         if parts is None or self.is_beside != (direction in ("left", "right")):
             return False
         whole, part = self.size, parts[0].outer_size
-        seen = part.width / whole.width if self.is_beside else part.height / whole.height
-        share = self._shares.get(self._arrangement, seen)  # as far as keys have moved it already
-        grows = (direction in ("right", "down")) != self._is_last(parts)
-        self._take(share + (_STEP if grows else -_STEP))
-        self._remember()
+        drawn = part.width / whole.width if self.is_beside else part.height / whole.height
+        share = self._shares.get(self._arrangement, drawn)  # may be ahead of the last layout
+        grows = (direction in ("right", "down")) != self._is_reversed(parts)
+        self._set_share(share + (_STEP_SHARE if grows else -_STEP_SHARE))
+        self._save()
         return True
 
-    def _is_last(self, parts: tuple[Widget, Widget]) -> bool:
-        """True where the first part is docked behind the second."""
+    def _is_reversed(self, parts: tuple[Widget, Widget]) -> bool:
+        """Return whether the first part is docked to the right of the second."""
         return parts[0].region.x > parts[1].region.x
 
-    def _take(self, share: float) -> None:
-        self._shares[self._arrangement] = min(_MOST, max(_LEAST, share))
+    def _set_share(self, share: float) -> None:
+        self._shares[self._arrangement] = min(_MAX_SHARE, max(_MIN_SHARE, share))
         self.divide()
 
-    def _remember(self) -> None:
+    def _save(self) -> None:
         name = self._arrangement
-        remember = partial(remember_share, name, self._shares[name])
-        self.run_worker(remember, thread=True, group="layout", exclusive=True)
+        save = partial(remember_share, name, self._shares[name])
+        self.run_worker(save, thread=True, group="layout", exclusive=True)
 
     # Mouse
 
@@ -105,7 +104,7 @@ class Divided(Container):
         parts = self._parts()
         if parts is None:
             return
-        second = parts[0] if self._is_last(parts) else parts[1]
+        second = parts[0] if self._is_reversed(parts) else parts[1]
         at, border = (
             (event.screen_x, second.region.x)
             if self.is_beside
@@ -126,7 +125,7 @@ class Divided(Container):
             if self.is_beside
             else (event.screen_y - here.y) / max(1, here.height)
         )
-        self._take(1 - share if self._is_last(parts) else share)
+        self._set_share(1 - share if self._is_reversed(parts) else share)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self._dragging:
@@ -135,4 +134,4 @@ class Divided(Container):
             self.release_mouse()
             self.screen.clear_selection()
             if self._arrangement in self._shares:
-                self._remember()
+                self._save()

@@ -1,4 +1,4 @@
-"""Screens of their own: a title above, the keys below, between them the parts that one moves in."""
+"""Base classes of full screens: a title row, a body, and key hints."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Result = TypeVar("Result")
 
 
 class FullScreen(Screen[Result], Generic[Result]):
-    """Has the class ``-beside`` where there is room for two parts beside each other.
+    """A screen between a title row and key hints, with a body that the subclass composes.
 
-    A subclass composes a body; a part of it with the class ``parts`` holds two. With few rows it
-    has the class ``-short``, with very few ``-low``.
+    A container of the class ``parts`` in the body holds two parts, side by side if the screen is
+    wide enough for the class ``-beside``. With few rows the screen has the class ``-short``, with
+    very few ``-low``.
     """
 
     DEFAULT_CSS = """
@@ -48,7 +49,6 @@ class FullScreen(Screen[Result], Generic[Result]):
         return ()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put parts beside each other where there is room."""
         self.set_class(event.size.width >= self.BESIDE_COLUMNS, "-beside")
 
     def action_back(self) -> None:
@@ -56,22 +56,22 @@ class FullScreen(Screen[Result], Generic[Result]):
 
 
 class ListScreen(FullScreen[None]):
-    """Shows a list and something about the row under the cursor; what is typed can filter it."""
+    """A screen with a list, details of the row under the cursor, and an optional filter."""
 
     DEFAULT_CSS = """
     ListScreen #filter { height: 1; border: none; padding: 0 1; background: $boost; }
     """
     FILTER_HINT = ""
     CHOOSES: ClassVar[str] = "open"
-    """The action that a click on a row means."""
+    """The action that selecting a row runs."""
     rows: RowList[Any]
-    """The list; whoever mounts it does so in a container of the screen's."""
+    """The list, mounted by the subclass in a container of the screen."""
 
     def action_move(self, by: int) -> None:
         self.rows.cursor += by
 
     @on(RowList.Selected)
-    async def _selected(self) -> None:
+    async def _run_chosen(self) -> None:
         await self.run_action(self.CHOOSES)
 
     async def action_filter(self) -> None:
@@ -81,10 +81,10 @@ class ListScreen(FullScreen[None]):
         self.query_one(Input).focus()
 
     def filter_by(self, text: str) -> None:
-        """Show what fits a text."""
+        """Show the rows that match `text`."""
 
     def end_filter(self) -> bool:
-        """Show everything again; False where nothing was filtered."""
+        """Remove the filter; return False if there was none."""
         if not self.query(Input):
             return False
         self.query(Input).remove()
@@ -93,9 +93,9 @@ class ListScreen(FullScreen[None]):
         return True
 
     @on(Input.Changed)
-    def _filter_by(self, event: Input.Changed) -> None:
+    def _apply_filter(self, event: Input.Changed) -> None:
         self.filter_by(event.value)
 
     @on(Input.Submitted)
-    def _filtered(self) -> None:
+    def _focus_rows(self) -> None:
         self.rows.focus()

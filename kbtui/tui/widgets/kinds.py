@@ -1,4 +1,4 @@
-"""Kinds of notes as they are drawn: their sign in their colour, alike on every screen."""
+"""How kinds of notes are drawn: the same coloured sign on every screen."""
 
 from __future__ import annotations
 
@@ -44,36 +44,36 @@ KIND_STYLE = ".kind--"
 
 @dataclass(slots=True)
 class Palette:
-    """How kinds are told apart in this terminal; set by the app when it knows the settings."""
+    """How signs are drawn in this terminal; set by the app once the settings are loaded."""
 
     letters: bool = False
 
 
 PALETTE = Palette()
-"""The one of the process: whoever draws a sign asks it, in whatever thread."""
+"""The palette of this process, read in any thread."""
 
 
 def kind_colour(theme: Theme, name: str) -> str:
-    """The colour of a kind: the theme's variable ``kind-NAME``, else one that fits its ground."""
+    """Return the theme's variable ``kind-NAME``, or the default for its light or dark ground."""
     name = name.removeprefix(f"{OTHER.name}-")
-    own = theme.variables.get(f"kind-{name}")
-    return own or (_DARK if theme.dark else _LIGHT)[name]
+    themed = theme.variables.get(f"kind-{name}")
+    return themed or (_DARK if theme.dark else _LIGHT)[name]
 
 
 def signed(named: Named, style: str = "") -> Content:
-    """A note as it is said: its sign in the colour of its kind, then its title."""
+    """Return the title of a note after the sign of its kind."""
     title = Content.styled(clean_line(named.title), style)
     return sign(named.kind) + title if named.kind is not None else title
 
 
 def pieces_drawn(pieces: Iterable[str | Named]) -> Iterator[Content]:
-    """The pieces of a sentence, with the notes as they are said."""
+    """Convert the pieces of a sentence, drawing notes with their signs."""
     return (signed(piece) if isinstance(piece, Named) else Content(piece) for piece in pieces)
 
 
 def sentence_drawn(commit: Commit, names: Names) -> Content:
-    """The whole sentence of what a commit did, with who did it."""
-    # The first paint has no commits to tell of, and needn't wait for this.
+    """Return the sentence of what a commit did and who made it."""
+    # Imported here because the first frame shows no commits.
     from kbtui.presentation.actors import committer
     from kbtui.presentation.commit_summary import summarize
 
@@ -81,10 +81,10 @@ def sentence_drawn(commit: Commit, names: Names) -> Content:
 
 
 def sign(kind: Kind) -> Content:
-    """The sign of a kind and a blank, in the style ``.kind--NAME``, which `kind_colour` gives."""
+    """Return the sign of a kind and a space, in the style ``.kind--NAME`` (see `kind_colour`)."""
     return Content.styled(f"{mark(kind)} ", f"{KIND_STYLE}{kind.name}")
 
 
 def mark(kind: Kind) -> str:
-    """Its shape; its letter where shapes can't be told apart."""
+    """Return the shape of a kind, or its letter if the terminal needs letters."""
     return kind.letter if PALETTE.letters else kind.shape

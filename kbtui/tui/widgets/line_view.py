@@ -1,4 +1,4 @@
-"""A scrolling text that draws only what is on the screen; thousands of lines cost nothing."""
+"""A virtualized scrolling text view: only visible lines are drawn."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ from textual.widget import Widget
 from kbtui.tui.widgets.kinds import KIND_STYLE, kind_colour
 
 READABLE = 100
-"""The cells that lines to be read may take at most."""
-_MUTED = 0.6
+"""The widest lines of running text, in cells."""
+_MUTED_ALPHA = 0.6
 FLASH_SECONDS = 1.6
-"""How long lines that were scrolled to stay highlighted."""
+"""How long revealed lines stay highlighted."""
 
 
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-_UNSTEADY = re.compile(
+_AMBIGUOUS_WIDTH = re.compile(
     f"\u200d[{_EMOJI}]|[\ufe0e\ufe0f\u20e3]|(?<=[{_EMOJI}])[\U0001f3fb-\U0001f3ff]"
 )
 
 
 def steady(text: str) -> str:
-    """A text without what terminals disagree on how wide to draw: parts joined to an emoji.
+    """Remove the joined parts of emoji, on whose width terminals disagree.
 
-    Of a family the first member stays, of a coloured hand the hand; drawn as one by some
-    terminals and beside each other by others, they would shift the frame behind them.
+    A family keeps its first member, a hand loses its skin tone. Some terminals draw such a sequence
+    as one emoji and others as several, which would shift the frame to the right of it.
     """
-    return text if text.isascii() else _UNSTEADY.sub("", text)
+    return text if text.isascii() else _AMBIGUOUS_WIDTH.sub("", text)
 
 
 if TYPE_CHECKING:
-    _Drawn = Widget
+    _WidgetBase = Widget
 else:
-    _Drawn = object  # beside a widget, of which Textual takes styles and keys from the first base
+    _WidgetBase = object  # a mixin: Textual takes styles and keys from the first widget base
 
 
-class Looks(_Drawn):
-    """How the parts of a widget look, by the names that styles and fills use.
+class Looks(_WidgetBase):
+    """A mixin with named styles for the parts of a widget, used by spans and fills.
 
-    In place of component classes: each of those costs the stylesheet a pass over all rules, at
-    the start and whenever the focus moves.
+    They replace component classes, each of which costs the stylesheet a pass over all rules, at
+    start-up and whenever the focus moves.
     """
 
     LOOKS: ClassVar[Mapping[str, str]] = {}
     FEW_COLORS: ClassVar[Mapping[str, str]] = {}
-    """How some of them look where there are 16 colours or none."""
+    """Overrides for terminals with 16 colours or none."""
 
     def get_visual_style(self, *component_classes: str, partial: bool = False) -> Style:
         name = component_classes[0] if component_classes else ""
@@ -71,16 +71,16 @@ class Looks(_Drawn):
             return super().get_visual_style(*component_classes, partial=partial)
         style = Style.parse(looks[name])
         if style.foreground is not None and style.foreground.auto:
-            # Textual's own themes have `auto 60%` for what is muted; its parser loses the share.
+            # Textual's own themes mute text by `auto 60%`; `Style.parse` loses the percentage.
             ground = self.visual_style.background or Color(0, 0, 0)
-            style = replace(style, foreground=ground.get_contrast_text(_MUTED))
+            style = replace(style, foreground=ground.get_contrast_text(_MUTED_ALPHA))
         return style if partial else self.visual_style + style
 
 
 def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Style], Style]:
-    """How the spans of `widget` are read: ``.name`` is one of its `Looks`.
+    """Return a parser of span styles for `widget`, in which ``.name`` is one of its `Looks`.
 
-    Without `colors` only bold, underlined and the like are kept.
+    Without `colors` it keeps only attributes, such as bold and underline.
     """
 
     def parse(name: str | Style) -> Style:
@@ -100,7 +100,7 @@ def style_parser(widget: Widget, *, colors: bool = True) -> Callable[[str | Styl
 
 
 def coloured(widget: Widget, content: Content) -> Content:
-    """A text with its styles as `widget` has them now, for a border, which reads none itself."""
+    """Resolve a text's styles against `widget`, for border titles, which don't resolve any."""
     parse = style_parser(widget)
     spans = [Span(start, end, parse(style)) for start, end, style in content.spans]
     return Content(content.plain, spans, strip_control_codes=False)
@@ -109,7 +109,7 @@ def coloured(widget: Widget, content: Content) -> Content:
 def to_strip(
     content: Content, width: int, base: Style, parse: Callable[[str | Style], Style]
 ) -> Strip:
-    """Draw one line, cut or filled up to exactly `width` cells; tabs must be expanded before."""
+    """Render one line, cropped or padded to `width` cells; it must contain no tabs."""
     segments = [
         Segment(steady(text), style.rich_style) for text, style in content.render(base, "", parse)
     ]
@@ -119,12 +119,12 @@ def to_strip(
 class Line:
     """One line of the screen.
 
-    `source` is the line of the file that it comes from (1-based, or 0). `fill` names the component
-    class that the whole width is painted with. `joined` says that the line goes on from the one
-    above, so that copying puts a blank between them and no newline.
+    `source` is the line of the file that it comes from (1-based, or 0). `fill` names the style of
+    `Looks` for the background of the whole width. `joined` marks a continuation of the line above,
+    so that copying joins them with a space instead of a newline.
 
-    A long text has tens of thousands of lines, so they are kept small: text and plain tuples,
-    which the garbage collector doesn't have to visit, and a `Content` only while one is drawn.
+    A long text has tens of thousands of lines, so each is stored compactly, as text and plain
+    tuples that the garbage collector needn't visit; a `Content` exists only while it is drawn.
     """
 
     __slots__ = ("_spans", "fill", "joined", "source", "text")
@@ -144,7 +144,7 @@ class Line:
 
     @property
     def content(self) -> Content:
-        """The text with its styles."""
+        """The styled text."""
         spans = [Span(*span) for span in self._spans]
         return Content(self.text, spans, strip_control_codes=False)
 
@@ -153,11 +153,11 @@ class Line:
 
 
 class LineView(Looks, ScrollView, can_focus=True):
-    """Shows `Line`s, which fit its width already; text can be selected with the mouse."""
+    """A view of `Line`s that are wrapped to its width; text can be selected with the mouse."""
 
     ALLOW_SELECT = True
     widest: ClassVar[int | None] = None
-    """The cells that a line of text may take at most, where longer ones are hard to read."""
+    """The maximum width of a text line in cells, or None for no limit."""
     LOOKS: ClassVar[Mapping[str, str]] = {"lines--flash": "on $warning-muted"}
     DEFAULT_CSS = """
     LineView {
@@ -179,28 +179,27 @@ class LineView(Looks, ScrollView, can_focus=True):
         self._sources: list[int] = []
         self._strips: LRUCache[int, Strip] = LRUCache(2048)
         self.flashed = range(0)
-        """The lines that are highlighted at this moment."""
+        """The currently highlighted lines."""
         self._flash_timer: Timer | None = None
         self._gutter: Callable[[int], Content] | None = None
         self.gutter_width = 0
-        """The cells that stand at the left of each line."""
+        """The width of the gutter left of each line, in cells."""
 
     @property
     def allow_select(self) -> bool:
-        """Text may be selected although the widget scrolls."""
         return True
 
     @property
     def text_width(self) -> int:
-        """The cells that a line may take; room for gutter, a blank and scrollbar is always kept."""
+        """The cells available to a line, less the gutter, a space and the scrollbar."""
         taken = self.styles.scrollbar_size_vertical + 1 + self.gutter_width
         room = max(1, self.content_region.width - taken)
         return room if self.widest is None else min(room, self.widest)
 
     def set_gutter(self, width: int, content: Callable[[int], Content] | None) -> None:
-        """Put something at the left of each line; `content` gives it by the line's index.
+        """Set the gutter at the left of each line; `content` returns it for a line's index.
 
-        Whoever made the lines fit has to make them again where the width is another one.
+        If the width changes, the caller has to wrap the lines again.
         """
         self.gutter_width = width
         self._gutter = content
@@ -212,7 +211,7 @@ class LineView(Looks, ScrollView, can_focus=True):
     # Content
 
     def show_lines(self, lines: Sequence[Line], *, top: int | None = None) -> None:
-        """Replace what is shown; `top` is the line to scroll to, None keeps the position."""
+        """Replace the lines; `top` is the line to scroll to, None keeps the position."""
         self.lines = lines
         self._sources = self._monotone_sources(lines, 0)
         self.flashed = range(0)
@@ -222,7 +221,7 @@ class LineView(Looks, ScrollView, can_focus=True):
             self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     def add_lines(self, lines: Sequence[Line]) -> None:
-        """Show more lines below those that are there."""
+        """Append lines."""
         self.lines = [*self.lines, *lines]
         self._sources += self._monotone_sources(lines, self._sources[-1] if self._sources else 0)
         self.virtual_size = Size(self.text_width, len(self.lines))
@@ -237,10 +236,10 @@ class LineView(Looks, ScrollView, can_focus=True):
         return sources
 
     def lines_of_source(self, first: int, last: int | None = None) -> range:
-        """The lines on the screen that show lines `first` to `last` of the file."""
+        """Return the indices of the view's lines that show lines `first` to `last` of the file."""
         if not self._sources:
             return range(0)
-        # What `first` belongs to begins at the last block that starts at or before it.
+        # `first` belongs to the last block that starts at or before it.
         at = bisect_right(self._sources, first) - 1
         start = bisect_left(self._sources, self._sources[max(0, at)])
         end = bisect_right(self._sources, max(last or first, self._sources[start]))
@@ -250,20 +249,20 @@ class LineView(Looks, ScrollView, can_focus=True):
 
     @property
     def top_source(self) -> int:
-        """The line of the file that is uppermost on the screen."""
+        """The line of the file that is at the top of the view."""
         if not self._sources:
             return 1
         return self._sources[min(len(self._sources) - 1, round(self.scroll_y))]
 
     def reveal_source(self, first: int, last: int | None = None) -> None:
-        """Scroll to lines of the file and highlight them for a moment."""
+        """Scroll to lines of the file and highlight them briefly."""
         self.flash(self.lines_of_source(first, last))
 
     keep_flash = False
-    """True where highlighted lines stay so, instead of fading after a moment."""
+    """Whether highlighted lines stay highlighted instead of fading."""
 
     def flash(self, lines: range) -> None:
-        """Bring lines into view and highlight them."""
+        """Scroll lines into view and highlight them."""
         if not lines:
             return
         above = max(0, self.size.height // 4)
@@ -282,7 +281,7 @@ class LineView(Looks, ScrollView, can_focus=True):
     # Selection
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text, with the lines of a wrapped paragraph joined again."""
+        """Return the selected text, with the lines of wrapped paragraphs joined."""
         pieces: list[str] = []
         for y, line in enumerate(self.lines):
             span = selection.get_span(y)
@@ -320,7 +319,7 @@ class LineView(Looks, ScrollView, can_focus=True):
         return strip
 
     def content_at(self, index: int) -> Content:
-        """A line with its styles, as it is about to be drawn."""
+        """Return the styled text of a line; a hook for subclasses."""
         return self.lines[index].content
 
     def _draw(self, index: int) -> Strip:
@@ -330,8 +329,8 @@ class LineView(Looks, ScrollView, can_focus=True):
         span = selection.get_span(index) if selection is not None else None
         if span is not None:
             end = len(content) if span[1] == -1 else span[1]
-            chosen = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            content = content.stylize(chosen, span[0], end)
+            selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            content = content.stylize(selected, span[0], end)
         parse = style_parser(self)
         width = max(1, self.size.width - self.gutter_width)
         text = to_strip(content, width, base, parse).apply_offsets(0, index)
@@ -341,6 +340,5 @@ class LineView(Looks, ScrollView, can_focus=True):
         return Strip.join([gutter, text])
 
     def _ground(self, index: int) -> Style:
-        """The ground that a line is drawn on."""
         fill = "lines--flash" if index in self.flashed else self.lines[index].fill
         return self.get_visual_style(fill) if fill else self.visual_style

@@ -1,4 +1,4 @@
-"""A pane: a part of the screen in a frame, with its name and what matters of it in the border."""
+"""Panes: framed parts of a screen with labels in their border."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from textual.style import Style
 
 from kbtui.tui.widgets.line_view import coloured, steady
 
-_ENDS = 6
-"""Cells of an edge that no label may take: corners, and a piece of line at either side."""
-_LEAST_NAME = 12
-_EDGES = 3  # lines: both edges, and the one between them that stands for all
+_EDGE_CELLS = 6
+"""Cells of an edge that labels leave free: the corners and a bit of line on each side."""
+_MIN_NAME_CELLS = 12
+_MIN_ROWS = 3  # both edges, and one row between them that is repeated
 
 
 class Pane(Vertical):
-    """Has its name at the left of the upper border, a remark at the right, a place in the lower.
+    """A framed container with a name and a remark in its upper border, and a path in the lower.
 
-    The frame has the accent colour while the focus is within; see the stylesheet of the app.
+    The frame has the accent colour while the focus is inside; see the app's stylesheet.
     """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -31,18 +31,18 @@ class Pane(Vertical):
 
     @property
     def label(self) -> str:
-        """What the upper border says, without the line between name and remark."""
+        """The text of the upper border, without the line between name and remark."""
         return f"{self._heading.plain} {self._remark.plain}".strip()
 
     def label_with(
         self, name: Content | str, remark: Content | str = "", *, place: str = ""
     ) -> None:
-        """Say what is in the pane; the remark gives way to the name, and `place` loses its middle.
+        """Set the labels of the border.
 
         Args:
-            name: Stands at the left of the upper border.
-            remark: Stands at its right where there is room for both.
-            place: Stands in the lower border: a path, cut in the middle.
+            name: Shown at the left of the upper border.
+            remark: Shown at its right if both fit.
+            place: A path, shown in the lower border; one that is too long loses its middle.
         """
         self._heading = Content(steady(name)) if isinstance(name, str) else name
         self._remark = Content(remark) if isinstance(remark, str) else remark
@@ -53,20 +53,20 @@ class Pane(Vertical):
         self._draw_labels()
 
     def notify_style_update(self) -> None:
-        """The line between name and remark has the colour of the frame."""
+        """Redraw the labels: the line between name and remark has the frame's colour."""
         super().notify_style_update()
         self._draw_labels()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the frame; between its edges all lines are alike, and drawn once."""
-        if crop.y or crop.height != self.outer_size.height or crop.height <= _EDGES:
+        """Render the frame, whose identical rows between the edges are rendered only once."""
+        if crop.y or crop.height != self.outer_size.height or crop.height <= _MIN_ROWS:
             return super().render_lines(crop)
         upper = super().render_lines(Region(crop.x, 0, crop.width, 2))
         lower = super().render_lines(Region(crop.x, crop.height - 1, crop.width, 1))
-        return [*upper, *upper[1:] * (crop.height - _EDGES), *lower]
+        return [*upper, *upper[1:] * (crop.height - _MIN_ROWS), *lower]
 
     def _draw_labels(self) -> None:
-        room = self.outer_size.width - _ENDS
+        room = self.outer_size.width - _EDGE_CELLS
         if room <= 0:  # before the first layout, and hidden
             self.border_title = self._heading
             return
@@ -74,10 +74,10 @@ class Pane(Vertical):
         self.border_subtitle = Content(cut_middle(self._place, room))
 
     def _edge(self, room: int) -> Content:
-        """Name and remark with the line of the border between them."""
+        """Return name and remark with the border's line between them."""
         heading = coloured(self, self._heading)
         gap = room - self._remark.cell_length - 2
-        if not self._remark or gap < min(_LEAST_NAME, heading.cell_length) + 1:
+        if not self._remark or gap < min(_MIN_NAME_CELLS, heading.cell_length) + 1:
             return heading
         name = heading.truncate(gap - 1, ellipsis=True)
         color = self.styles.border_top[1]
@@ -86,7 +86,7 @@ class Pane(Vertical):
 
 
 def cut_middle(text: str, width: int) -> str:
-    """A text without its middle where it is wider than `width` cells: a path keeps its ends."""
+    """Return `text`, its middle replaced by an ellipsis if it is wider than `width` cells."""
     if cell_len(text) <= width:
         return text
     room = max(0, width - 1)

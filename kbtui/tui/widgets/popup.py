@@ -1,4 +1,4 @@
-"""A list of choices beside a text field: what completes the word that is being typed."""
+"""The completion popup of a text field."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kbtui.tui.widgets.row_list import Choice
 if TYPE_CHECKING:
     from textual import events
 
-_MOST_ROWS = 8
-_CHOSEN = "bold $foreground on $primary 22%"
+_MAX_ROWS = 8
+_SELECTED_STYLE = "bold $foreground on $primary 22%"
 
 
 class Popup(Static):
-    """Shows choices, one of them marked; hidden while there are none, `rows` of them at a time.
+    """A list of completions with one selected, `rows` of them visible; hidden while empty.
 
-    The value of a choice is what it puts into the text.
+    The value of a choice is the text that it inserts.
     """
 
     DEFAULT_CSS = """
@@ -33,37 +33,37 @@ class Popup(Static):
     """
 
     class Picked(Message):
-        """A choice was clicked."""
+        """Posted when a choice is clicked."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self.choices: list[Choice[str]] = []
         self.at = 0
-        self.rows = _MOST_ROWS
+        self.rows = _MAX_ROWS
         self.kind = ""
         self.display = False
 
     @property
     def chosen(self) -> Choice[str] | None:
-        """The marked choice."""
+        """The selected choice."""
         return self.choices[self.at] if self.choices else None
 
     def show_choices(self, kind: str, choices: Sequence[Choice[str]], title: str = "") -> None:
-        """Show choices of one kind; none hides the list."""
-        kept = self.chosen.value if self.chosen and kind == self.kind else None
+        """Show choices of one kind, keeping the selection; no choices hide the popup."""
+        previous = self.chosen.value if self.chosen and kind == self.kind else None
         self.kind, self.choices = kind, list(choices)
         values = [choice.value for choice in choices]
-        self.at = values.index(kept) if kept in values else 0
+        self.at = values.index(previous) if previous in values else 0
         self.border_title = title
         self.display = bool(self.choices)
         self.refresh(layout=True)
 
     def hide(self) -> None:
-        """Take the list away."""
+        """Hide the popup."""
         self.show_choices("", ())
 
     def move(self, step: int) -> None:
-        """Mark another choice, round the ends."""
+        """Move the selection, wrapping around."""
         if self.choices:
             self.at = (self.at + step) % len(self.choices)
             self.refresh()
@@ -71,15 +71,15 @@ class Popup(Static):
     def get_content_height(self, *_: object) -> int:
         return min(len(self.choices), self.rows)
 
-    def _seen(self) -> range:
-        """The choices in view; in a small terminal there may be no room for `rows`."""
+    def _visible_range(self) -> range:
+        """Return the visible choices; a small terminal may have no room for `rows`."""
         rows = min(self.rows, self.content_size.height or self.rows)
         first = max(0, min(self.at - rows // 2, len(self.choices) - rows))
         return range(first, min(first + rows, len(self.choices)))
 
     def render(self) -> Content:
         width = self.content_size.width
-        rows = [self.choices[at] for at in self._seen()]
+        rows = [self.choices[at] for at in self._visible_range()]
         widest = max((len(choice.label) for choice in self.choices), default=0)
         label_width = min(widest, max(12, width // 2))
         lines = [
@@ -94,11 +94,11 @@ class Popup(Static):
             label = label.stylize("$primary")
             detail = detail.stylize("$text-muted")
         row = (label + detail).truncate(max(1, width), ellipsis=True, pad=True)
-        return row.stylize(_CHOSEN) if chosen else row
+        return row.stylize(_SELECTED_STYLE) if chosen else row
 
     def on_click(self, event: events.Click) -> None:
-        """Mark and take the choice under the mouse."""
-        at = self._seen().start + event.get_content_offset_capture(self).y
+        """Select and accept the choice under the mouse."""
+        at = self._visible_range().start + event.get_content_offset_capture(self).y
         if 0 <= at < len(self.choices):
             self.at = at
             self.post_message(self.Picked())

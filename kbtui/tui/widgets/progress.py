@@ -1,4 +1,4 @@
-"""How far something is, as it is said in the corner: a bar, and how long it may take."""
+"""Progress texts: a bar and the estimated time left."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from time import monotonic
 from kbtui.text import span
 
 _BAR_CELLS = 8
-_SURE_SECONDS = 2.0
-"""Seconds after which what is left is told by what was done in them."""
-_LEAST_SHARE = 0.02
+_MIN_ESTIMATE_SECONDS = 2.0
+"""Elapsed time from which the time left is estimated."""
+_MIN_ESTIMATE_SHARE = 0.02
 
 
 def bar(share: float) -> str:
-    """How far something is, from 0 to 1, as a bar of eight cells."""
+    """Return a progress bar of eight cells for a share from 0 to 1."""
     done = round(_BAR_CELLS * min(1.0, max(0.0, share)))
     return "▰" * done + "▱" * (_BAR_CELLS - done)
 
 
 class Pace:
-    """Tells how far a piece of work is that begins now."""
+    """The progress of a task that starts at construction."""
 
     def __init__(self) -> None:
         self._started = monotonic()
 
     def said(self, done: int, total: int) -> str:
-        """A bar, and how long it may take where that can be told; empty for unknown work."""
+        """Return a bar and, if it can be estimated, the time left; "" for an unknown total."""
         if total <= 0:
             return ""
         share = done / total
-        took = monotonic() - self._started
-        if share < _LEAST_SHARE or took < _SURE_SECONDS:
+        elapsed = monotonic() - self._started
+        if share < _MIN_ESTIMATE_SHARE or elapsed < _MIN_ESTIMATE_SECONDS:
             return bar(share)
-        left = took * (1 - share) / share
+        left = elapsed * (1 - share) / share
         return f"{bar(share)} about {span(left)} left" if left >= 1 else bar(share)
 
 
 def paces(tell: Callable[[str], None]) -> Callable[[str, int, int], None]:
-    """Tells how far each step is, with a bar and the time left: step, done, total."""
+    """Return a callback (step, done, total) that reports each step's progress to `tell`."""
     paces: dict[str, Pace] = {}
 
-    def count(step: str, done: int, total: int) -> None:
+    def report(step: str, done: int, total: int) -> None:
         pace = paces.setdefault(step, Pace())
         tell(f"{step[:1].lower()}{step[1:]} {pace.said(done, total)}".rstrip())
 
-    return count
+    return report

@@ -1,4 +1,4 @@
-"""A list that draws only the rows on the screen, so that 10,000 of them cost as much as ten."""
+"""A virtualized list: only visible rows are drawn, so 10,000 of them cost as much as ten."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
-_ROOMY_ROWS = 8
-"""Rows from which on what stands in place of rows is in the middle."""
+_CENTER_FROM_ROWS = 8
+"""The height from which the text of an empty list is centred."""
 
 
 class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
-    """Rows of equal height with a cursor. Subclasses say how many there are and what they show.
+    """A list of rows of equal height with a cursor.
 
-    A row shows one of the `items`; a subclass says how it looks by `render_row`, and calls
-    `rows_changed` where it has changed them by itself.
+    Each row shows one of the `items`. A subclass renders it in `render_row`, and calls
+    `rows_changed` after changing the items in place.
     """
 
     ROW_HEIGHT: int = 1
-    """Lines that a row takes."""
+    """The height of a row in lines."""
     CLICK_SELECTS: ClassVar[bool] = True
-    """True where one click selects; else it moves the cursor, and two select."""
+    """Whether one click selects; otherwise it moves the cursor, and a double click selects."""
 
     LOOKS: ClassVar[Mapping[str, str]] = {
         "rows--cursor": "bold on $primary 22%",
@@ -73,62 +73,62 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     ]
 
     items: Sequence[ItemT] = ()
-    """What the rows show; see `show`."""
+    """The items of the rows; replaced by `show`."""
     empty = "Nothing matches."
-    """The text in place of rows where there are none."""
+    """The text of an empty list."""
     cursor: reactive[int] = reactive(0, repaint=False)
-    """The row that keys act on; 0 in an empty list."""
+    """The index of the current row; 0 in an empty list."""
 
     @dataclass
     class Highlighted(Message):
-        """The cursor is on another row, or the row under it changed."""
+        """Posted when the cursor moves to another row or the row under it changes."""
 
         rows: RowList[Any]
         index: int
 
         @property
         def control(self) -> RowList[Any]:
-            """The list, for ``@on(..., selector)``."""
+            """The list, for selectors of ``@on``."""
             return self.rows
 
     class Selected(Highlighted):
-        """A row was chosen with Enter or the mouse."""
+        """Posted when a row is selected with Enter or the mouse."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[int, int, str], list[Strip]] = LRUCache(512)
         self._hover = -1
 
-    # What a subclass gives
+    # For subclasses
 
     @property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.items)
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """The lines of a row, at most `ROW_HEIGHT`; spans may name ``.rows--…`` classes."""
+        """Return the lines of a row, at most `ROW_HEIGHT`; spans may use ``.rows--…`` styles."""
         del index, width
         return ()
 
     def empty_text(self) -> Content:
-        """The text in place of rows where there are none."""
+        """Return the text of an empty list."""
         return Content.styled(self.empty, ".rows--muted")
 
     # Content
 
     def show(self, items: Sequence[ItemT], cursor: int | None = None) -> None:
-        """Show other items; `cursor` is where the former row is now."""
+        """Replace the items; `cursor` is the new index of the current row."""
         self.items = items
         self.rows_changed(cursor)
 
     @property
     def item(self) -> ItemT | None:
-        """What the cursor is on; None where there is nothing."""
+        """The item under the cursor, or None in an empty list."""
         return self.items[self.cursor] if self.cursor < len(self.items) else None
 
     def rows_changed(self, cursor: int | None = None) -> None:
-        """Draw again after the data changed; `cursor` is where the former row is now."""
+        """Redraw after the items changed; `cursor` is the new index of the current row."""
         self._strips.clear()
         self._resize_canvas()
         wanted = self.cursor if cursor is None else cursor
@@ -136,11 +136,11 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         self.cursor = wanted
         if not moved:
             self.scroll_to_cursor()
-            self._tell()
+            self._post_highlighted()
         self.refresh()
 
     def row_changed(self, index: int) -> None:
-        """Draw one row again."""
+        """Redraw one row."""
         for key in [key for key in self._strips.keys() if key[0] == index]:  # noqa: SIM118
             self._strips.discard(key)
         self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
@@ -148,36 +148,36 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     # Cursor
 
     def rests_on(self, index: int) -> bool:
-        """True of a row that the cursor may be on; it passes the others by."""
+        """Return whether the cursor may stop on a row; it skips the others."""
         del index
         return True
 
     def validate_cursor(self, cursor: int) -> int:
-        """Keep the cursor on a row, and lead it on in its direction from what it passes by."""
+        """Clamp the cursor, and move it in its direction past rows that it skips."""
         cursor = max(0, min(cursor, self.row_count - 1))
         if not self.row_count or self.rests_on(cursor):
             return cursor
         onward, back = range(cursor, self.row_count), range(cursor, -1, -1)
-        ways = (onward, back) if cursor >= self.cursor else (back, onward)
-        return next((at for way in ways for at in way if self.rests_on(at)), cursor)
+        orders = (onward, back) if cursor >= self.cursor else (back, onward)
+        return next((at for order in orders for at in order if self.rests_on(at)), cursor)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Bring the row into view and tell."""
+        """Scroll the row into view and post `Highlighted`."""
         for index in (old, new):
             self.refresh_lines(index * self.ROW_HEIGHT, self.ROW_HEIGHT)
         self.scroll_to_cursor()
-        self._tell()
+        self._post_highlighted()
 
-    def _tell(self) -> None:
+    def _post_highlighted(self) -> None:
         if self.row_count:
             self.post_message(self.Highlighted(self, self.cursor))
 
     def scroll_to_cursor(self) -> None:
-        """Scroll no further than it takes to see the cursor's row."""
+        """Scroll just far enough to show the cursor's row."""
         self.scroll_to_row(self.cursor)
 
     def scroll_to_row(self, index: int) -> None:
-        """Scroll no further than it takes to see a row."""
+        """Scroll just far enough to show a row."""
         if self.is_mounted and self.size.height:
             self.scroll_to_region(
                 Region(0, index * self.ROW_HEIGHT, 1, self.ROW_HEIGHT),
@@ -205,7 +205,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     # Mouse
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor; choose the row where a click is enough for that."""
+        """Move the cursor; select the row if one click is enough, or on a double click."""
         index = self._row_at(event)
         if index < 0:
             return
@@ -215,19 +215,19 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
             self.action_select()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Show which row a click would hit."""
-        self._hover_over(self._row_at(event))
+        """Highlight the row under the mouse."""
+        self._set_hover(self._row_at(event))
 
     def on_leave(self) -> None:
-        self._hover_over(-1)
+        self._set_hover(-1)
 
     def _row_at(self, event: events.MouseEvent) -> int:
-        """The row under the mouse; -1 where none is, as on a frame around the list."""
+        """Return the row under the mouse, or -1 if there is none, as on the list's frame."""
         at = event.get_content_offset(self)
         index = -1 if at is None else (at.y + round(self.scroll_y)) // self.ROW_HEIGHT
         return index if index < self.row_count else -1
 
-    def _hover_over(self, index: int) -> None:
+    def _set_hover(self, index: int) -> None:
         if index != self._hover:
             for changed in (self._hover, index):
                 self.refresh_lines(changed * self.ROW_HEIGHT, self.ROW_HEIGHT)
@@ -236,7 +236,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
     # Drawing
 
     def on_resize(self) -> None:
-        """The rows are as wide as the widget."""
+        """Redraw the rows in the new width."""
         self._strips.clear()
         self._resize_canvas()
         self.scroll_to_cursor()
@@ -246,7 +246,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         self._strips.clear()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """The cursor looks different without focus."""
+        """Redraw the rows: the cursor looks different without focus."""
         super().watch_has_focus(_has_focus)
         self._strips.clear()
 
@@ -269,7 +269,7 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         strips = self._strips.get(key)
         if strips is None:
             base = self.get_visual_style(state) if state else self.visual_style
-            # On the cursor's own colours, other colours would be hard to read.
+            # Other colours would be hard to read on the cursor's.
             parse = style_parser(self, colors=state != "rows--cursor")
             lines = list(self.render_row(index, width))[: self.ROW_HEIGHT]
             lines += [Content()] * (self.ROW_HEIGHT - len(lines))
@@ -282,16 +282,16 @@ class RowList(Looks, ScrollView, Generic[ItemT], can_focus=True):
         index, line = divmod(y + round(self.scroll_y), self.ROW_HEIGHT)
         if 0 <= index < self.row_count:
             return self._row_strips(index, width)[line]
-        roomy = self.size.height >= _ROOMY_ROWS
+        centered = self.size.height >= _CENTER_FROM_ROWS
         lines = [] if self.row_count else self._empty_lines(width)
-        if 0 <= (at := y - 2 * roomy) < len(lines):
-            text = lines[at].pad_left(1 + max(0, width - 1 - lines[at].cell_length) // 2 * roomy)
+        if 0 <= (at := y - 2 * centered) < len(lines):
+            text = lines[at].pad_left(1 + max(0, width - 1 - lines[at].cell_length) // 2 * centered)
             return to_strip(text, width, self.visual_style, style_parser(self))
         return Strip.blank(width, self.visual_style.rich_style)
 
 
 def at_both_ends(left: Content, right: Content, width: int) -> Content:
-    """A row with something at its left and at its right, which gives way first, to a third."""
+    """Lay out a row with `left` and `right` aligned text; `right` shrinks first, to a third."""
     right = right.truncate(_right_room(left, width), ellipsis=True)
     left = left.truncate(max(4, width - right.cell_length - 3 * bool(right)), ellipsis=True)
     gap = max(0, width - left.cell_length - right.cell_length - 1)
@@ -303,7 +303,7 @@ def _right_room(left: Content, width: int) -> int:
 
 
 class Choice(NamedTuple, Generic[ValueT]):
-    """One thing to choose: what is shown, a remark beside it, what it stands for, and its sign."""
+    """An option: the label shown, a detail at its right, its value, and a sign before it."""
 
     label: str
     detail: str
@@ -312,7 +312,7 @@ class Choice(NamedTuple, Generic[ValueT]):
 
 
 class ChoiceList(RowList[Choice[Any]]):
-    """Choices one below the other; the remark stands at the right."""
+    """A list of `Choice`s."""
 
     def __init__(
         self,
@@ -326,5 +326,5 @@ class ChoiceList(RowList[Choice[Any]]):
     def render_row(self, index: int, width: int) -> Sequence[Content]:
         choice = self.items[index]
         label = Content.assemble(" ", choice.sign, clean_line(choice.label))
-        said = whole_parts(clean_line(choice.detail), _right_room(label, width))
-        return [at_both_ends(label, Content.styled(said, ".rows--muted"), width)]
+        detail = whole_parts(clean_line(choice.detail), _right_room(label, width))
+        return [at_both_ends(label, Content.styled(detail, ".rows--muted"), width)]

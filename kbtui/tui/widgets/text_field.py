@@ -1,4 +1,4 @@
-"""The field for several lines that the editor and the prompt are made of."""
+"""The multi-line text field of the editor and the prompt."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from textual.widgets import TextArea
 
 
 class TextField(TextArea):
-    """A `TextArea` that can take back a change with which its scrollbar came or went."""
+    """A `TextArea` whose undo works across a change that shows or hides its scrollbar."""
 
     def scroll_cursor_visible(
         self,
         center: bool = False,  # noqa: FBT002 - Textual's
         animate: bool = False,  # noqa: FBT002 - Textual's
     ) -> Offset:
-        """Wait for the cursor to move: Textual asks while it is behind the end of the text."""
+        """Ignore calls made while the cursor is past the end of the text, as during an undo."""
         if self.cursor_location[0] >= self.document.line_count:
             return Offset()
         return super().scroll_cursor_visible(center, animate)

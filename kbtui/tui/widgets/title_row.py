@@ -1,4 +1,4 @@
-"""The line at the top of every screen: which notes these are, where one is, who answers."""
+"""The top row of every screen: the notes' folder, the screen's name, the model."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from kbtui.workspace.layout import Workspace
 
 _PROGRAM = "kbtui  "
-_GAP = 2
+_GAP_CELLS = 2
 
 
 class TitleRow(Static):
-    """At the left the program, the folder of the notes and the screen; at the right a remark.
+    """The program, the folder of the notes and the screen at the left, a remark at the right.
 
     Args:
-        place: What the screen shows, as people call it; empty on the main one.
-        folder: Where the notes are; None until that is known.
+        place: The name of the screen; empty for the main one.
+        folder: The folder of the notes; None until it is known.
     """
 
     DEFAULT_CSS = """
@@ -42,10 +42,10 @@ class TitleRow(Static):
         self._place = place
 
     def render(self) -> Content:
-        """Both; the folder loses its middle where there isn't room for all."""
+        """Return both sides; a folder that doesn't fit loses its middle."""
         width = self.content_size.width
         place = Content(INTO + self._place if self._place else "")
-        room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP
+        room = width - len(_PROGRAM) - place.cell_length - self.remark.cell_length - _GAP_CELLS
         folder = (
             cut_middle(folder_said(self.folder), max(0, room)) if self.folder is not None else ""
         )
@@ -56,11 +56,11 @@ class TitleRow(Static):
 
 
 def folder_said(folder: Path) -> str:
-    """A folder as people write it, from their home on."""
+    """Return a folder's path as text, with ``~`` for the home directory."""
     return steady(clean_line(str(folder).replace(str(Path.home()), "~", 1)))
 
 
 def folder_of(kb: KnowledgeBase) -> Path | None:
-    """Where the notes are; another repository that is looked at has none."""
+    """Return the root of the workspace, or None for another repository opened read-only."""
     workspace: Workspace | None = kb.workspace
     return workspace.root if workspace is not None else None

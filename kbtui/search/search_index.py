@@ -540,7 +540,7 @@ class SearchIndex:
             meaning,
             (self._settings.vector_weight, self._settings.text_weight),
             half_lives=half_lives,
-            left_out=_exclusion_mask(request, corpus, rows),
+            excluded=_exclusion_mask(request, corpus, rows),
         )
         if request.relevant_only and request.parsed.has_words and not ranking.evidence.is_answered:
             return ()

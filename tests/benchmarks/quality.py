@@ -80,7 +80,7 @@ def _read_roughly(index: SearchIndex) -> None:
     meaning, store = index._semantic(), index._generations().serving.store
     rough = meaning._rough(threading.Event())
     if rough is not None:
-        meaning._read(rough, meaning._missing(store, rough), store, lambda _: True, 1024)
+        meaning._embed_all(rough, meaning._missing(store, rough), store, lambda _: True, 1024)
 
 
 def measure(

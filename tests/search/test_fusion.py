@@ -19,7 +19,7 @@ class Fixed:
     fed_back: list[int] = field(default_factory=list)
     kind: VectorKind = field(default_factory=VectorKind)
 
-    def nearer(self, numbers: np.ndarray) -> np.ndarray:
+    def with_feedback(self, numbers: np.ndarray) -> np.ndarray:
         self.fed_back = numbers.tolist()
         return self.cosines if self.after is None else self.after
 

@@ -78,7 +78,7 @@ def test_what_was_stored_bit_by_bit_ends_in_one_file(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(semantic, "_BATCH", 1)
-    monkeypatch.setattr(semantic, "_STORED_AT_ONCE", 1)
+    monkeypatch.setattr(semantic, "_STORE_BATCH", 1)
     for number in range(30):
         desk.write(f"knowledge/topics/n{number}.md", f"Automobile number{number}.\n")
     index = desk.index(model=ReadyModel(WordEmbedder()))
@@ -298,7 +298,7 @@ def test_the_model_before_answers_until_another_one_has_read_enough(
 def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_BATCH", "_STORED_AT_ONCE"):
+    for name in ("_BATCH", "_STORE_BATCH"):
         monkeypatch.setattr(f"kbtui.search.query.semantic.{name}", 16)
     names = [f"n{number:02}" for number in range(100)]
     for name in names:

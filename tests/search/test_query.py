@@ -103,9 +103,9 @@ def test_what_names_no_days_is_no_date_filter(value: str) -> None:
 
 
 def test_a_question_demands_no_phrase() -> None:
-    assert parse('Who read "the web"?').demanded_phrases == ()
-    assert parse('read "the web"').demanded_phrases == ("the web",)
-    assert parse("他读了 “书名” 吗\N{FULLWIDTH QUESTION MARK}").demanded_phrases == ()
+    assert parse('Who read "the web"?').required_phrases == ()
+    assert parse('read "the web"').required_phrases == ("the web",)
+    assert parse("他读了 “书名” 吗\N{FULLWIDTH QUESTION MARK}").required_phrases == ()
 
 
 @pytest.mark.parametrize("text", ['"lost encryption password', 'lost "encryption password'])

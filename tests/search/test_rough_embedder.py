@@ -98,8 +98,8 @@ def test_no_table_is_made_of_too_many_tokens_or_when_stopped(
 def test_the_rough_model_answers_until_the_real_one_has_caught_up(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "_WORTH_ROUGH", 10)
-    monkeypatch.setattr(semantic, "_ASKED_FOR", 1)
+    monkeypatch.setattr(semantic, "_ROUGH_FROM", 10)
+    monkeypatch.setattr(semantic, "_PRIORITISED", 1)
     for number in range(40):
         desk.write(
             f"knowledge/topics/n{number:02}.md", f"# Note {number}\n\nNothing of the kind.\n"
@@ -129,7 +129,7 @@ def test_the_rough_model_answers_until_the_real_one_has_caught_up(
 def test_a_rough_reading_that_was_cut_off_is_used_by_the_next_start(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "_WORTH_ROUGH", 1)
+    monkeypatch.setattr(semantic, "_ROUGH_FROM", 1)
     desk.write("knowledge/topics/aa.md", "# Trip\n\nThe holiday was wet.\n")
     real = SlowEmbedder()
     for _ in range(2):

@@ -1,5 +1,5 @@
-"""From a query to hits: `parser` reads it, `ranking` scores all documents, `hits` shows the best.
+"""From a query to hits: `parser` parses it, `ranking` scores documents, `hits` presents the best.
 
-`semantic` compares by meaning, `fusion` joins that with the words. Stands above index/ and
+`semantic` compares vectors, `fusion` combines that with the lexical scores. Imports from index/ and
 embedding/.
 """

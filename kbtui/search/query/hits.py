@@ -1,4 +1,4 @@
-"""The hits that are shown of a ranking: in order, with their texts, and what explains them."""
+"""Turns a ranking into hits: filtered, deduplicated, with snippets and explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from kbtui.search.index import analyser
 from kbtui.search.index.chunker import is_question
 from kbtui.search.index.markdown import blank_definitions
-from kbtui.search.query import parser as query
+from kbtui.search.query import parser
 from kbtui.search.query.fusion import best_first, rank_of
 from kbtui.search.query.privacy_filter import PrivacyFilter
 from kbtui.search.results import Explain, Hit, OtherPlace
@@ -31,76 +31,79 @@ if TYPE_CHECKING:
     from kbtui.search.query.ranking import Ranking
 
 
-# Compared with each other, whatever the limit is.
-_COMPARED = 20
-_LEAST_WORDS = 4
-_LEAST_LETTERS = 8
-_MOST_OF_IT = 0.6
-_DENYING_WORDS = """
+# The number of best hits that are deduplicated, whatever the limit.
+_DEDUPLICATED = 20
+_MIN_WORDS = 4
+_MIN_LETTERS = 8
+_MIN_OVERLAP = 0.6
+_NEGATION_WORDS = """
     no not never nor don't doesn't didn't isn't wasn't won't can't cannot dont nein nicht nie kein
     keine non pas jamais nunca
 """
-_DENYING = frozenset(_DENYING_WORDS.split())
-_BETWEEN_STATEMENTS = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
-# Found and checked whatever the limit is, so that the first ones don't depend on it.
-LOOKED_AT = 300
-_MORE = 4  # fetched beyond the limit, as some are left out
-_CHECKED_FOR_PHRASES = 3000
-_LOOKED_AT_FOR_PAIRS = 20
-# An entry is one thing and shown once; of a long document or log several places may answer.
-_OF_ONE_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
+_NEGATIONS = frozenset(_NEGATION_WORDS.split())
+_STATEMENT_BREAK = re.compile("(?<=[.!?])\\s+|\n+|(?<=[\u3002\uff01\uff1f])")
+# The number of candidates that are examined, whatever the limit, so that it doesn't affect which
+# come first.
+_EXAMINED = 300
+_EXTRA = 4  # fetched beyond the limit, as some are filtered out
+_EXAMINED_FOR_PHRASES = 3000
+_EXAMINED_FOR_PAIRS = 20
+# An entry is shown once; a long document or log may have several hits.
+_MAX_PER_FILE = {"knowledge": 1, "memory": 8, "docs": 5}
 
 
 class Rows(Protocol):
-    """Where the text of chunks is kept."""
+    """A source of chunks by id."""
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        """The chunks with these ids that are there."""
+        """Return the chunks with these ids; unknown ids are left out."""
 
 
 def best_hits(
     corpus: Corpus,
     rows: Rows,
-    asked: Query,
+    query: Query,
     ranking: Ranking,
     limit: int,
     *,
     privacy: PrivacyFilter,
     by_chance: bool = False,
 ) -> tuple[Hit, ...]:
-    """The best hits, at most `limit`; the first ones are the same for any limit.
+    """Return the best hits, at most `limit`, which doesn't affect which come first.
 
-    Those that say the same are one hit, unless only one of them is `privacy` from models
-    elsewhere. Where nothing is nearer by meaning than `by_chance`, only what holds a word of the
-    query is shown.
+    Places with the same text are merged, unless `privacy` hides only one of them from remote
+    models. If no document is more similar than by chance, hits must contain a word of the query,
+    unless `by_chance` is set.
     """
-    rows = _Fetched(rows)
-    ranking = _with_pairs(corpus, rows, asked, ranking)
-    groups: list[list[_Said]] = []
-    ordered = _in_order(corpus, rows, asked, ranking, max(limit, _COMPARED))
-    shown = _worth_showing(ordered, asked, ranking, by_chance=by_chance)
-    for taken, (number, row) in enumerate(shown):
-        if taken >= _COMPARED and len(groups) >= limit:
+    rows = _CachedRows(rows)
+    ranking = _boost_pairs(corpus, rows, query, ranking)
+    groups: list[list[_Match]] = []
+    ordered = _ordered(corpus, rows, query, ranking, max(limit, _DEDUPLICATED))
+    shown = _filtered(ordered, query, ranking, by_chance=by_chance)
+    for count, (number, row) in enumerate(shown):
+        if count >= _DEDUPLICATED and len(groups) >= limit:
             break
-        said = _Said(number, row, ranking.terms)
-        compared = groups if taken < _COMPARED else ()
-        same = (group for group in compared if _says_the_same(said, group, privacy))
+        match = _Match(number, row, ranking.terms)
+        compared = groups if count < _DEDUPLICATED else ()
+        same = (group for group in compared if _is_duplicate(match, group, privacy))
         if (group := next(same, None)) is not None:
-            group.append(said)
+            group.append(match)
         else:
-            groups.append([said])
-    return tuple(_joined(group, asked, ranking) for group in groups[:limit])
+            groups.append([match])
+    return tuple(_merged(group, query, ranking) for group in groups[:limit])
 
 
-def _worth_showing(
-    found: Iterable[tuple[int, ChunkRow]], asked: Query, ranking: Ranking, *, by_chance: bool
+def _filtered(
+    found: Iterable[tuple[int, ChunkRow]], query: Query, ranking: Ranking, *, by_chance: bool
 ) -> Iterator[tuple[int, ChunkRow]]:
-    """What holds the phrases, isn't near by chance alone, and is not too much of one file."""
+    """Drop candidates without the phrases, near by chance only, or too many from one file."""
     of_file: Counter[str] = Counter()
     needs_words = ranking.evidence.is_near_by_chance and not by_chance
     for number, row in found:
-        most = 1 if not asked.has_words else _OF_ONE_FILE.get(row.path.partition("/")[0], LOOKED_AT)
-        if of_file[row.path] >= most or not _has_phrases(row, asked):
+        most = (
+            1 if not query.has_words else _MAX_PER_FILE.get(row.path.partition("/")[0], _EXAMINED)
+        )
+        if of_file[row.path] >= most or not _has_phrases(row, query):
             continue
         if needs_words and not ranking.lexical[number]:
             continue
@@ -109,8 +112,8 @@ def _worth_showing(
 
 
 @dataclass(frozen=True)
-class _Said:
-    """A document among the best, and what it says of the query."""
+class _Match:
+    """A document among the best, with the statement that matches the query."""
 
     number: int
     row: ChunkRow
@@ -118,9 +121,12 @@ class _Said:
 
     @cached_property
     def statement(self) -> tuple[tuple[str, ...], int]:
-        """The words of the sentence or line that holds the most of the terms, and its line."""
+        """The words of the sentence or line with the most matching terms, and its line number.
+
+        There are no words if no term matches, or if it is a question.
+        """
         whole, lines = self.row.chunk.text, self.row.chunk.lines
-        ends = [match.end() for match in _BETWEEN_STATEMENTS.finditer(whole)]
+        ends = [match.end() for match in _STATEMENT_BREAK.finditer(whole)]
         starts = [0, *ends, len(whole)]
         held: dict[int, set[str]] = {}
         for start, _, term in analyser.matches(whole, self.terms):
@@ -133,41 +139,41 @@ class _Said:
         return (() if is_question(text) else tuple(analyser.words(text))), line
 
 
-def _joined(group: Sequence[_Said], asked: Query, ranking: Ranking) -> Hit:
-    """One hit for all that say the same: an entry rather than what was said, with its places."""
-    first = min(group, key=lambda said: _standing(said.row))
-    hit = _hit(first.row, first.number, asked, ranking)
+def _merged(group: Sequence[_Match], query: Query, ranking: Ranking) -> Hit:
+    """Merge matches with the same text into one hit, preferably an entry, with the other places."""
+    first = min(group, key=lambda match: _source_rank(match.row))
+    hit = _hit(first.row, first.number, query, ranking)
     if len(group) == 1:
         return hit
     also = [
         OtherPlace(
-            said.row.path,
-            clean_line(said.row.file.title),
-            said.statement[1],
-            said.row.chunk.session,
-            said.row.chunk.messages,
+            match.row.path,
+            clean_line(match.row.file.title),
+            match.statement[1],
+            match.row.chunk.session,
+            match.row.chunk.messages,
         )
-        for said in group
-        if said is not first
+        for match in group
+        if match is not first
     ]
     score = round(float(ranking.fused.scores[group[0].number]), 6)
     return replace(hit, score=score, also=tuple(also))
 
 
-def _says_the_same(said: _Said, group: Sequence[_Said], privacy: PrivacyFilter) -> bool:
-    may_join = all(_may_join(said.row, other.row, privacy) for other in group)
-    return may_join and _same(group[0].statement[0], said.statement[0])
+def _is_duplicate(match: _Match, group: Sequence[_Match], privacy: PrivacyFilter) -> bool:
+    may_merge = all(_may_merge(match.row, other.row, privacy) for other in group)
+    return may_merge and _same_statement(group[0].statement[0], match.statement[0])
 
 
-def _may_join(one: ChunkRow, other: ChunkRow, privacy: PrivacyFilter) -> bool:
-    """True unless both are entries or documents, or one is withheld and the other isn't."""
-    if not _standing(one) and not _standing(other):
+def _may_merge(one: ChunkRow, other: ChunkRow, privacy: PrivacyFilter) -> bool:
+    """Return False if both are entries or documents, or only one is private."""
+    if not _source_rank(one) and not _source_rank(other):
         return False
     return privacy.is_private_file(one) == privacy.is_private_file(other)
 
 
-def _standing(row: ChunkRow) -> int:
-    """Entries and documents before notes, before the archive, before what was said."""
+def _source_rank(row: ChunkRow) -> int:
+    """Rank sources: entries and documents, memory notes, archive, the user, the assistant."""
     if row.path.startswith("sessions/"):
         return 4 if row.chunk.role == "assistant" else 3
     if row.path.startswith("memory/"):
@@ -175,41 +181,40 @@ def _standing(row: ChunkRow) -> int:
     return 0
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> bool:
-    """True if one statement is the other, or most of it, word for word, and nothing is denied."""
+def _same_statement(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether one statement is most of the other verbatim, and the rest has no negation."""
     short, long = sorted((one, other), key=len)
-    if len(short) < _LEAST_WORDS:
-        return short == long and sum(map(len, short)) >= _LEAST_LETTERS
-    if len(short) < _MOST_OF_IT * len(long):
+    if len(short) < _MIN_WORDS:
+        return short == long and sum(map(len, short)) >= _MIN_LETTERS
+    if len(short) < _MIN_OVERLAP * len(long):
         return False
     whole, part = f" {' '.join(long)} ", f" {' '.join(short)} "
     before, found, after = whole.partition(part)
-    return bool(found) and _DENYING.isdisjoint([*before.split(), *after.split()])
+    return bool(found) and _NEGATIONS.isdisjoint([*before.split(), *after.split()])
 
 
-class _Fetched:
-    """Rows that are fetched once."""
+class _CachedRows:
+    """A cache of rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._known: dict[int, ChunkRow] = {}
+        self._cache: dict[int, ChunkRow] = {}
 
     def rows(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        """The chunks with these ids that are there."""
-        missing = [number for number in numbers if number not in self._known]
+        missing = [number for number in numbers if number not in self._cache]
         if missing:
-            self._known.update(self._rows.rows(missing))
-        return {number: self._known[number] for number in numbers if number in self._known}
+            self._cache.update(self._rows.rows(missing))
+        return {number: self._cache[number] for number in numbers if number in self._cache}
 
 
-def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> Ranking:
-    """Lift those of the best in which words of the query stand together as they do there."""
-    wanted = _pairs(corpus, asked)
+def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> Ranking:
+    """Boost those of the best hits that contain adjacent words of the query as adjacent words."""
+    wanted = _pairs(corpus, query)
     if not wanted:
         return ranking
     scores = ranking.fused.scores.copy()
-    best = best_first(scores, ranking.fused.candidates, _LOOKED_AT_FOR_PAIRS)
-    # Reading a text costs far more than asking the postings whether it holds both words.
+    best = best_first(scores, ranking.fused.candidates, _EXAMINED_FOR_PAIRS)
+    # Reading a text costs far more than checking the postings for both words.
     held = {
         pair: np.isin(best, corpus.impacts(pair[0])[0]) & np.isin(best, corpus.impacts(pair[1])[0])
         for pair in wanted
@@ -219,17 +224,17 @@ def _with_pairs(corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking) -> R
     for number in worth_reading:
         row = stored.get(int(corpus.chunks[number]))
         if row is not None:
-            said = analyser.content_terms(row.chunk.text)
-            together = wanted.keys() & set(pairwise(said))
+            terms = analyser.content_terms(row.chunk.text)
+            together = wanted.keys() & set(pairwise(terms))
             share = sum(wanted[pair] for pair in sorted(together))
             scores[number] += ranking.fused.unit * share
     scores = np.round(scores / (1 + ranking.fused.unit), 9)
     return replace(ranking, fused=replace(ranking.fused, scores=scores))
 
 
-def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
-    """Telling words that stand side by side in a query, with the share of the whole each is."""
-    terms = analyser.content_terms(asked.text)[: query.MOST_TERMS]
+def _pairs(corpus: Corpus, query: Query) -> dict[tuple[str, str], float]:
+    """Return adjacent content words of a query, with weights that add up to 1."""
+    terms = analyser.content_terms(query.text)[: parser.MOST_TERMS]
     found = {
         (one, other): corpus.rarity(one) + corpus.rarity(other)
         for one, other in pairwise(terms)
@@ -239,36 +244,36 @@ def _pairs(corpus: Corpus, asked: Query) -> dict[tuple[str, str], float]:
     return {pair: weight / whole for pair, weight in found.items()}
 
 
-def _in_order(
-    corpus: Corpus, rows: Rows, asked: Query, ranking: Ranking, limit: int
+def _ordered(
+    corpus: Corpus, rows: Rows, query: Query, ranking: Ranking, limit: int
 ) -> Iterator[tuple[int, ChunkRow]]:
-    """The candidates, best first; filters alone list the newest; ties go by path, not by chance.
+    """Yield the candidates, best first, or newest first if there are only filters.
 
-    Their texts are fetched as they are needed.
+    Ties are sorted by path, to be deterministic. Rows are fetched on demand.
     """
     scores = ranking.fused.scores
-    most = _CHECKED_FOR_PHRASES if asked.demanded_phrases or asked.excluded_phrases else LOOKED_AT
-    if not asked.has_words:
+    most = _EXAMINED_FOR_PHRASES if query.required_phrases or query.excluded_phrases else _EXAMINED
+    if not query.has_words:
         most = corpus.size
     numbers = best_first(scores, ranking.fused.candidates, max(most, limit))
     start = 0
     while start < len(numbers):
-        end = min(len(numbers), start + limit + _MORE)
+        end = min(len(numbers), start + limit + _EXTRA)
         while end < len(numbers) and scores[numbers[end]] == scores[numbers[end - 1]]:
             end += 1
         part = numbers[start:end].tolist()
         stored = rows.rows([int(corpus.chunks[number]) for number in part])
         found = [(n, stored[chunk]) for n in part if (chunk := int(corpus.chunks[n])) in stored]
         found.sort(key=lambda pair: (natural(pair[1].path), pair[1].ord))
-        if not asked.has_words:
+        if not query.has_words:
             found.sort(key=lambda pair: pair[1].updated, reverse=True)
         found.sort(key=lambda pair: -float(scores[pair[0]]))
         yield from found
         start = end
 
 
-def _has_phrases(row: ChunkRow, asked: Query) -> bool:
-    if not asked.demanded_phrases and not asked.excluded_phrases:
+def _has_phrases(row: ChunkRow, query: Query) -> bool:
+    if not query.required_phrases and not query.excluded_phrases:
         return True
     places = [
         row.file.title,
@@ -277,12 +282,12 @@ def _has_phrases(row: ChunkRow, asked: Query) -> bool:
         *row.file.aliases,
         *(path for _, path in row.chunk.headings),
     ]
-    return all(_says(places, phrase) for phrase in asked.demanded_phrases) and not any(
-        _says(places, phrase) for phrase in asked.excluded_phrases
+    return all(_contains_phrase(places, phrase) for phrase in query.required_phrases) and not any(
+        _contains_phrase(places, phrase) for phrase in query.excluded_phrases
     )
 
 
-def _says(places: Sequence[str], phrase: str) -> bool:
+def _contains_phrase(places: Sequence[str], phrase: str) -> bool:
     wanted = " ".join(analyser.words(phrase))
     if not wanted:
         return True
@@ -292,12 +297,12 @@ def _says(places: Sequence[str], phrase: str) -> bool:
     return any(f" {wanted} " in f" {' '.join(analyser.words(place))} " for place in places)
 
 
-def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
+def _hit(row: ChunkRow, number: int, query: Query, ranking: Ranking) -> Hit:
     chunk, semantic = row.chunk, ranking.semantic
     cosine = float(semantic[number]) if semantic is not None else float("nan")
     word_score = float(ranking.lexical[number])
     shown = blank_definitions(chunk.text)
-    snippet = query.make_snippet(shown, ranking.terms, asked.phrases, _first_prose(chunk.text))
+    snippet = parser.make_snippet(shown, ranking.terms, query.phrases, _prose_start(chunk.text))
     line = min(chunk.lines[0] + snippet.line, chunk.lines[1])
     return Hit(
         path=row.path,
@@ -320,7 +325,7 @@ def _hit(row: ChunkRow, number: int, asked: Query, ranking: Ranking) -> Hit:
         text=chunk.text,
         updated=row.updated or None,
         speaker=chunk.role,
-        relevance=round(ranking.evidence.relevance(number), 4) if asked.has_words else 1.0,
+        relevance=round(ranking.evidence.relevance(number), 4) if query.has_words else 1.0,
     )
 
 
@@ -329,8 +334,8 @@ def _boosts(number: int, ranking: Ranking) -> Mapping[str, float]:
     return {"recency": round(left, 6)} if left < 1 else {}
 
 
-def _first_prose(text: str) -> int:
-    """Where the text behind a leading heading starts."""
+def _prose_start(text: str) -> int:
+    """Return the offset of the text after leading headings; 0 if there is none."""
     at = 0
     while text.startswith("#", at):
         end = text.find("\n", at)
@@ -351,35 +356,35 @@ def _heading_at(chunk: Chunk, line: int) -> str:
 
 
 _SHORTEST_TYPO = 4
-_SHORT = 5  # of a word of so many letters one may be wrong, of longer ones two
-_LOOK_ALIKES = 20
+_SHORT_WORD = 5  # letters: such words may have one typo, longer ones two
+_MAX_SIMILAR = 20
 _WRITTEN = ("title", "body")
 
 
-def suggest(corpus: Corpus, asked: Query, words: Callable[[], Sequence[str]]) -> str | None:
-    """The query with its unknown words replaced by known ones that look alike.
+def suggest(corpus: Corpus, query: Query, words: Callable[[], Sequence[str]]) -> str | None:
+    """Return the query with unknown words replaced by similar known ones; None if unchanged.
 
-    `words` gives the words that texts hold, or held once.
+    `words` returns the words of all texts ever indexed.
     """
-    changed = asked.text
-    for word in asked.words:
+    changed = query.text
+    for word in query.words:
         bare = word.strip(".,;:!?()[]{}\"'")
         folded = analyser.fold(bare)
         if len(folded) >= _SHORTEST_TYPO and folded.isalpha() and _is_unknown(corpus, folded):
-            better = _look_alike(corpus, folded, words())
+            better = _similar_word(corpus, folded, words())
             changed = changed.replace(bare, better) if better else changed
-    return changed if changed != asked.text else None
+    return changed if changed != query.text else None
 
 
 def _is_unknown(corpus: Corpus, folded: str) -> bool:
     if analyser.is_stop_word(folded):
-        return False  # no text is asked for it
+        return False  # stop words aren't searched
     term = analyser.terms(folded)[0]
     return not corpus.knows(term) and not corpus.expand(term, _WRITTEN)
 
 
-def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:
-    """The nearest word that is in use; of equally near ones the most frequent."""
+def _similar_word(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None:
+    """Return the closest word in use, the most frequent one of equally close ones."""
     from rapidfuzz import process
     from rapidfuzz.distance import DamerauLevenshtein
 
@@ -387,8 +392,8 @@ def _look_alike(corpus: Corpus, folded: str, words: Sequence[str]) -> str | None
         folded,
         words,
         scorer=DamerauLevenshtein.distance,
-        score_cutoff=1 if len(folded) <= _SHORT else 2,
-        limit=_LOOK_ALIKES,
+        score_cutoff=1 if len(folded) <= _SHORT_WORD else 2,
+        limit=_MAX_SIMILAR,
     )
     frequency = {
         word: len(corpus.impacts(analyser.terms(word)[0], _WRITTEN)[0]) for word, *_ in near

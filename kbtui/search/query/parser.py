@@ -1,9 +1,9 @@
-"""Reads what people type, tolerantly (any text is a query), and marks it in what was found.
+"""Parses queries tolerantly (any text is a query), makes snippets, and marks matches.
 
 ``type:decision tag:auth "exact phrase" -draft updated:2026 archi*`` are filters, a phrase, an
-exclusion and a beginning; everything else is words of which the best answers hold the most. A
-word like ``http:`` that only looks like a filter is a word, and so is what follows a quotation mark
-that nobody closed.
+exclusion and a prefix. Everything else is optional words; the more a document has, the higher it
+ranks. A word like ``http:`` that only looks like a filter is a word, as is text after an unclosed
+quotation mark.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _QUOTES = '"“”'
 _OPERATORS = frozenset({"AND", "OR"})
 _DAY = r"\d{4}(?:-\d{1,2}){0,2}"
 _RANGE = re.compile(rf"(?P<since>{_DAY})?\.\.(?P<until>{_DAY})?")
-_COMPARED = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
+_COMPARISON = re.compile(rf"(?P<sign>[<>]=?)?(?P<day>{_DAY})")
 _RECENT = {"today": 0, "yesterday": 1, "week": 7, "month": 31, "year": 366}
-_ASKING = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
-_LAST = "~"  # sorts behind every digit and dash
+_QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
+_AFTER_ALL = "~"  # sorts after every digit and dash
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A document must meet this, or must not, if `negated`."""
+    """A filter that a document must match, or must not if `negated`."""
 
     field: Filter
     value: str
@@ -66,7 +66,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as it was understood; `text` is what is compared by meaning."""
+    """A parsed query; `text` is the part used for semantic search."""
 
     text: str = ""
     words: tuple[str, ...] = ()
@@ -79,66 +79,66 @@ class Query:
 
     @property
     def has_words(self) -> bool:
-        """True if there is anything to rank by, beside filters."""
+        """Whether there is anything to rank by besides filters."""
         return bool(self.words or self.phrases or self.required or self.beginnings)
 
     @property
-    def demanded_phrases(self) -> tuple[str, ...]:
-        """The phrases that a hit must hold; what a question quotes is only a part of it."""
-        return () if self.words and self.words[-1].endswith(_ASKING) else self.phrases
+    def required_phrases(self) -> tuple[str, ...]:
+        """The phrases that a hit must contain; in a question, quoted phrases are optional."""
+        return () if self.words and self.words[-1].endswith(_QUESTION_MARKS) else self.phrases
 
     def terms(self) -> dict[str, str]:
-        """The terms to score by, with the word each came from.
+        """Return the terms to score by, with the word each came from.
 
-        Very common words are left out if there are others.
+        Stop words are left out if there are other words.
         """
-        said = [*self.words, *self.required]
+        words = [*self.words, *self.required]
         for phrase in self.phrases:
-            said += phrase.split()
-        kept = [word for word in said if not analyser.is_stop_word(word)]
+            words += phrase.split()
+        content = [word for word in words if not analyser.is_stop_word(word)]
         found: dict[str, str] = {}
-        for word in kept or said:
+        for word in content or words:
             for term in analyser.terms(word):
                 found.setdefault(term, word)
         return dict(list(found.items())[:MOST_TERMS])
 
 
 def parse(text: str) -> Query:
-    """Understand a query; never raises."""
+    """Parse a query; never raises."""
     groups: dict[str, list[str]] = {}
     conditions: list[Condition] = []
-    spoken: list[str] = []
+    positive: list[str] = []
     negate = False
     for match in _PART.finditer(text[:MOST_CHARACTERS].replace("\0", " ")):
         if match["word"] == "NOT" and not match["sign"]:
             negate = True
             continue
-        if _says_nothing(match):
+        if _is_empty(match):
             continue
         condition = _condition(match, negated=negate or match["sign"] == "-")
         if condition is not None:
             conditions.append(condition)
         else:
-            kind, said = _said(match, negated=negate)
-            groups.setdefault(kind, []).append(said)
+            kind, value = _classify(match, negated=negate)
+            groups.setdefault(kind, []).append(value)
             if not kind.startswith("excluded"):
-                spoken.append(said)
+                positive.append(value)
         negate = False
-    lists = {kind: tuple(value for value in said if value) for kind, said in groups.items()}
-    return Query(text=" ".join(spoken).strip(), conditions=tuple(conditions), **lists)
+    lists = {kind: tuple(value for value in values if value) for kind, values in groups.items()}
+    return Query(text=" ".join(positive).strip(), conditions=tuple(conditions), **lists)
 
 
 def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]:
-    """The conditions of a query as they are written, and what else it holds.
+    """Split a query into its conditions, as written, and the rest.
 
     Args:
-        text: What somebody types: the last word may not be finished.
-        whole: Nothing follows; the last word counts as well.
+        text: The query as it is being typed; the last word may be incomplete.
+        whole: The query is complete, including its last word.
     """
     found: list[str] = []
     rest, at = "", 0
     for match in _PART.finditer(text):
-        if not _is_chosen(match, whole=whole):
+        if not _is_complete(match, whole=whole):
             continue
         found.append(match[0])
         rest += text[at : match.start()]
@@ -146,18 +146,18 @@ def split_conditions(text: str, *, whole: bool = False) -> tuple[list[str], str]
     return found, (rest + text[at:]).lstrip() if found else text
 
 
-def _is_chosen(match: re.Match[str], *, whole: bool) -> bool:
-    """True of a condition that nothing is added to any longer, nor turned round by a word."""
+def _is_complete(match: re.Match[str], *, whole: bool) -> bool:
+    """Return whether a part is a finished condition that isn't negated by ``NOT``."""
     text, end = match.string, match.end()
     ends = whole if end == len(text) else text[end].isspace()
     is_quoted = match["phrase"] is None and any(quote in match["word"] for quote in _QUOTES)
     if not ends or is_quoted or text[: match.start()].rstrip().endswith("NOT"):
         return False
-    return not _says_nothing(match) and _condition(match, negated=False) is not None
+    return not _is_empty(match) and _condition(match, negated=False) is not None
 
 
-def _says_nothing(match: re.Match[str]) -> bool:
-    """True if a part is an operator that holds anyway, or a filter without its value yet."""
+def _is_empty(match: re.Match[str]) -> bool:
+    """Return whether a part is empty, a redundant operator, or a filter without a value."""
     if match["phrase"] is not None:
         return not match["phrase"].strip()
     word: str = match["word"]
@@ -183,8 +183,8 @@ def _condition(match: re.Match[str], *, negated: bool) -> Condition | None:
     return Condition(field, value, negated) if value else None
 
 
-def _said(match: re.Match[str], *, negated: bool) -> tuple[str, str]:
-    """Which list of a `Query` a part belongs to, and as what."""
+def _classify(match: re.Match[str], *, negated: bool) -> tuple[str, str]:
+    """Return the field of `Query` that a part belongs to, and its value there."""
     field = f"{match['field']}:" if match["field"] else ""
     if match["phrase"] is not None:
         negated = negated or match["sign"] == "-"
@@ -200,24 +200,24 @@ def _said(match: re.Match[str], *, negated: bool) -> tuple[str, str]:
 
 
 def days(value: str, today: date | None = None) -> tuple[str, str] | None:
-    """The first and last day that a date filter allows, as texts that compare with ISO days.
+    """Return the bounds of a date filter, as strings that compare with ISO dates.
 
-    Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``2026-01..2026-03`` and ``week``; None is
-    what can't be understood.
+    Understands ``2026``, ``2026-03``, ``>2026-03-01``, ``2026-01..2026-03`` and ``week``; returns
+    None for anything else.
     """
     if value.lower() in _RECENT:
         start = (today or date.today()) - timedelta(days=_RECENT[value.lower()])  # noqa: DTZ011
-        return start.isoformat(), (start.isoformat() if "yest" in value.lower() else _LAST)
+        return start.isoformat(), (start.isoformat() if "yest" in value.lower() else _AFTER_ALL)
     if match := _RANGE.fullmatch(value):
         until = match["until"]
-        return _padded(match["since"] or ""), (_padded(until) + _LAST if until else _LAST)
-    match = _COMPARED.fullmatch(value)
+        return _padded(match["since"] or ""), (_padded(until) + _AFTER_ALL if until else _AFTER_ALL)
+    match = _COMPARISON.fullmatch(value)
     if match is None:
         return None
     day = _padded(match["day"])
-    before = day[:-1] + chr(ord(day[-1]) - 1) + _LAST
-    spans = {">": (day + _LAST, _LAST), ">=": (day, _LAST), "<": ("", before)}
-    return {**spans, "<=": ("", day + _LAST)}.get(match["sign"] or "", (day, day + _LAST))
+    before = day[:-1] + chr(ord(day[-1]) - 1) + _AFTER_ALL
+    spans = {">": (day + _AFTER_ALL, _AFTER_ALL), ">=": (day, _AFTER_ALL), "<": ("", before)}
+    return {**spans, "<=": ("", day + _AFTER_ALL)}.get(match["sign"] or "", (day, day + _AFTER_ALL))
 
 
 def _padded(day: str) -> str:
@@ -227,21 +227,21 @@ def _padded(day: str) -> str:
 WIDTH = 240
 _SPACE = re.compile(r"\s+")
 SEPARATOR = "\N{MIDDLE DOT}"
-"""The sign in a snippet where a paragraph or an item of a list begins."""
+"""The character in a snippet that separates paragraphs and list items."""
 _ITEM = r"(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
-_ROWS = r"[ \t]*\|[ \t]*\n[ \t]*\|(?:[-:| \t]+\n[ \t]*\|)?"
-_BREAK = re.compile(rf"{_ROWS}|[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
+_ROW_BREAK = r"[ \t]*\|[ \t]*\n[ \t]*\|(?:[-:| \t]+\n[ \t]*\|)?"
+_BREAK = re.compile(rf"{_ROW_BREAK}|[ \t]*\n\s*(?:\n\s*(?:{_ITEM})?|{_ITEM})")
 _LINK = re.compile(r"!?\[\[[^\]\n]*\]\]|!?\[[^\]\n]*\]\([^)\n]*\)|`[^`\n]+`")
-_LONGEST_LINK = 200
-_MOST_MATCHES = 400
-_AHEAD = 50
+_MAX_LINK = 200
+_MAX_MATCHES = 400
+_LEAD_CHARACTERS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One line of text; `matches` are offsets in it.
+    """A one-line excerpt; `matches` are offsets in it.
 
-    `line`, from 0, is the line of the chunk where the first match stands, or where the text starts.
+    `line` is the 0-based line in the chunk of the first match, or of the excerpt's start.
     """
 
     text: str
@@ -252,7 +252,7 @@ class Snippet:
 def make_snippet(
     text: str, terms: Container[str], phrases: Sequence[str] = (), fallback: int = 0
 ) -> Snippet:
-    """Show the densest matches of `text`; where there are none, what stands at `fallback`."""
+    """Make a snippet of the densest matches in `text`, or of the text at offset `fallback`."""
     matches = _matches(text, terms, phrases)
     start, end = _window(text, matches, fallback)
     return _on_one_line(text, start, end, [m for m in matches if start <= m[0] and m[1] <= end])
@@ -265,12 +265,12 @@ def _matches(
     for phrase in phrases:
         if pattern := phrase_pattern(phrase):
             found += [(m.start(), m.end(), "") for m in pattern.finditer(text)]
-    found += islice(analyser.matches(text, terms), max(0, _MOST_MATCHES - len(found)))
+    found += islice(analyser.matches(text, terms), max(0, _MAX_MATCHES - len(found)))
     return sorted(found)
 
 
 def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
-    """A pattern for an exact phrase: the same words in this order, however they are set."""
+    """Compile a pattern for an exact phrase that ignores case and punctuation; None if empty."""
     words = re.findall(r"\w+", phrase)
     if not words:
         return None
@@ -280,7 +280,7 @@ def phrase_pattern(phrase: str) -> re.Pattern[str] | None:
 
 
 def _window(text: str, matches: list[tuple[int, int, str]], fallback: int) -> tuple[int, int]:
-    """Where the snippet starts and ends: the most different matches, then the most, win."""
+    """Choose the snippet's bounds for the most distinct matches, then for the most matches."""
     if matches and len(text) <= WIDTH:
         return 0, len(text)
     if not matches:
@@ -289,42 +289,42 @@ def _window(text: str, matches: list[tuple[int, int, str]], fallback: int) -> tu
     for i, (start, _, _) in enumerate(matches):
         inside = []
         for match in matches[i:]:
-            if match[1] > start + WIDTH - _AHEAD:
+            if match[1] > start + WIDTH - _LEAD_CHARACTERS:
                 break
             inside.append(match)
         score = (len({match[2] or match for match in inside}), len(inside))
         if score > best_score:
             best, best_score = i, score
-    return _bounds(text, max(0, matches[best][0] - _AHEAD), matches[best][0])
+    return _bounds(text, max(0, matches[best][0] - _LEAD_CHARACTERS), matches[best][0])
 
 
 def _bounds(text: str, start: int, before: int) -> tuple[int, int]:
-    """Move the start to the beginning of a line or word, and the end to the end of a word."""
+    """Adjust the bounds to the start of a line or word, the end of a word, and whole links."""
     line = text.rfind("\n", start, before) + 1
     if line > start:
         start = line
     elif start > 0 and text[start - 1].isalnum():
         space = text.find(" ", start, before)
         start = space + 1 if space >= 0 else before
-    start = next((m.start() for m in _links_over(text, start)), start)
+    start = next((m.start() for m in _link_across(text, start)), start)
     end = min(len(text), start + WIDTH)
     if end < len(text) and text[end].isalnum():
         space = text.rfind(" ", start + WIDTH // 2, end)
         end = space if space > 0 else end
-    return start, next((m.end() for m in _links_over(text, end)), end)
+    return start, next((m.end() for m in _link_across(text, end)), end)
 
 
-def _links_over(text: str, at: int) -> Iterator[re.Match[str]]:
-    """The link that a text would be cut in the middle of."""
+def _link_across(text: str, at: int) -> Iterator[re.Match[str]]:
+    """Yield the link that spans the offset `at`, if any."""
     line = text.rfind("\n", 0, at) + 1
-    first = max(line, at - _LONGEST_LINK)
-    for match in _LINK.finditer(text, first, at + _LONGEST_LINK):
+    first = max(line, at - _MAX_LINK)
+    for match in _LINK.finditer(text, first, at + _MAX_LINK):
         if match.start() < at < match.end():
             yield match
 
 
 def _on_one_line(text: str, start: int, end: int, matches: list[tuple[int, int, str]]) -> Snippet:
-    """Squeeze white space and drop what can't be shown, and move the matches along."""
+    """Collapse white space, drop control characters, and map the matches to the result."""
     parts: list[str] = []
     length = 0
     spans: list[tuple[int, int]] = []
@@ -350,31 +350,31 @@ def _squeeze(text: str, *, first: bool) -> str:
 
 
 def marker(query: str) -> Marker:
-    """A function that finds the words, phrases and beginnings of a query in a text.
+    """Return a function that finds the words, phrases and prefixes of a query in a text.
 
-    It gives ranges of characters, in order and apart from each other. Words are compared as the
-    index does it, so that ``plans`` is found where ``planning`` was asked for.
+    It returns sorted, non-overlapping character ranges. Words are compared by their terms, so that
+    the query ``planning`` matches ``plans``.
     """
-    asked = parse(query)
-    terms = asked.terms()
-    patterns = [p for phrase in asked.phrases if (p := phrase_pattern(phrase)) is not None]
+    parsed = parse(query)
+    terms = parsed.terms()
+    patterns = [p for phrase in parsed.phrases if (p := phrase_pattern(phrase)) is not None]
     patterns += [
-        re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) for start in asked.beginnings
+        re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) for start in parsed.beginnings
     ]
 
     def mark(text: str) -> list[tuple[int, int]]:
         found = [(start, end) for start, end, _ in analyser.matches(text, terms)]
         found += [match.span() for pattern in patterns for match in pattern.finditer(text)]
-        return _apart(sorted(found))
+        return _merge_overlaps(sorted(found))
 
     return mark
 
 
-def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    apart: list[tuple[int, int]] = []
+def _merge_overlaps(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
     for start, end in spans:
-        if apart and start < apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
-            apart.append((start, end))
-    return apart
+            merged.append((start, end))
+    return merged

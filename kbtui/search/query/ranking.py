@@ -1,10 +1,10 @@
-"""Scores every document of a corpus for one query: by words, by meaning, and both joined.
+"""Scores every document of a corpus for one query: lexically, semantically, and combined.
 
-The score that orders hits doesn't say how likely one answers: the best of a hundred wrong passages
-has a high one. Relevance is a logistic model over a few absolute measures of a query and a corpus:
-how much of the query's words the best passage holds, how near the nearest one is by meaning,
-whether a name is asked for that nobody mentions. `tests/benchmarks/relevance.py` fits the weights
-on questions with and without an answer; where only words are compared, there are others.
+The score that orders hits doesn't tell whether one answers the query: the best of a hundred wrong
+passages scores high too. Relevance is a logistic model over a few absolute features: how many of
+the query's words the best passage covers, how similar the nearest passage is, whether the query has
+a name that no document mentions. `tests/benchmarks/relevance.py` fits the weights on questions with
+and without an answer, with a separate set for lexical search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from kbtui.search.index import analyser
 from kbtui.search.index.bm25f import SCORED_FIELDS
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
-from kbtui.search.query import parser as query
+from kbtui.search.query import parser
 from kbtui.search.query.fusion import Fused, fuse
 from kbtui.search.query.parser import MOST_TERMS
 from kbtui.search.results import RELEVANT
@@ -41,46 +41,46 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 
-# Fitted; in the order of `Evidence.features`, the constant first.
+# Fitted weights: the intercept, then in the order of `Evidence.features`.
 BY_WORDS = (-12.73, 15.73, -3.56, 3.8, 3.23)
 BY_BOTH = (-16.8, 18.95, -3.91, 1.14, 3.25, 28.03, -20.41)
-# A small corpus can't tell common words from rare ones: as if it had so many more passages.
-_FURTHER_PASSAGES = 50
-# As near are most of the nearest passages to questions about something else.
+# Smoothing: a small corpus can't tell common words from rare ones.
+_SMOOTHING_PASSAGES = 50
+# The cosine of most nearest passages to unrelated questions.
 _BY_CHANCE = 0.35
-# Before so much of a corpus has vectors, words decide.
-_MOSTLY = 0.8
-# They ask for nothing of their own; a model says "the user" of whom it talks with.
-_NOTHING_ASKED = """
+# With a smaller share of vectors, relevance is lexical.
+_MIN_VECTOR_SHARE = 0.8
+# Words without topic; models write "the user" in their queries.
+_SMALL_TALK_WORDS = """
     hello hi hey thanks thank thx lot ok okay yes yep please bye goodbye hallo danke bitte tschüss
     ja bonjour salut merci hola gracias user user's
     say said tell told know remember mention mentioned again many much
 """
-_SMALL_TALK = frozenset(_NOTHING_ASKED.split())
-# What a part of a word counts, and what a longer word does that begins with it.
-_PART = 0.8
-_SHORTEST_BEGINNING = 4
+_SMALL_TALK = frozenset(_SMALL_TALK_WORDS.split())
+# The weight of a part of a word, and of a longer word with it as a prefix.
+_PARTIAL_WEIGHT = 0.8
+_MIN_PREFIX = 4
 _POSSESSIVE = ("'s", "\N{RIGHT SINGLE QUOTATION MARK}s")
 _SUBJECT = re.compile(
     r"\b(?:do|does|did|has|have|had|is|was|will|would|can|could|should|might)\s+([^\W\d_]{3,}\b)",
     re.IGNORECASE,
 )
 _DATES = frozenset([*calendar.month_name, *calendar.day_name])
-# How much weaker hits than the best lose: of words, and of meaning.
-_FEWER_WORDS = 1.6
-_FARTHER = 3.2
+# Decay of relevance behind the best hit: by coverage, and by cosine.
+_COVERAGE_DECAY = 1.6
+_COSINE_DECAY = 3.2
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measures of one query and a corpus that speak for an answer, or against one.
+    """The features of a query and a corpus that predict whether there is an answer.
 
     Attributes:
-        words: How many telling words the query has.
-        unknown: The share of them, by their rarity, that no document holds.
-        missing_names: The share of its names, see `_names`, that no document holds.
-        coverage: The share of the words, by their rarity, that each document holds.
-        cosines: How near each document is, NaN without a vector; None where only words count.
+        words: The number of the query's content words.
+        unknown: The share of them, weighted by rarity, that no document has.
+        missing_names: The share of the query's names (see `_names`) that no document has.
+        coverage: The share of the words, weighted by rarity, that each document has.
+        cosines: The similarity of each document, NaN without a vector; None if not compared.
         best_coverage: The highest coverage.
         best_cosine: The highest cosine.
     """
@@ -94,7 +94,7 @@ class Evidence:
     best_cosine: float
 
     def features(self) -> tuple[float, ...]:
-        """The numbers that the weights are for."""
+        """Return the features in the order of `BY_WORDS` or `BY_BOTH`, without the intercept."""
         by_words = (
             self.best_coverage,
             self.missing_names,
@@ -107,44 +107,46 @@ class Evidence:
 
     @property
     def is_answered(self) -> bool:
-        """True if probably some document answers the query."""
+        """Whether some document probably answers the query."""
         return self.answered >= RELEVANT
 
     @property
     def is_near_by_chance(self) -> bool:
-        """True if probably nothing answers, and no document is nearer than others are by chance."""
+        """Whether there is probably no answer, and no similarity above chance."""
         return self.cosines is not None and not self.is_answered and self.best_cosine < _BY_CHANCE
 
     @cached_property
     def answered(self) -> float:
-        """How likely any document answers the query, in 0..1."""
+        """The probability, in 0..1, that any document answers the query."""
         constant, *weights = BY_WORDS if self.cosines is None else BY_BOTH
         total = constant + sum(w * x for w, x in zip(weights, self.features(), strict=True))
         return 1 / (1 + math.exp(-total))
 
     def relevance(self, number: int) -> float:
-        """How likely a document answers the query, in 0..1.
+        """Return how likely a document answers the query, in 0..1.
 
-        Of a query that is likely to have an answer all hits count as relevant, the less like the
-        best ones the less: what answers is often not what comes first.
+        If the query probably has an answer, all hits count as relevant, decaying with the distance
+        to the best features, as the first hit often isn't the answer.
         """
         answered = self.answered
         if answered < RELEVANT:
             return answered
-        behind = 0.0
+        decay = 0.0
         if self.best_coverage:
-            behind += _FEWER_WORDS * (1 - float(self.coverage[number]) / self.best_coverage)
+            decay += _COVERAGE_DECAY * (1 - float(self.coverage[number]) / self.best_coverage)
         if self.cosines is not None and np.isfinite(self.cosines[number]):
-            behind += _FARTHER * (self.best_cosine - float(self.cosines[number]))
-        return RELEVANT + (answered - RELEVANT) * math.exp(-behind)
+            decay += _COSINE_DECAY * (self.best_cosine - float(self.cosines[number]))
+        return RELEVANT + (answered - RELEVANT) * math.exp(-decay)
 
 
-def gather(corpus: Corpus, asked: Query, meaning: Comparison | None, mask: Mask) -> Evidence:
-    """Look at what the documents of `mask` hold of a query."""
-    words = list(_telling_words(corpus, asked.text))
+def gather_evidence(
+    corpus: Corpus, query: Query, comparison: Comparison | None, mask: Mask
+) -> Evidence:
+    """Measure the evidence for an answer in the documents of `mask`."""
+    words = list(_content_words(corpus, query.text))
     whole = sum(weight for weight, _, _ in words) or 1.0
     unknown = 0.0
-    names = _names(asked.text)
+    names = _names(query.text)
     named: list[bool] = []  # whether a name is missing
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
@@ -157,8 +159,8 @@ def gather(corpus: Corpus, asked: Query, meaning: Comparison | None, mask: Mask)
         unknown += weight / whole * missing
         if word in names:
             named.append(missing)
-    cosines = meaning.cosines if meaning is not None and meaning.is_calibrated else None
-    if cosines is not None and np.isfinite(cosines).sum() < _MOSTLY * corpus.count:
+    cosines = comparison.cosines if comparison is not None and comparison.is_calibrated else None
+    if cosines is not None and np.isfinite(cosines).sum() < _MIN_VECTOR_SHARE * corpus.count:
         cosines = None
     return Evidence(
         words=len(words),
@@ -172,7 +174,7 @@ def gather(corpus: Corpus, asked: Query, meaning: Comparison | None, mask: Mask)
 
 
 def _names(text: str) -> set[str]:
-    """The words that are probably names: by a capital letter, or by where they stand."""
+    """Return the words that are probably names: capitalised, possessive, or after an auxiliary."""
     found = {match[1] for match in _SUBJECT.finditer(text)}
     for start, end, _ in analyser.spans(text):
         if (start and text[start].isupper()) or text[start:end].endswith(_POSSESSIVE):
@@ -180,40 +182,40 @@ def _names(text: str) -> set[str]:
     return found - _DATES
 
 
-def _asked_for(text: str) -> Sequence[tuple[str, Sequence[str]]]:
-    """The words of a query that tell what is asked for, with their terms; else all of them."""
+def _topic_words(text: str) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return a query's words without stop words and small talk, or all words, with their terms."""
     every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
     asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
-    telling = [each for each in asking if not analyser.is_stop_word(each[0])]
-    return every if not telling and asking == every else telling
+    content = [each for each in asking if not analyser.is_stop_word(each[0])]
+    return every if not content and asking == every else content
 
 
-def _telling_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:
-    """Each telling word: its weight by rarity, itself, and the terms that count for it.
+def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:
+    """Yield each content word as ``(weight by rarity, word, weighted terms)``.
 
-    A word that no passage holds weighs most: who asks for it asks for what isn't there.
+    A word that no passage has weighs most, as the query then asks for something absent.
     """
-    passages = corpus.count + _FURTHER_PASSAGES
-    for word, terms in islice(_asked_for(text), MOST_TERMS):
-        shares = {term: _PART if i else 1.0 for i, term in enumerate(terms)}
-        if len(word) >= _SHORTEST_BEGINNING and not any(map(corpus.knows, terms)):
+    passages = corpus.count + _SMOOTHING_PASSAGES
+    for word, terms in islice(_topic_words(text), MOST_TERMS):
+        shares = {term: _PARTIAL_WEIGHT if i else 1.0 for i, term in enumerate(terms)}
+        if len(word) >= _MIN_PREFIX and not any(map(corpus.knows, terms)):
             longer = corpus.expand(terms[0], _WRITTEN)
-            shares = dict.fromkeys(longer, _PART)
+            shares = dict.fromkeys(longer, _PARTIAL_WEIGHT)
         held = max((len(corpus.impacts(term)[0]) for term in shares), default=0)
         yield math.log((passages + 1) / (held + 0.5)), word, shares
 
 
 _WRITTEN = ("title", "headings", "label", "tags", "body")
-_BEGINNING_WEIGHT = 0.8
+_PREFIX_WEIGHT = 0.8
 _SHORT_QUERY = 4  # terms
-_TITLED = 2.2
-# What kbtui said itself counts less than what it was told.
-_SECOND_HAND = 0.8
+_TITLE_BOOST = 2.2
+# The assistant's messages count less than the user's.
+_ASSISTANT_WEIGHT = 0.8
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The scores of all documents of a corpus, joined and apart, and what matched."""
+    """The scores of all documents of a corpus, combined and separate, and the matching terms."""
 
     fused: Fused
     lexical: Scores
@@ -224,7 +226,7 @@ class Ranking:
 
     @cached_property
     def word_scores(self) -> Scores:
-        """The scores by words of all candidates."""
+        """The lexical scores of all candidates."""
         return self.lexical[self.fused.candidates]
 
     @cached_property
@@ -235,49 +237,49 @@ class Ranking:
 
 def rank(
     corpus: Corpus,
-    asked: Query,
+    query: Query,
     scope: Sequence[str],
-    meaning: Comparison | None = None,
+    comparison: Comparison | None = None,
     weights: tuple[float, float] = (0.7, 0.3),
     *,
     half_lives: Mapping[str, float] = MappingProxyType({}),
-    left_out: Mask | None = None,
+    excluded: Mask | None = None,
 ) -> Ranking:
-    """Score every document of some folders, but for those that are `left_out`.
+    """Score all documents of some folders.
 
     Args:
         corpus: The documents.
-        asked: The query.
+        query: The query.
         scope: The folders.
-        meaning: The query compared by meaning, if it was.
-        weights: How much meaning counts, and words.
-        half_lives: In how many days a document of a folder loses half of its score.
-        left_out: Documents that aren't found.
+        comparison: The semantic comparison, if there is one.
+        weights: The weights of semantic and lexical scores.
+        half_lives: Days in which a document's score halves, by folder.
+        excluded: Documents to exclude.
     """
-    mask = demanded(corpus, asked, scope)
-    if left_out is not None:
-        mask &= ~left_out
-    terms = weighted_terms(corpus, asked)
+    mask = filter_mask(corpus, query, scope)
+    if excluded is not None:
+        mask &= ~excluded
+    terms = weighted_terms(corpus, query)
     lexical = corpus.scores(terms.items())
-    lexical[_titled(corpus, asked)] *= _TITLED
+    lexical[_title_matches(corpus, query)] *= _TITLE_BOOST
     fused = fuse(
-        lexical, meaning, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
+        lexical, comparison, mask, weights, live=corpus.live, best_of_file=corpus.best_of_file
     )
-    if not asked.has_words:
+    if not query.has_words:
         fused = Fused(np.where(mask, 1.0, 0.0), mask)
-    elif (second_hand := corpus.holding("said", (ASSISTANT, ELSEWHERE))).any():
-        lowered = np.where(second_hand, _SECOND_HAND * fused.scores, fused.scores)
+    elif (by_assistant := corpus.holding("said", (ASSISTANT, ELSEWHERE))).any():
+        lowered = np.where(by_assistant, _ASSISTANT_WEIGHT * fused.scores, fused.scores)
         fused = replace(fused, scores=lowered)
-    semantic = meaning.cosines if meaning is not None else None
+    semantic = comparison.cosines if comparison is not None else None
     recency = _recency(corpus, half_lives)
-    if recency is not None and asked.has_words:
+    if recency is not None and query.has_words:
         fused = replace(fused, scores=fused.scores * recency)
-    evidence = gather(corpus, asked, meaning, mask)
+    evidence = gather_evidence(corpus, query, comparison, mask)
     return Ranking(fused, lexical, semantic, frozenset(terms), evidence, recency)
 
 
 def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
-    """The share left of each score: half after a half-life; all without a date in the past."""
+    """Return the recency factor of each document: 0.5 after a half-life, 1 without a past date."""
     if not any(half_lives.values()):
         return None
     left = np.ones(corpus.size)
@@ -289,74 +291,74 @@ def _recency(corpus: Corpus, half_lives: Mapping[str, float]) -> Scores | None:
     return left
 
 
-def _titled(corpus: Corpus, asked: Query) -> Mask:
-    """The documents whose title, or an alias, holds a short query whole: that is what is meant."""
-    terms = list(asked.terms())
+def _title_matches(corpus: Corpus, query: Query) -> Mask:
+    """Return the documents whose title and aliases have all terms of a short query."""
+    terms = list(query.terms())
     mask: Mask = np.full(corpus.size, 0 < len(terms) <= _SHORT_QUERY)
     for term in terms if len(terms) <= _SHORT_QUERY else ():
         mask &= corpus.holding("title", [term])
     return mask
 
 
-def weighted_terms(corpus: Corpus, asked: Query) -> dict[str, float]:
-    """The terms to score by; one that nothing holds is taken as the beginning of others."""
+def weighted_terms(corpus: Corpus, query: Query) -> dict[str, float]:
+    """Return the weighted terms to score by; unknown terms are expanded as prefixes."""
     found: dict[str, float] = {}
-    beginnings = [analyser.fold(word) for word in asked.beginnings]
-    for term, word in asked.terms().items():
+    beginnings = [analyser.fold(word) for word in query.beginnings]
+    for term, word in query.terms().items():
         if corpus.knows(term):
             found[term] = corpus.rarity(term)
         elif len(term) > 1 or analyser.is_unspaced(term):
             beginnings += [term, analyser.fold(word)]
-    for beginning in dict.fromkeys(beginnings):
-        for term in corpus.expand(beginning, _WRITTEN):
-            found.setdefault(term, _BEGINNING_WEIGHT * corpus.rarity(term))
+    for prefix in dict.fromkeys(beginnings):
+        for term in corpus.expand(prefix, _WRITTEN):
+            found.setdefault(term, _PREFIX_WEIGHT * corpus.rarity(term))
     return found
 
 
-def demanded(corpus: Corpus, asked: Query, scope: Sequence[str]) -> Mask:
-    """The documents of some folders that meet all conditions, words and phrases of a query.
+def filter_mask(corpus: Corpus, query: Query, scope: Sequence[str]) -> Mask:
+    """Return the documents of some folders that match all filters and required words of a query.
 
-    Of a phrase only the words are looked at here, not whether they stand together.
+    For required phrases, only the presence of all words is checked here, not their order.
     """
     mask = corpus.live & corpus.holding("scope", scope)
-    for condition in asked.conditions:
-        mask &= _meets(corpus, condition)
-    for text in (*asked.required, *asked.demanded_phrases):
-        mask &= _holds(corpus, text)
-    for word in asked.excluded:
-        mask &= ~_holds(corpus, word)
+    for condition in query.conditions:
+        mask &= _condition_mask(corpus, condition)
+    for text in (*query.required, *query.required_phrases):
+        mask &= _words_mask(corpus, text)
+    for word in query.excluded:
+        mask &= ~_words_mask(corpus, word)
     return mask
 
 
-def _holds(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
-    """Which documents hold all words of a text, anywhere in the fields."""
+def _words_mask(corpus: Corpus, text: str, fields: Sequence[str] = tuple(SCORED_FIELDS)) -> Mask:
+    """Return a mask of the documents with all words of a text in any of the fields."""
     mask: Mask = np.ones(corpus.size, dtype=np.bool_)
     for _, _, terms in analyser.spans(text):
         if len(terms) and len(terms[0]) == 1 and analyser.is_unspaced(terms[0]):
-            # A single letter of such a script is only indexed as part of pairs.
+            # A single character of such a script is only indexed as part of bigrams.
             pairs = corpus.expand(terms[0], fields) or terms
-            mask &= np.any([_holding(corpus, term, fields) for term in pairs], axis=0)
+            mask &= np.any([_term_mask(corpus, term, fields) for term in pairs], axis=0)
         elif terms:
-            mask &= _holding(corpus, terms[0], fields)
+            mask &= _term_mask(corpus, terms[0], fields)
     return mask
 
 
-def _holding(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
+def _term_mask(corpus: Corpus, term: str, fields: Sequence[str]) -> Mask:
     mask: Mask = np.zeros(corpus.size, dtype=np.bool_)
     for name in fields:
         mask[corpus.postings(name, term)[0]] = True
     return mask
 
 
-def _meets(corpus: Corpus, condition: Condition) -> Mask:
+def _condition_mask(corpus: Corpus, condition: Condition) -> Mask:
     value = analyser.fold(condition.value)
     match condition.field:
         case "title":
-            mask = _holds(corpus, condition.value, ("title",))
+            mask = _words_mask(corpus, condition.value, ("title",))
         case "heading":
-            mask = _holds(corpus, condition.value, ("headings", "label", "title"))
+            mask = _words_mask(corpus, condition.value, ("headings", "label", "title"))
         case "created" | "updated":
-            since, until = query.days(condition.value) or ("", "")
+            since, until = parser.days(condition.value) or ("", "")
             known = corpus.expand("", (condition.field,), limit=1_000_000)
             mask = corpus.holding(condition.field, [d for d in known if since <= d <= until])
         case "path":

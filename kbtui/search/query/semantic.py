@@ -1,8 +1,8 @@
-"""Search by meaning: a queue of models, best first, each with the vectors that it has made.
+"""Semantic search: a queue of models, best first, each with its stored vectors.
 
-A search asks the best that has read enough, or the one that has read most. Behind the model of the
-settings there may be the one that was used before, with its vectors, and, where much has no vector
-yet, a rough one made from the real one, which embeds everything within moments.
+A search uses the first model with enough vectors, or the one with most. After the configured model
+there may be the previously used one and, if many vectors are missing, a rough model distilled from
+the configured one, which embeds everything within moments.
 """
 
 from __future__ import annotations
@@ -39,35 +39,34 @@ if TYPE_CHECKING:
     from kbtui.search.query.parser import Query
 
     Keys = dict[int, tuple[bytes, ...]]
-    Passage = tuple[bytes, int, int]  # its key, its chunk, and which of the chunk's it is
+    Passage = tuple[bytes, int, int]  # key, chunk id, index within the chunk
 
 
 ModelState = Literal["waiting", "preparing", "ready", "failed"]
-# Small, so that neither closing nor somebody who types waits long; what is stored at once is what a
-# kill can lose.
+# Small, so that neither closing nor typing is delayed.
 _BATCH = 4
-_STORED_AT_ONCE = 128
+_STORE_BATCH = 128  # the most that a killed process loses
 _SYNC_EMBED_LIMIT = 32  # passages
-# A commit of which less has vectors is searched by words alone.
-_MOST_OF_A_TREE = 0.8
-_WORTH_ROUGH = 500  # passages: the model itself takes well over half a minute for them
+# A commit with a smaller share of vectors is only searched lexically.
+_MIN_TREE_SHARE = 0.8
+_ROUGH_FROM = 500  # passages, for which the model itself takes well over half a minute
 _ROUGH_BATCH = 1024
-_MOST_OF_A_CORPUS = 0.9
-_ASKED_FOR = 50
+_MIN_CORPUS_SHARE = 0.9
+_PRIORITISED = 50
 
 
-_AS_USUAL = VectorKind()
+_DEFAULT_KIND = VectorKind()
 
 
 @dataclass(eq=False)
-class _Reader:
-    """A model in the queue, and what it has read: a row a passage.
+class _ModelVectors:
+    """A model in the queue with its stored vectors, one row per passage.
 
     Attributes:
-        embedder: Makes its vectors, and those of questions.
-        folder: Where they are kept.
-        kind: What is measured of vectors of its kind.
-        vectors: Those there are.
+        embedder: Embeds passages and queries.
+        folder: Where the vectors are stored.
+        kind: The measured parameters of this kind of vectors.
+        vectors: The store of the vectors.
     """
 
     embedder: Embedder
@@ -82,7 +81,7 @@ class _Reader:
     def view(
         self, corpus: Corpus, keys: Callable[[], Keys], of: str, *, busy: bool
     ) -> DocumentRows:
-        """Which vectors belong to which document of a corpus; kept for each that it is `of`."""
+        """Return the mapping of a corpus's documents to vectors, cached under the name `of`."""
         found = self._views.get(of)
         if found is None or not found.fits(corpus, len(self.vectors), busy=busy):
             found = self._views[of] = DocumentRows(corpus, self.vectors, keys())
@@ -101,58 +100,58 @@ class _Reader:
 
 
 class Semantic:
-    """The embedding side of one index.
+    """The semantic part of one index.
 
-    `load` and `embed_missing` are for a background thread; `compare` is for any.
+    `load` and `embed_missing` are for a background thread, `compare` for any thread.
     """
 
     def __init__(
         self,
         folder: Path,
         model: EmbeddingModel,
-        is_withheld: Callable[[ChunkRow], bool] = lambda _row: False,
-        first: Callable[[], tuple[str, ...]] = tuple,
-        apart: Callable[[], Preparation] | None = None,
+        is_private: Callable[[ChunkRow], bool] = lambda _row: False,
+        priority_paths: Callable[[], tuple[str, ...]] = tuple,
+        start_detached: Callable[[], Preparation] | None = None,
     ) -> None:
-        """Take the folder of the vectors, and the model to load.
+        """Create it; the model isn't loaded yet.
 
         Args:
-            folder: Holds a folder a model.
-            model: The one to load.
-            is_withheld: Says what a model elsewhere must not see.
-            first: The files to embed before all others at the moment, the last of them first.
-            apart: Has another process do what there is no time for, and tells how far that is.
+            folder: Contains a folder of vectors per model.
+            model: The model to load.
+            is_private: Whether a remote model must not see a passage.
+            priority_paths: Returns the files to embed before all others, the last of them first.
+            start_detached: Leaves work to a detached process, and returns the state of the model.
         """
         self.state: ModelState = "waiting"
         self.message = ""
-        self.preparation: Preparation | None = None  # as it was when nobody waited for it
+        self.preparation: Preparation | None = None  # as of the last search without waiting
         self.pace = Pace()
         self._folder = folder
         self._model = model
-        self._is_withheld = is_withheld
-        self._first = first
-        self._apart = apart
+        self._is_private = is_private
+        self._priority_paths = priority_paths
+        self._start_detached = start_detached
         self._lock = threading.Lock()
         self._loading = threading.Lock()
-        self._queue: list[_Reader] = []  # best first: the model of the settings, once it is loaded
-        self._has_looked = False  # for an earlier model
-        self._wanted: frozenset[int] = frozenset()  # chunks whose vectors are to be made first
+        self._queue: list[_ModelVectors] = []  # best first: the configured model, once it is loaded
+        self._tried_previous = False
+        self._priority_chunks: frozenset[int] = frozenset()  # chunks to embed first
         self._left = 0
-        self._counted = -1  # the last chunk that was looked at for vectors
-        self._keys = _KeysOfChunks()
+        self._counted = -1  # the last chunk id when `_left` was counted
+        self._keys = _KeyCache()
 
     @property
     def name(self) -> str:
-        """The model's name, once it is loaded."""
+        """The model's name; empty until it is loaded."""
         return self._queue[0].embedder.name if self._queue else ""
 
     @property
     def embedded(self) -> int:
-        """How many passages have a vector."""
+        """The number of passages with a vector."""
         return len(self._queue[0].vectors) if self._queue else 0
 
     def load(self, stop: threading.Event) -> bool:
-        """Load the model, preparing it if needed; tells whether it is there now."""
+        """Load the model, preparing it if needed; return whether it is ready."""
         with self._loading:
             if self.state in {"ready", "failed"}:
                 return self.state == "ready"
@@ -169,36 +168,36 @@ class Semantic:
             self.state = "ready"
             return True
 
-    def _open(self, embedder: Embedder, kind: VectorKind = _AS_USUAL) -> _Reader:
+    def _open(self, embedder: Embedder, kind: VectorKind = _DEFAULT_KIND) -> _ModelVectors:
         """Open the vectors of a model.
 
         Raises:
-            StorageError: they can't be kept.
+            StorageError: they can't be stored.
         """
         try:
-            return _Reader(embedder, self._folder / embedder.identity, kind)
+            return _ModelVectors(embedder, self._folder / embedder.identity, kind)
         except OSError as error:
             embedder.close()
-            raise _not_kept(error) from error
+            raise _storage_error(error) from error
 
-    def _rough(self, stop: threading.Event) -> _Reader | None:
-        """The rough model, last in the queue; it is made if it has to be."""
+    def _rough(self, stop: threading.Event) -> _ModelVectors | None:
+        """Return the rough model, last in the queue, building it if needed; None if it can't be."""
         if self._queue[-1].kind is ROUGH:
             return self._queue[-1]
         rough = self._queue[0].embedder.rough(stop)
         if rough is None:
             return None
-        reader = self._open(rough, ROUGH)
+        model = self._open(rough, ROUGH)
         with self._lock:
-            self._queue.append(reader)
-        return reader
+            self._queue.append(model)
+        return model
 
-    def _find_earlier(self) -> None:
-        """Put the model that was used last before this one second, if it can be loaded."""
-        if self._has_looked:
+    def _find_previous(self) -> None:
+        """Insert the most recently used other model as second in the queue, if it loads."""
+        if self._tried_previous:
             return
-        self._has_looked = True
-        known = {reader.embedder.identity for reader in self._queue}
+        self._tried_previous = True
+        known = {model.embedder.identity for model in self._queue}
         folders = [
             each for each in self._folder.iterdir() if each.is_dir() and each.name not in known
         ]
@@ -209,27 +208,27 @@ class Semantic:
                 break
 
     def get_ready(self, store: StateStore, stop: threading.Event, *, wait: bool) -> None:
-        """Load the model and embed what is missing: all of it, or what takes a moment only.
+        """Load the model and embed missing passages: all if `wait`, else only a few.
 
-        The rest is left to a process of its own.
+        More than a few are left to a detached process.
 
         Raises:
             KbtuiError: the model fails.
         """
-        if not wait and not self._is_at_hand():
+        if not wait and not self._is_prepared():
             return
         if self.load(stop) and self.left(store):
             missing = self.count_missing(store)
             if missing and (wait or missing <= _SYNC_EMBED_LIMIT):
                 self.embed_missing(store, stop)
-            elif missing and self._apart is not None:
-                self.preparation = self._apart()
+            elif missing and self._start_detached is not None:
+                self.preparation = self._start_detached()
 
-    def _is_at_hand(self) -> bool:
-        """True if the model is prepared; if not, a process of its own is to see to that."""
+    def _is_prepared(self) -> bool:
+        """Return whether the model is prepared; if not, start a detached process for it."""
         self.preparation = self._model.preparation()
-        if not self.preparation.is_done and self._apart is not None:
-            self.preparation = self._apart()
+        if not self.preparation.is_done and self._start_detached is not None:
+            self.preparation = self._start_detached()
         return self.preparation.is_done
 
     def retry(self) -> None:
@@ -240,7 +239,7 @@ class Semantic:
 
     def answer(
         self,
-        asked: Query,
+        query: Query,
         corpus: Corpus,
         store: StateStore,
         stop: threading.Event,
@@ -248,71 +247,68 @@ class Semantic:
         load: bool,
         wait: bool,
     ) -> tuple[Comparison | None, str]:
-        """Compare by meaning, if the model is there; and what to say where it isn't all there.
+        """Compare a query with a corpus; return the result, if any, and a notice or ``""``.
 
-        With `load`, the model is loaded and what takes a moment is embedded before; with `wait`,
-        whatever it takes.
+        With `load`, first load the model and embed a few missing passages; with `wait`, all.
         """
         try:
             if load:
                 self.get_ready(store, stop, wait=wait)
         except KbtuiError as error:
             return None, explain(error)
-        compared = self.compare(asked.text, corpus, store) if asked.has_words else None
+        compared = self.compare(query.text, corpus, store) if query.has_words else None
         return compared, notice_of(store, self)
 
     def compare(self, text: str, corpus: Corpus, store: StateStore) -> Comparison | None:
-        """Compare a query with every document; None without a model, or where it fails."""
+        """Compare a query with every document; return None without a model, or if it fails."""
         if not self._queue or not text.strip():
             return None
-        reader, view = self._best(corpus, store)
-        found = self._compare(reader, text, view)
-        if found is not None and reader is not self._queue[0]:
+        model, view = self._best(corpus, store)
+        found = self._compare(model, text, view)
+        if found is not None and model is not self._queue[0]:
             nearest = np.argsort(-np.nan_to_num(found.cosines, nan=-1.0), kind="stable")
-            self._wanted = frozenset(corpus.chunks[nearest[:_ASKED_FOR]].tolist())
+            self._priority_chunks = frozenset(corpus.chunks[nearest[:_PRIORITISED]].tolist())
         return found
 
-    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_Reader, DocumentRows]:
-        """The first in the queue that has read enough of a corpus, or who has read most of it."""
+    def _best(self, corpus: Corpus, store: StateStore) -> tuple[_ModelVectors, DocumentRows]:
+        """Return the first model with enough vectors of a corpus, or the one with most."""
         with self._lock:
-            read: list[tuple[_Reader, DocumentRows]] = []
-            for reader in self._in_turn():
-                view = reader.view(
+            read: list[tuple[_ModelVectors, DocumentRows]] = []
+            for model in self._candidates():
+                view = model.view(
                     corpus, lambda: self._keys.read(store), "now", busy=self.left(store) != 0
                 )
-                if len(view.documents) >= _MOST_OF_A_CORPUS * corpus.count:
-                    return reader, view
-                read.append((reader, view))
+                if len(view.documents) >= _MIN_CORPUS_SHARE * corpus.count:
+                    return model, view
+                read.append((model, view))
             return max(read, key=lambda each: len(each[1].documents))
 
-    def _in_turn(self) -> Iterator[_Reader]:
-        """The queue; an earlier model is looked for when the best one isn't enough."""
+    def _candidates(self) -> Iterator[_ModelVectors]:
+        """Yield the queue; after the first model, look for a previously used one."""
         yield self._queue[0]
         with suppress(OSError, StorageError):
-            self._find_earlier()
+            self._find_previous()
         yield from self._queue[1:]
 
     def compare_tree(
         self, text: str, tree: TreeIndex, stop: threading.Event, *, load: bool, wait: bool
     ) -> tuple[Comparison | None, str]:
-        """Compare a query with the files of a commit, by the vectors that are there anyway.
-
-        Nothing is embedded for it: where too few of its passages have a vector, words decide.
+        """Compare a query with the files of a commit, using existing vectors only.
 
         Args:
             text: The query.
             tree: The files of the commit.
-            stop: Ends the loading.
+            stop: Cancels loading.
             load: Load the model, if it is prepared.
             wait: Prepare it as well.
 
         Returns:
-            The comparison, None where there is none; and what to say, if the model isn't there.
+            The comparison, or None if too few passages have vectors; and a notice or ``""``.
         """
-        if load and (wait or self._is_at_hand()):
+        if load and (wait or self._is_prepared()):
             self.load(stop)
         if not self._queue:
-            return None, self.message or _while_preparing(self.preparation)
+            return None, self.message or _preparation_notice(self.preparation)
         best = self._queue[0]
 
         def keys() -> Keys:
@@ -321,13 +317,13 @@ class Semantic:
 
         with self._lock:
             view = best.view(tree.corpus, keys, "then", busy=False)
-        if len(view.documents) < _MOST_OF_A_TREE * tree.corpus.count or not text.strip():
+        if len(view.documents) < _MIN_TREE_SHARE * tree.corpus.count or not text.strip():
             return None, ""
         return self._compare(best, text, view), self.message
 
-    def _compare(self, reader: _Reader, text: str, view: DocumentRows) -> Comparison | None:
+    def _compare(self, model: _ModelVectors, text: str, view: DocumentRows) -> Comparison | None:
         try:
-            found = reader.compare(text, view)
+            found = model.compare(text, view)
         except KbtuiError as error:
             self.message = explain(error)
             return None
@@ -335,11 +331,11 @@ class Semantic:
         return found
 
     def left(self, store: StateStore) -> int:
-        """How many passages still have no vector; -1 while nobody has counted the newest."""
+        """Return the number of passages without a vector; -1 if chunks were added since."""
         return self._left if store.last_chunk() == self._counted else -1
 
     def count_missing(self, store: StateStore) -> int:
-        """Count the passages that still have no vector."""
+        """Count the passages without a vector."""
         return len(self._count(store))
 
     def _count(self, store: StateStore) -> list[Passage]:
@@ -357,140 +353,141 @@ class Semantic:
         roughly_first: bool = False,
         seconds: float = math.inf,
     ) -> int:
-        """Embed every passage that has no vector, or what there is time for; tells how many it did.
+        """Embed passages without a vector for at most `seconds`, and return their number.
 
-        What is open and what it is linked with goes first, and what a question was near to; then
-        what was written last. With `roughly_first`, the rough model embeds all before, if that is
-        worth it.
+        Open and linked files come first, then chunks near to recent queries, then the newest. With
+        `roughly_first`, the rough model embeds all of them before, if there are many.
 
         Raises:
-            KbtuiError: the model failed (a remote one may), what is done is stored; or there is no
-                room for it.
+            KbtuiError: the model failed, or there is no room; finished batches are stored.
         """
         if not self._queue:
             return 0
-        best, until = self._queue[0], time.monotonic() + seconds
+        best, deadline = self._queue[0], time.monotonic() + seconds
         best.vectors.refresh()
         waiting = self._count(store)
 
-        def goes_on(done: int) -> bool:
+        def should_continue(done: int) -> bool:
             self._left, self.message = len(waiting), ""
             progress(done, len(waiting))
-            return not stop.is_set() and time.monotonic() < until
+            return not stop.is_set() and time.monotonic() < deadline
 
         try:
-            if roughly_first and len(waiting) >= _WORTH_ROUGH and (rough := self._rough(stop)):
+            if roughly_first and len(waiting) >= _ROUGH_FROM and (rough := self._rough(stop)):
                 missing = self._missing(store, rough)
-                self._read(rough, missing, store, lambda _: not stop.is_set(), _ROUGH_BATCH)
-            done = self._read(best, waiting, store, goes_on, _BATCH)
+                self._embed_all(rough, missing, store, lambda _: not stop.is_set(), _ROUGH_BATCH)
+            done = self._embed_all(best, waiting, store, should_continue, _BATCH)
         except KbtuiError as error:
             self.message, self._counted = explain(error), -1
             raise
         finally:
             self._left = len(waiting)
         if not waiting:
-            self._drop_others()
-            with suppress(OSError):  # where there is no room, many files are read as well
+            self._close_others()
+            with suppress(OSError):  # compaction is optional
                 self.tidy(store)
         return done
 
-    def _read(
+    def _embed_all(
         self,
-        reader: _Reader,
+        model: _ModelVectors,
         waiting: list[Passage],
         store: StateStore,
-        goes_on: Callable[[int], bool],
+        should_continue: Callable[[int], bool],
         size: int,
     ) -> int:
-        """Have passages read, a batch at a time, and taken off; tells how many it did.
+        """Embed passages in batches, removing them from `waiting`, and return their number.
 
         Raises:
-            KbtuiError: the model failed, or there is no room; what is done is stored.
+            KbtuiError: the model failed, or there is no room; finished batches are stored.
         """
-        done, first = 0, tuple[str, ...]()
+        done, priority_paths = 0, tuple[str, ...]()
         pending: list[tuple[bytes, NDArray[np.float32]]] = []
         try:
-            while waiting and goes_on(done):
-                wanted, self._wanted = dict.fromkeys(self._wanted, 1), frozenset()
-                if self._first() != first:
-                    first = self._first()
-                    for rank, path in enumerate(first, 2):
-                        wanted |= dict.fromkeys(store.chunks_in(path), rank)
-                if wanted:
-                    waiting.sort(key=lambda each: wanted.get(each[1], 0))
+            while waiting and should_continue(done):
+                priorities, self._priority_chunks = (
+                    dict.fromkeys(self._priority_chunks, 1),
+                    frozenset(),
+                )
+                if self._priority_paths() != priority_paths:
+                    priority_paths = self._priority_paths()
+                    for rank, path in enumerate(priority_paths, 2):
+                        priorities |= dict.fromkeys(store.chunks_in(path), rank)
+                if priorities:
+                    waiting.sort(key=lambda each: priorities.get(each[1], 0))
                 batch = waiting[-size:]
                 del waiting[-size:]
-                made = self._embed(batch, store, reader)
-                pending += made
-                done += len(made)
-                if len(pending) >= _STORED_AT_ONCE:
-                    _keep(reader, pending)
+                vectors = self._embed_batch(batch, store, model)
+                pending += vectors
+                done += len(vectors)
+                if len(pending) >= _STORE_BATCH:
+                    _store(model, pending)
         finally:
-            _keep(reader, pending)
+            _store(model, pending)
         return done
 
-    def _embed(
-        self, batch: list[Passage], store: StateStore, reader: _Reader
+    def _embed_batch(
+        self, batch: list[Passage], store: StateStore, model: _ModelVectors
     ) -> list[tuple[bytes, NDArray[np.float32]]]:
         rows = store.rows([chunk for _, chunk, _ in batch])
-        batch = self._sendable(batch, rows, reader)
+        batch = self._sendable(batch, rows, model)
         found = [
             (key, rows[chunk].chunk.passage_texts()[n]) for key, chunk, n in batch if chunk in rows
         ]
-        vectors = reader.embedder.documents([text for _, text in found]) if found else ()
+        vectors = model.embedder.documents([text for _, text in found]) if found else ()
         return [(key, vector) for (key, _), vector in zip(found, vectors, strict=True)]
 
-    def _missing(self, store: StateStore, reader: _Reader) -> list[Passage]:
-        """Passages without a vector; the newest come last."""
+    def _missing(self, store: StateStore, model: _ModelVectors) -> list[Passage]:
+        """Return the passages without a vector, newest last."""
         found: dict[bytes, Passage] = {}
-        is_local = reader.embedder.is_local
-        for chunk, keys, hidden in store.passage_keys():
-            for n, key in enumerate(_split(keys) if is_local or not hidden else ()):
-                if key not in reader.vectors:
+        is_local = model.embedder.is_local
+        for chunk, keys, private in store.passage_keys():
+            for n, key in enumerate(_split(keys) if is_local or not private else ()):
+                if key not in model.vectors:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())
         if is_local:
             return waiting
         rows = store.rows(sorted({chunk for _, chunk, _ in waiting}))
-        return self._sendable(waiting, rows, reader)
+        return self._sendable(waiting, rows, model)
 
     def _sendable(
-        self, waiting: list[Passage], rows: Mapping[int, ChunkRow], reader: _Reader
+        self, waiting: list[Passage], rows: Mapping[int, ChunkRow], model: _ModelVectors
     ) -> list[Passage]:
-        """What a model may see: all of it, where it runs on this machine."""
-        if reader.embedder.is_local:
+        """Drop passages that a remote model must not see; a local one may see all."""
+        if model.embedder.is_local:
             return waiting
         files: dict[str, bool] = {}
         for _, chunk, _ in waiting:
             if chunk in rows and rows[chunk].path not in files:
-                files[rows[chunk].path] = self._is_withheld(rows[chunk])
+                files[rows[chunk].path] = self._is_private(rows[chunk])
         return [item for item in waiting if item[1] in rows and not files[rows[item[1]].path]]
 
-    def _drop_others(self) -> None:
-        """Let go of all but the best, which has read all; rough vectors are thrown away."""
+    def _close_others(self) -> None:
+        """Close all models but the first, and delete rough vectors."""
         with self._lock:
             others, self._queue[1:] = self._queue[1:], []
-        for reader in others:
-            reader.embedder.close()
-            if reader.kind is ROUGH:
-                shutil.rmtree(reader.folder, ignore_errors=True)
+        for model in others:
+            model.embedder.close()
+            if model.kind is ROUGH:
+                shutil.rmtree(model.folder, ignore_errors=True)
 
     def tidy(self, store: StateStore) -> bool:
-        """Write the vectors in fewer files, if there are many."""
+        """Merge the vector files if there are many; return whether there were."""
         if not self._queue or not self._queue[0].vectors.is_scattered:
             return False
-        wanted = {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
-        return self._queue[0].vectors.compact(wanted)
+        in_use = {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
+        return self._queue[0].vectors.compact(in_use)
 
     def close(self) -> None:
-        """Let go of the models."""
-        readers, self._queue = self._queue, []
-        for reader in readers:
-            reader.embedder.close()
+        """Release the models."""
+        models, self._queue = self._queue, []
+        for model in models:
+            model.embedder.close()
 
 
-class _KeysOfChunks:
-    """The passage keys of every chunk; ids only grow, so only new ones are read."""
+class _KeyCache:
+    """A cache of every chunk's passage keys; ids only grow, so only new ones are read."""
 
     def __init__(self) -> None:
         self._keys: dict[int, tuple[bytes, ...]] = {}
@@ -505,8 +502,8 @@ class _KeysOfChunks:
         return self._keys
 
 
-def _keep(reader: _Reader, pending: list[tuple[bytes, NDArray[np.float32]]]) -> None:
-    """Store what was made, and empty the list.
+def _store(model: _ModelVectors, pending: list[tuple[bytes, NDArray[np.float32]]]) -> None:
+    """Store the pending vectors, and empty the list.
 
     Raises:
         StorageError: there is no room.
@@ -515,12 +512,12 @@ def _keep(reader: _Reader, pending: list[tuple[bytes, NDArray[np.float32]]]) -> 
         keys, vectors = [key for key, _ in pending], np.stack([vector for _, vector in pending])
         pending.clear()
         try:
-            reader.vectors.add(keys, vectors)
+            model.vectors.add(keys, vectors)
         except OSError as error:
-            raise _not_kept(error) from error
+            raise _storage_error(error) from error
 
 
-def _not_kept(error: OSError) -> StorageError:
+def _storage_error(error: OSError) -> StorageError:
     return StorageError(
         f"What was read for meaning can't be kept: {error.strerror or error}",
         "Make room on the disk, or let the cache folder be written.",
@@ -533,7 +530,7 @@ def _split(keys: bytes) -> tuple[bytes, ...]:
 
 PREPARING = "Preparing the embedding model, once; searching by words meanwhile."
 UNPREPARED = "The embedding model isn't prepared."
-PREPARING_APART = (
+PREPARING_DETACHED = (
     "Preparing the embedding model in the background, once; searching by words meanwhile."
 )
 _MINUTE = 60
@@ -541,14 +538,14 @@ _LEAST_SECONDS = 3.0
 
 
 class Pace:
-    """Estimates how long something takes from how fast it went so far."""
+    """Estimates the remaining time of a task from its progress so far."""
 
     def __init__(self) -> None:
         self._started = 0.0
         self._first_left = 0
 
     def left(self, left: int) -> str:
-        """How long `left` more will take, as people say it; empty while that isn't known."""
+        """Format the estimated time for `left` more items; empty while it is unknown."""
         now = time.monotonic()
         if not self._started or left > self._first_left:
             self._started, self._first_left = now, left
@@ -564,7 +561,7 @@ class Pace:
 def status_of(
     store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
 ) -> IndexStatus:
-    """The status as it is now; without `meaning` only words are searched."""
+    """Return the current status; `meaning` is None if semantic search is off."""
     state, message = _state(store, meaning, activity, synced=synced)
     embedded = meaning.embedded if meaning else 0
     name = meaning.name if meaning else ""
@@ -573,24 +570,24 @@ def status_of(
 
 
 def notice_of(store: StateStore, meaning: Semantic) -> str:
-    """The notice that a search gives where the model isn't all there."""
+    """Return the notice for a search while semantic search is incomplete, or ``""``."""
     if meaning.message:
         return meaning.message
     if meaning.state != "ready":
-        return _while_preparing(meaning.preparation)
+        return _preparation_notice(meaning.preparation)
     if not meaning.left(store):
         return ""
     if meaning.preparation is not None and meaning.preparation.why:
-        return f"{_share(store, meaning)} % is read for meaning. {meaning.preparation.why}"
-    return f"{_embedding(store, meaning)}."
+        return f"{_percentage(store, meaning)} % is read for meaning. {meaning.preparation.why}"
+    return f"{_progress_message(store, meaning)}."
 
 
-def _while_preparing(found: Preparation | None) -> str:
-    """What to say while the model isn't there: it was found so; None: this process sees to it."""
+def _preparation_notice(found: Preparation | None) -> str:
+    """Return the notice while the model isn't loaded; None means this process prepares it."""
     if found is None:
         return PREPARING
     if found.state == "preparing":
-        return PREPARING_APART
+        return PREPARING_DETACHED
     return f"{found.why or UNPREPARED} Searching by words."
 
 
@@ -604,19 +601,19 @@ def _state(
     if meaning.state != "ready":
         return "preparing", PREPARING
     if meaning.left(store):
-        return "embedding", _embedding(store, meaning)
+        return "embedding", _progress_message(store, meaning)
     return "ready", ""
 
 
-def _embedding(store: StateStore, meaning: Semantic) -> str:
+def _progress_message(store: StateStore, meaning: Semantic) -> str:
     left = meaning.left(store)
     if left < 0:
         return "Reading for meaning"
-    done = f"Reading for meaning: {_share(store, meaning)} %"
+    done = f"Reading for meaning: {_percentage(store, meaning)} %"
     estimate = meaning.pace.left(left)
     return f"{done}, {estimate}" if estimate else done
 
 
-def _share(store: StateStore, meaning: Semantic) -> int:
-    """How much of a hundred is read for meaning."""
+def _percentage(store: StateStore, meaning: Semantic) -> int:
+    """Return the percentage of passages with a vector."""
     return 100 * meaning.embedded // max(1, meaning.embedded + meaning.left(store))

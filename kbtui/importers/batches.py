@@ -1,7 +1,8 @@
-"""Imports that were begun: each is a batch, with a small file of its own under ``.kbtui/imports``.
+"""Progress records of imports: each import is a batch with small files in ``.kbtui/imports``.
 
-The file says what is being imported, until when, and which of its conversations memory was made of.
-Without it nothing is lost but the place to go on at: sessions and commits name their batch.
+They record what is imported, when it began and ended, which sessions memory was made of, and which
+files were written outside the history. Losing them loses only the point to resume from: sessions
+and commits name their batch too.
 """
 
 from __future__ import annotations
@@ -24,50 +25,50 @@ _FOLDER = f"{MACHINE}/imports"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One import."""
+    """One import, identified by its `id`, and its progress files."""
 
     workspace: Workspace
     id: str
 
     def read(self) -> dict[str, Any]:
-        """What is known of it; empty where nothing is."""
+        """Return the recorded fields, empty if there are none."""
         try:
             return json_object(self._file(".json").read_bytes()) or {}
         except OSError:
             return {}
 
-    def note(self, **more: Any) -> None:
-        """Write down more about it."""
+    def update(self, **more: Any) -> None:
+        """Add or replace fields of the record."""
         data = json.dumps({**self.read(), **more}, ensure_ascii=False).encode("utf-8", "replace")
         write_machine_file(self.workspace, f"{_FOLDER}/{self.id}.json", data)
 
-    def remembered(self, session: str) -> None:
-        """Note that memory was made of a session; it may be lost in a crash."""
-        self._add(".done", session)
+    def mark_remembered(self, session: str) -> None:
+        """Record that memory was made of a session; not synced, so a crash may lose it."""
+        self._append(".done", session)
 
-    def done(self) -> frozenset[str]:
-        """The sessions that memory was made of."""
+    def remembered(self) -> frozenset[str]:
+        """Return the sessions that memory was made of."""
         return frozenset(self._lines(".done"))
 
-    def keep(self, path: str, blob: str) -> None:
-        """Note a file that is about to be brought beside the history, and its blob's id."""
+    def add_file(self, path: str, blob: str) -> None:
+        """Record a file about to be written outside the history, and its blob id."""
         parts = path.split("/")
         for folder in ("/".join(parts[:end]) for end in range(1, len(parts))):
             if not self.workspace.place(folder).exists():
-                self._add(".files", f"- {folder}")
-        self._add(".files", f"{blob} {path}")
+                self._append(".files", f"- {folder}")
+        self._append(".files", f"{blob} {path}")
 
-    def kept(self) -> list[tuple[str, str]]:
-        """The paths and blobs of such files."""
+    def added_files(self) -> list[tuple[str, str]]:
+        """Return the paths and blob ids of the files recorded by `add_file`."""
         found = [line.partition(" ") for line in self._lines(".files")]
         return [(path, blob) for blob, _, path in found if path and blob != "-"]
 
     def folders(self) -> list[str]:
-        """The folders that were made for them, the inner ones first."""
+        """Return the folders created for those files, inner ones first."""
         found = {line[2:] for line in self._lines(".files") if line.startswith("- ")}
         return sorted(found, reverse=True)
 
-    def _add(self, suffix: str, line: str) -> None:
+    def _append(self, suffix: str, line: str) -> None:
         with storage_errors("Can't write down how far the import is"):
             file = self._file(suffix)
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ class Batch:
             return []
 
     def forget(self) -> None:
-        """Remove its files: nothing came, or it was taken back."""
+        """Delete the progress files, once nothing was imported or it was undone."""
         for suffix in (".json", ".done", ".files"):
             with contextlib.suppress(OSError):
                 self._file(suffix).unlink()
@@ -91,13 +92,13 @@ class Batch:
 
 
 def batches(workspace: Workspace) -> list[Batch]:
-    """All that are known, the oldest first."""
+    """Return all batches on record, oldest first."""
     names = sorted(file.stem for file in workspace.place(_FOLDER).glob("*.json"))
     return [Batch(workspace, name) for name in names]
 
 
-def begun(workspace: Workspace, path: Path, source: str) -> Batch:
-    """The import of this path that was stopped, else a new one, which is noted."""
+def resume_or_begin(workspace: Workspace, path: Path, source: str) -> Batch:
+    """Return the unfinished import of a path from a source, or record a new one."""
     place = str(path.resolve())
     for batch in reversed(batches(workspace)):
         known = batch.read()
@@ -105,10 +106,10 @@ def begun(workspace: Workspace, path: Path, source: str) -> Batch:
             return batch
     name = f"import-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     batch = Batch(workspace, name)
-    batch.note(path=place, source=source, begun=stamp())
+    batch.update(path=place, source=source, begun=timestamp())
     return batch
 
 
-def stamp() -> str:
-    """The time now, as the files say it."""
+def timestamp() -> str:
+    """Return the current time in UTC as ISO 8601, for the records."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,8 +1,8 @@
-"""The engine of imports: what an export is, what it would bring, and bringing it.
+"""The import engine: detects an export's source, previews it, imports it and undoes an import.
 
-Conversations become sessions, a few hundred at a time; notes become entries, through the door. All
-of an import is one batch. It may be killed anywhere: nothing is ever half there, and the same
-import goes on where it stopped.
+Conversations become sessions, written a few hundred at a time; notes become entries, committed
+through the door. An import is one batch. It can be killed at any point without leaving anything
+half-written, and running it again resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ from typing import Any
 
 from kbtui.errors import ConflictError, NotFoundError, StorageError, UsageError
 from kbtui.history.change import Actor, Commit
-from kbtui.importers.batches import Batch, begun, stamp
+from kbtui.importers.batches import Batch, resume_or_begin, timestamp
 from kbtui.importers.export_files import PACKED, OpenedExport
 from kbtui.importers.notes import Notes
-from kbtui.importers.port import ImportedConversation, ImportedNote, Said, Skipped, Source
+from kbtui.importers.port import (
+    ImportedConversation,
+    ImportedMessage,
+    ImportedNote,
+    Skipped,
+    Source,
+)
 from kbtui.importers.redacting import Redactor
 from kbtui.memory.services import Services
 from kbtui.redaction.redact import redact
@@ -60,7 +66,7 @@ SOURCES = (
     "kbtui.importers.sources.markdown_folder",
     "kbtui.importers.sources.web_folder",
 )
-"""The modules that each have a `SOURCE`; the first that recognises an export reads it."""
+"""Modules with a `SOURCE`, in order: the first that recognises an export reads it."""
 
 _MOST_SESSIONS = 400
 _MOST_BYTES = 8 << 20
@@ -70,7 +76,7 @@ _INDEX = "knowledge/INDEX.md"
 
 
 def find_source(opened: OpenedExport) -> Source | None:
-    """The program whose export this is, by what is in it; None: nobody knows it."""
+    """Return the first source that recognises the export by its content, or None."""
     for name in SOURCES:
         source: Source = import_module(name).SOURCE
         if source.recognises(opened):
@@ -79,9 +85,9 @@ def find_source(opened: OpenedExport) -> Source | None:
 
 
 def sources_of(opened: OpenedExport) -> Iterator[Source]:
-    """The programs whose exports are in a file or a folder, one after the other.
+    """Yield the sources whose exports are in a file or folder.
 
-    Each is to be read before the next is asked for: what was read isn't there for the next.
+    Read each before asking for the next: members that were read are hidden from later sources.
     """
     names = opened.names
     opened.taken = set()
@@ -99,9 +105,9 @@ def sources_of(opened: OpenedExport) -> Iterator[Source]:
 
 
 def left_over(opened: OpenedExport) -> Skipped | None:
-    """The files beside exports in a folder that no program's reader knew."""
+    """Report the files of a folder that no source has read, or return None if there are none."""
     names = [name for name in opened.names if name not in opened.taken]
-    names = [name for name in names if not name.lower().endswith(PACKED)]  # by themselves
+    names = [name for name in names if not name.lower().endswith(PACKED)]  # imported separately
     if not opened.is_folder or not names:
         return None
     shown = ", ".join(map(clean_line, names[:5])) + (", …" if len(names) > 5 else "")
@@ -110,12 +116,18 @@ def left_over(opened: OpenedExport) -> Skipped | None:
 
 @dataclass(slots=True)
 class ImportPreview:
-    """An export's content, and what importing it would do.
+    """The content of an export, and what importing it would do.
 
-    `branches` are those that are left out, `notes` texts and files beside conversations, `first`
-    and `last` the times of messages, `named` what conversations hold that doesn't come. Of the
-    conversations so many are `new`, `grown` (they have more messages than are here) or `known`; the
-    new messages are about so many `tokens`.
+    Attributes:
+        branches: Branches of conversations that are left out.
+        notes: Texts and files besides the conversations.
+        first: Time of the earliest message.
+        last: Time of the latest message.
+        new: Conversations not imported before.
+        grown: Conversations that differ from those imported before, usually by more messages.
+        known: Conversations that bring nothing new.
+        tokens: Estimated size of the new messages.
+        named: Counts of content that isn't imported, by kind, as in `ImportedConversation`.
     """
 
     source: str
@@ -134,16 +146,16 @@ class ImportPreview:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing in it could be read."""
+        """Whether nothing in the export could be read."""
         return not self.conversations + self.notes
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """A session that an import brought or made longer, by so many messages.
+class ImportedSession:
+    """A session that an import created or extended, and the number of `messages` it added.
 
-    `kind` is ``new``, ``grown``, ``changed`` (another branch is shown there now) or ``apart`` (what
-    came stands in a session of its own, as the first was gone on with here).
+    `kind` is ``new``, ``grown``, ``changed`` (the export now shows another branch) or ``apart``
+    (the messages went into a session of their own, because the first was continued here).
     """
 
     session: str
@@ -155,15 +167,20 @@ class Came:
 
 @dataclass(slots=True)
 class Report:
-    """The result of an import: the sessions and the paths of notes that came or grew, and the rest.
+    """The result of an import.
 
-    So many conversations and notes were `read`; `named` counts what the conversations held that
-    didn't come. By the id of its `batch` it can be taken back.
+    Attributes:
+        batch: Id of the batch, by which the import can be undone.
+        sessions: Sessions that were created or extended.
+        entries: Workspace paths of the notes and files that were written.
+        known: Conversations and notes that brought nothing new.
+        read: Conversations and notes that could be read.
+        named: Counts of content that wasn't imported, by kind.
     """
 
     batch: str
     source: str
-    sessions: list[Came] = field(default_factory=list)
+    sessions: list[ImportedSession] = field(default_factory=list)
     entries: list[str] = field(default_factory=list)
     known: int = 0
     read: int = 0
@@ -172,12 +189,12 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing in the export could be read."""
+        """Whether nothing in the export could be read."""
         return not self.read
 
     @property
     def messages(self) -> int:
-        """How many messages came."""
+        """Number of messages imported."""
         return sum(each.messages for each in self.sessions)
 
 
@@ -187,7 +204,7 @@ def preview(
     source: Source,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
 ) -> ImportPreview:
-    """Read an export, and say what importing it would do; `watch` as in `run`."""
+    """Read an export and report what importing it would do; `watch` as in `run`."""
     found = ImportPreview(source.name)
     incoming = _Incoming(services, source, None, Redactor())
     seen: dict[str, int] = {}
@@ -228,23 +245,23 @@ def run(
     source: Source,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
 ) -> Report:
-    """Import an export; one that was stopped goes on.
+    """Import an export, resuming an import of it that was stopped.
 
-    `watch` is told the bytes read, of how many, and what was read last. What it raises, such as a
-    `StoppedError`, stops the import; what came so far stays.
+    `watch` is called with the bytes read, the total, and the title of the last item. An exception
+    from it, such as `StoppedError`, stops the import and keeps what was imported so far.
 
     Raises:
-        StorageError: There is no room, or the workspace can't be written; it can go on later.
-        UnreadableError: The whole can't be read.
+        StorageError: The disk is full or the workspace can't be written; it can be resumed later.
+        UnreadableError: The export as a whole can't be read.
     """
     if not services.workspace.writable:
         raise StorageError("The workspace is read-only: nothing can be imported.")
-    batch = begun(services.workspace, opened.path, source.key)
+    batch = resume_or_begin(services.workspace, opened.path, source.key)
     report = Report(batch.id, source.name)
     redactor = Redactor()
     incoming = _Incoming(services, source, batch.id, redactor)
     notes = Notes(services.workspace, services.history, source.key, source.name, batch.id)
-    notes.keep_file = batch.keep
+    notes.before_file = batch.add_file
     try:
         for item in _items(opened, source, watch):
             if isinstance(item, Skipped):
@@ -259,28 +276,28 @@ def run(
         incoming.flush()
         notes.flush()
     except StorageError as error:
-        came = counted(len(incoming.came), "conversation")
+        came = counted(len(incoming.sessions), "conversation")
         raise StorageError(
             f"{error.message} The import stopped there; {came} came in.",
             f"{error.hint} The same import goes on where it stopped.".strip(),
         ) from error
     finally:
         redactor.close()
-        report.sessions, report.entries = incoming.came, notes.came
+        report.sessions, report.entries = incoming.sessions, notes.written
         report.known = incoming.known + notes.known
         report.skipped = (report.skipped + incoming.skipped + notes.skipped)[:10_000]
         services.search.refresh(
-            [*(f"sessions/{each.session}.jsonl" for each in incoming.came), *notes.came]
+            [*(f"sessions/{each.session}.jsonl" for each in incoming.sessions), *notes.written]
         )
-    if report.sessions or report.entries or _holds(services, batch.id):
-        batch.note(ended=stamp())
+    if report.sessions or report.entries or _imported_before(services, batch.id):
+        batch.update(ended=timestamp())
     else:
         batch.forget()
     return report
 
 
-def _holds(services: Services, batch: str) -> bool:
-    """True if a batch has brought something before, as one that was stopped may have."""
+def _imported_before(services: Services, batch: str) -> bool:
+    """Return whether a batch imported anything in an earlier run."""
     commits = services.history.log(batch=batch, limit=1)
     sessions = Imported(services.workspace).of_batch(batch)
     return any(True for _ in commits) or any(True for _ in sessions)
@@ -304,10 +321,9 @@ def _items(
 
 @dataclass(frozen=True, slots=True)
 class _ConversationPlan:
-    """What is to be done with a conversation: `kind` as in `Came`, or ``known`` or ``older``.
+    """What to do with a conversation: `kind` as in `ImportedSession`, or ``known`` or ``older``.
 
-    Its messages from `begin` on are new; `back` is the message that a session is taken back to
-    before, None where it isn't.
+    Messages from index `begin` on are new; the session is first rewound to message `back`, if set.
     """
 
     kind: str
@@ -318,7 +334,7 @@ class _ConversationPlan:
 
 
 class _Incoming:
-    """Makes sessions of conversations, in lots."""
+    """Writes conversations as sessions, in lots."""
 
     def __init__(
         self, services: Services, source: Source, batch: str | None, redactor: Redactor
@@ -331,13 +347,13 @@ class _Incoming:
         self._lot: dict[str, list[dict[str, Any]]] = {}
         self._marks: set[str] = set()
         self._size = 0
-        self._waiting: list[Came] = []
-        self.came: list[Came] = []
+        self._waiting: list[ImportedSession] = []
+        self.sessions: list[ImportedSession] = []
         self.known = 0
         self.skipped: list[Skipped] = []
 
     def plan(self, item: ImportedConversation) -> _ConversationPlan:
-        """Compare a conversation with what is here of it."""
+        """Compare a conversation with the sessions imported from it before."""
         sessions = self._imported.sessions_of(mark_of(self._source.key, item.id))
         there = self._imported.brought(sessions[-1]) if sessions else None
         if there is None:
@@ -360,10 +376,10 @@ class _Incoming:
         return _ConversationPlan("changed", hashes, begin=same, back=back, there=there)
 
     def add(self, item: ImportedConversation) -> None:
-        """Take in a conversation."""
+        """Queue a conversation to be written, or extend its session."""
         mark = mark_of(self._source.key, item.id)
         if mark in self._marks:
-            self.flush()  # an export may hold it twice
+            self.flush()  # an export may contain it twice
         plan = self.plan(item)
         if plan.kind in ("known", "older"):
             self.known += 1
@@ -372,23 +388,23 @@ class _Incoming:
                 self.skipped.append(Skipped(_title(item), why))
             return
         if plan.kind in ("new", "apart"):
-            self._make(item, mark, plan)
+            self._create(item, mark, plan)
         else:
-            self._grow(item, plan)
+            self._extend(item, plan)
         if len(self._lot) >= _MOST_SESSIONS or self._size >= _MOST_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the queued sessions."""
         lot, self._lot, self._size = self._lot, {}, 0
         self._redactor.redact(lot.values())
         waiting, self._waiting = self._waiting, []
         self._marks = set()
         if lot:
             self._imported.write(lot)
-        self.came += waiting
+        self.sessions += waiting
 
-    def _make(self, item: ImportedConversation, mark: str, plan: _ConversationPlan) -> None:
+    def _create(self, item: ImportedConversation, mark: str, plan: _ConversationPlan) -> None:
         begun = next((each.time for each in item.messages[plan.begin :] if each.time), None)
         created = (None if plan.begin else item.created) or begun or item.updated or _utc_now()
         parts = len(self._imported.sessions_of(mark))
@@ -397,7 +413,7 @@ class _Incoming:
         if plan.there is not None:
             stem = _stem(plan.there.session)
             name = f"{stem}-{parts + 1}"
-        while self._archive.holdings(name):  # of an import that was taken back
+        while self._archive.holdings(name):  # left by an import that was undone
             parts += 1
             name = f"{stem}-{parts + 1}"
         if plan.there is not None:
@@ -408,9 +424,9 @@ class _Incoming:
         self._marks.add(mark)
         self._size += sum(len(each.get("content", "")) for each in records)
         count = len(item.messages) - plan.begin
-        self._waiting.append(Came(name, title, plan.kind, count, item.branches))
+        self._waiting.append(ImportedSession(name, title, plan.kind, count, item.branches))
 
-    def _grow(self, item: ImportedConversation, plan: _ConversationPlan) -> None:
+    def _extend(self, item: ImportedConversation, plan: _ConversationPlan) -> None:
         there = plan.there
         if there is None:
             raise AssertionError("only what is there grows")
@@ -425,7 +441,9 @@ class _Incoming:
             self.skipped.append(Skipped(_title(item), f"{error.message} Import it again later."))
             return
         count = len(item.messages) - plan.begin
-        self.came.append(Came(there.session, _title(item), plan.kind, count, item.branches))
+        self.sessions.append(
+            ImportedSession(there.session, _title(item), plan.kind, count, item.branches)
+        )
 
     def _block(
         self, item: ImportedConversation, plan: _ConversationPlan, last: int, created: datetime
@@ -436,7 +454,7 @@ class _Incoming:
         fresh = range(last + 1, last + 1 + len(item.messages) - plan.begin)
         line: Line = [*kept, *zip(plan.hashes[plan.begin :], fresh, strict=True)]
         updated = _iso(item.updated) if item.updated else ""
-        # What isn't an id of theirs may be made of what was said.
+        # An id made up by a source may contain the text of a message.
         id_ = item.id if _ID.fullmatch(item.id) else mark_of(self._source.key, item.id)
         head = block(
             self._batch or "", self._source.key, id_, item.url, updated, _title(item), line
@@ -451,7 +469,7 @@ class _Incoming:
         return records
 
 
-def _hashes(messages: Sequence[Said]) -> Iterator[str]:
+def _hashes(messages: Sequence[ImportedMessage]) -> Iterator[str]:
     seen: dict[str, int] = {}
     for said in messages:
         told = f"{said.role}\0{said.id}\0{said.text}\0{' '.join(said.attached)}"
@@ -460,8 +478,8 @@ def _hashes(messages: Sequence[Said]) -> Iterator[str]:
         yield sha256(data.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def _content(said: Said) -> str:
-    """A message as the log keeps it: clean, with the names of what came along."""
+def _content(said: ImportedMessage) -> str:
+    """Return the text of a message for the log: cleaned, with the names of attachments."""
     names = ", ".join(filter(None, map(clean_line, said.attached)))
     attached = f"[Attached: {names}]" if names else ""
     text = "\n\n".join(filter(None, (clean(said.text).strip(), attached)))
@@ -479,7 +497,7 @@ def _clean_title(title: str) -> str:
 
 def _stem(session: str) -> str:
     head, _, tail = session.rpartition("-")
-    return head if tail.isdecimal() and len(tail) < 5 else session  # a part, no mark
+    return head if tail.isdecimal() and len(tail) < 5 else session  # a part number, not a mark
 
 
 def _iso(time: datetime) -> str:
@@ -491,7 +509,7 @@ def _utc_now() -> datetime:
 
 
 def _tree_before(services: Services, batch: str) -> Mapping[str, str]:
-    """The recorded files as they were before a batch; those of now where it wrote none."""
+    """Return the tree before a batch's first commit, or the current one if it has no commits."""
     commits = list(services.history.log(batch=batch))
     rev = commits[-1].parent if commits else services.history.head()
     return services.history.tree(rev) if rev is not None else {}
@@ -500,18 +518,18 @@ def _tree_before(services: Services, batch: str) -> Mapping[str, str]:
 def take_back(
     services: Services, batch: str, undo: Callable[[], Commit | None]
 ) -> tuple[Commit | None, list[TakenBack]] | None:
-    """Take back all of an import: what it wrote by commits, and the sessions that it brought.
+    """Undo an import: its commits, its sessions and the files it wrote outside the history.
 
-    `undo` takes back the commits; where it refuses (`UndoConflictError`), nothing is done. Gives
-    the commit of the undo, if there was something to undo, and what became of each session; None
-    where no session is of this batch.
+    `undo` reverts the commits; if it raises `UndoConflictError`, nothing is changed. Returns the
+    undo commit, if there was something to revert, and what became of each session, or None if the
+    batch has neither sessions nor such files.
     """
     imported, known = Imported(services.workspace), Batch(services.workspace, batch)
-    if not known.kept() and not any(True for _ in imported.of_batch(batch)):
+    if not known.added_files() and not any(True for _ in imported.of_batch(batch)):
         return None
     is_first = _INDEX not in _tree_before(services, batch)
     commit = None
-    with contextlib.suppress(NotFoundError, UsageError):  # it wrote nothing but sessions
+    with contextlib.suppress(NotFoundError, UsageError):  # only sessions were written
         commit = undo()
     taken = imported.take_back(batch)
     gone = frozenset(each.session for each in taken if each.outcome == "removed")
@@ -520,14 +538,14 @@ def take_back(
         services.archive.remove(change, gone)
         if is_first and not services.library.infos():
             change.delete(_INDEX)
-    for path, blob in known.kept():  # a file that was changed since is the user's
+    for path, blob in known.added_files():  # one that was changed since is the user's
         with contextlib.suppress(NotFoundError):
             if files.blob_id(files.read_bytes(services.workspace, path)) == blob:
                 files.remove(services.workspace, path)
     for folder in known.folders():
-        with contextlib.suppress(OSError):  # it holds something else, or is gone
+        with contextlib.suppress(OSError):  # not empty, or already gone
             remove_folder(services.workspace, folder)
-    paths = [path for path, _ in known.kept()]
+    paths = [path for path, _ in known.added_files()]
     known.forget()
     services.search.refresh([*paths, *(f"sessions/{each.session}.jsonl" for each in taken)])
     return commit, taken

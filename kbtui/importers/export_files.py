@@ -1,7 +1,7 @@
-"""An export as it came: a file, a folder, or a zip, its members listed and read as streams.
+"""Access to an export, which is a file, a folder or a zip: its members are read as streams.
 
-A zip is never unpacked to disk. A name that leads out of it is refused, and a member that unpacks
-to far more than it weighs stops being read where the limit is.
+A zip is never unpacked to disk. Member names that escape it are refused, and reading a member stops
+with an error if its compression ratio is that of a zip bomb.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ from kbtui.workspace.durable import storage_errors
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_MOST_RATIO = 200
-_SMALL = 64 << 20
-_MOST_KEPT = 32 << 20
-_MOST_MEMBERS = 200_000
+_MAX_RATIO = 200
+_ALWAYS_ALLOWED = 64 << 20
+_MAX_CACHED = 32 << 20
+_MAX_MEMBERS = 200_000
 PACKED = (".zip", ".jex")
-"""Endings of files that are an export each, within a folder as well."""
-_WANTED = (".aider.chat.history.md",)
-"""Hidden files that are somebody's conversations."""
-_TEXTS = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
+"""Suffixes of files that are each an export of their own, in a folder too."""
+_HIDDEN_EXPORTS = (".aider.chat.history.md",)
+"""Hidden files that contain conversations."""
+_TEXT_SUFFIXES = (".json", ".jsonl", ".md", ".html", ".htm", ".txt", ".enex", ".csv")
 
 
 class OpenedExport:
-    """A file, a folder or a zip that is being imported, with the `names` of its members, sorted.
+    """A file, a folder or a zip that is being imported.
 
-    `refused` are members that are not read, with the reason; `done` bytes were read so far. `taken`
-    are those that a source has read, or knows to hold nothing more.
+    Attributes:
+        names: Names of its members, sorted.
+        refused: Names of members that are never read, each with the reason.
+        done: Bytes read so far.
+        taken: Names of members that a source has read, or knows to contain nothing more.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it.
+        """Open an export and list its members.
 
         Raises:
-            NotFoundError: There is nothing there.
-            UnreadableError: A zip that is cut short or damaged.
+            NotFoundError: The path doesn't exist.
+            UnreadableError: It is a truncated or damaged zip.
         """
         self.path = path
         self.names: list[str] = []
@@ -53,7 +56,7 @@ class OpenedExport:
         self.done = 0
         self.taken: set[str] = set()
         self._heads: dict[str, bytes] = {}
-        self._kept = 0
+        self._cached_size = 0
         self._zip: zipfile.ZipFile | None = None
         if not path.exists():
             raise NotFoundError(f"There is no file {path}.", "Give the path of an export.")
@@ -72,32 +75,32 @@ class OpenedExport:
         self.close()
 
     def close(self) -> None:
-        """Close a zip's file."""
+        """Close the zip, if it is one."""
         if self._zip is not None:
             self._zip.close()
 
     @property
     def is_folder(self) -> bool:
-        """True for a folder, and for a zip, which is one that is packed."""
+        """Whether it is a folder or a zip, which counts as a packed folder."""
         return self._zip is not None or self.path.is_dir()
 
     @property
     def total(self) -> int:
-        """How many bytes there are to read, unpacked; of a folder only what may hold texts."""
-        texts = [name for name in self.names if name.lower().endswith(_TEXTS)]
+        """Unpacked bytes to read; only those of text files, if there are any."""
+        texts = [name for name in self.names if name.lower().endswith(_TEXT_SUFFIXES)]
         return sum(map(self.size, texts or self.names))
 
     def size(self, name: str) -> int:
-        """How many bytes a member has, unpacked."""
+        """Return the unpacked size of a member in bytes."""
         if self._zip is not None:
             return self._zip.getinfo(name).file_size
-        return self._place(name).stat().st_size
+        return self._disk_path(name).stat().st_size
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a member to read it as a stream.
+        """Open a member as a stream and mark it as taken.
 
         Raises:
-            UnreadableError: It is damaged, encrypted, or a bomb (raised while it is read, too).
+            UnreadableError: It is damaged, encrypted or a zip bomb (also raised while reading).
         """
         self.taken.add(name)
         return self._open(name)
@@ -105,8 +108,8 @@ class OpenedExport:
     def _open(self, name: str) -> IO[bytes]:
         if self._zip is None:
             with storage_errors(f"Can't read {clean_line(name)}"):
-                file = self._place(name).open("rb", buffering=0)
-            return io.BufferedReader(_Limited(file, clean_line(name), self._count), 1 << 18)
+                file = self._disk_path(name).open("rb", buffering=0)
+            return io.BufferedReader(_LimitedStream(file, clean_line(name), self._count), 1 << 18)
         info = self._zip.getinfo(name)
         if info.flag_bits & 1:
             raise UnreadableError(f"{clean_line(name)} is encrypted.", "Unpack it, then import.")
@@ -114,17 +117,19 @@ class OpenedExport:
             stream = self._zip.open(info)
         except (zipfile.BadZipFile, RuntimeError, ValueError, OSError) as error:
             raise UnreadableError(f"{clean_line(name)} is damaged: {error}.") from None
-        limit = max(_SMALL, info.compress_size * _MOST_RATIO)
-        return io.BufferedReader(_Limited(stream, clean_line(name), self._count, limit), 1 << 18)
+        limit = max(_ALWAYS_ALLOWED, info.compress_size * _MAX_RATIO)
+        return io.BufferedReader(
+            _LimitedStream(stream, clean_line(name), self._count, limit), 1 << 18
+        )
 
     def file(self, name: str) -> Path | None:
-        """A member as a file on the disk, for what can't be read as a stream; None in a zip."""
-        return None if self._zip is not None else self._place(name)
+        """Return a member's file on disk, for what can't be streamed, or None in a zip."""
+        return None if self._zip is not None else self._disk_path(name)
 
     def head(self, name: str, size: int = 64 << 10) -> bytes:
-        """Read the beginning of a member; empty if it can't be read, and then it's `refused`.
+        """Read the beginning of a member; if it can't be read, add it to `refused` and return b"".
 
-        Every source looks at those of all members: small ones are kept.
+        Every source looks at the heads of all members, so whole small members are cached.
         """
         if name in self._heads:
             return self._heads[name][:size]
@@ -135,15 +140,15 @@ class OpenedExport:
             if (refusal := (clean_line(name), str(error))) not in self.refused:
                 self.refused.append(refusal)
             return b""
-        if len(head) < size and self._kept + len(head) < _MOST_KEPT:
+        if len(head) < size and self._cached_size + len(head) < _MAX_CACHED:
             self._heads[name] = head
-            self._kept += len(head)
+            self._cached_size += len(head)
         return head
 
     def _count(self, size: int) -> None:
         self.done += size
 
-    def _place(self, name: str) -> Path:
+    def _disk_path(self, name: str) -> Path:
         return self.path / name if self.path.is_dir() else self.path
 
     def _open_zip(self) -> None:
@@ -162,13 +167,13 @@ class OpenedExport:
                 self.refused.append((clean_line(name), "Its name leads out of the zip."))
             elif stat.S_ISLNK(info.external_attr >> 16):
                 self.refused.append((clean_line(name), "It is a link."))
-            elif len(self.names) < _MOST_MEMBERS:
+            elif len(self.names) < _MAX_MEMBERS:
                 self.names.append(name)
         self.names.sort()
 
 
-class _Limited(io.RawIOBase):
-    """A stream that ends in an error once more has come out of it than a real file would hold."""
+class _LimitedStream(io.RawIOBase):
+    """A stream that raises `UnreadableError` once it yields more than `limit` bytes."""
 
     def __init__(
         self, stream: IO[bytes], name: str, count: Callable[[int], None], limit: int | None = None
@@ -206,13 +211,13 @@ def _is_zip(path: Path) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    """The files under a folder, without hidden ones; links aren't followed."""
+    """Yield the paths of the files under a folder, without hidden files and symbolic links."""
     for base, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             file = Path(base, name)
             if (
-                (not name.startswith(".") or name in _WANTED)
+                (not name.startswith(".") or name in _HIDDEN_EXPORTS)
                 and file.is_file()
                 and not file.is_symlink()
             ):

@@ -1,4 +1,4 @@
-"""What the app and the command line share: what a person names, and how imports are told of."""
+"""What the app and the command line share: resolving paths to import, and wording reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLURALS = {
 
 
 def is_document(name: str) -> bool:
-    """True for an address, and for a file that is a document and no export."""
+    """Return whether a name is a web address or a file that is a document rather than an export."""
     from kbtui.documents.keeping import is_address, is_keepable
     from kbtui.importers.engine import find_source
 
@@ -49,10 +49,12 @@ def is_document(name: str) -> bool:
 
 
 def expanded(paths: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
-    """The paths, a folder followed by what is packed in it: so parts of an export arrive.
+    """Yield the paths, each folder followed by the packed exports in it, as parts of one arrive.
 
-    Beside each: True if it must be an export, as the folder of such parts need not. Raises
-    `StorageError` where a folder, or a zip in it, can't be read.
+    Each comes with whether it must be an export, which a folder of packed parts need not be.
+
+    Raises:
+        StorageError: A folder, or a zip in it, can't be read.
     """
     for name in paths:
         path = Path(name).expanduser()
@@ -71,7 +73,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def previewed(found: ImportPreview, told: Estimate) -> Iterator[str]:
-    """What is in an export and what memory of it would cost, a line each."""
+    """Yield lines on what is in an export and what making memory of it would cost."""
     yield f"{counted(found.conversations, 'conversation')}, {counted(found.messages, 'message')}"
     if found.grown or found.known:
         yield f"{found.new:,} new, {found.grown:,} longer than before, {found.known:,} here already"
@@ -92,13 +94,13 @@ def previewed(found: ImportPreview, told: Estimate) -> Iterator[str]:
 
 
 def named(parts: Mapping[str, int]) -> str:
-    """Tell of what conversations held that is no text of theirs, and didn't come."""
+    """Describe the content of conversations that isn't imported, given counts by kind."""
     kinds = (counted(count, *_PLURALS.get(kind, (kind,))) for kind, count in sorted(parts.items()))
     return f"not brought in, only named in the messages: {', '.join(kinds)}"
 
 
 def reported(report: Report) -> str:
-    """What an import brought."""
+    """Summarise what was imported, in one sentence."""
     parts = [
         counted(len(report.sessions), "conversation"),
         counted(report.messages, "message"),
@@ -113,7 +115,7 @@ def reported(report: Report) -> str:
 
 
 def remembered(done: Remembered) -> str:
-    """What memory was made of an import."""
+    """Summarise the memory made of an import."""
     cost = f" for ${done.usd:.2f}" if done.usd else ""
     if _is_offline(done.model):
         waiting = counted(done.left, "conversation")
@@ -123,13 +125,13 @@ def remembered(done: Remembered) -> str:
 
 
 def _is_offline(model: str) -> bool:
-    from kbtui.settings import OFFLINE  # where --help doesn't wait for it
+    from kbtui.settings import OFFLINE  # deferred: --help must not wait for it
 
     return model == OFFLINE
 
 
 def nothing_in(path: Path, of: ImportPreview | Report) -> UnreadableError:
-    """Say that nothing of an export could be read, with the first reason."""
+    """Return the error that nothing in an export could be read, with the first reason."""
     reason = f" {of.skipped[0].place}: {of.skipped[0].why}" if of.skipped else ""
     return UnreadableError(
         f"Nothing of {path} came in. It looks like an export of {of.source}, and holds no"
@@ -139,7 +141,7 @@ def nothing_in(path: Path, of: ImportPreview | Report) -> UnreadableError:
 
 
 def unknown(opened: OpenedExport) -> KbtuiError:
-    """Say why an export can't be imported; a damaged one isn't unknown."""
+    """Return the error for an export without a source: damaged if members were refused."""
     if opened.refused:
         _, why = opened.refused[0]
         return UnreadableError(f"{opened.path} can't be read: {why}", "Download it again.")

@@ -1,8 +1,8 @@
-"""HTML as Markdown, in one pass and without a tree.
+"""HTML to Markdown in one pass, without building a tree.
 
-An element's text is made when it ends, of what it holds: then all its neighbours are known, which
-say what white space counts. What nobody closed ends with what is around it. The rules are those of
-markdownify, which made this Markdown before: what was imported then is known again.
+An element is rendered at its end tag, when its siblings are known, which decide what white space is
+significant. Unclosed elements end with their parent. The rules reproduce markdownify, which was
+used before, so that notes imported then are recognised as unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from typing import ClassVar
 
-_UNSEEN = frozenset(
+_HIDDEN_TAGS = frozenset(
     (
         *("script", "style", "head", "template", "noscript", "iframe", "object", "embed", "svg"),
         *("button", "select", "textarea", "link", "meta"),
@@ -34,20 +34,20 @@ _BLOCKS = frozenset(
 _MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _MARKS |= {"sub": "", "sup": ""}
 _CODE = frozenset(("code", "kbd", "samp"))
-_AS_IS = _CODE | {"pre"}
+_VERBATIM = _CODE | {"pre"}
 _HEADINGS = frozenset(f"h{number}" for number in range(10))
 _LISTS = ("ul", "ol")
 _ONE_LINE = ("td", "th", "h1", "h2", "h3", "h4", "h5", "h6")
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:language|lang)-([\w+#\-]{1,30})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.\-]*:", re.IGNORECASE)
 _SAFE = re.compile(r"(https?|mailto|ftp|tel|evernote):", re.IGNORECASE)
-_ODD = re.compile(r"[\s()<>]")
+_UNSAFE_CHARACTER = re.compile(r"[\s()<>]")
 _CONTROL = re.compile(r"[\x00-\x20]+")
 _SPACES = re.compile(r"[\t ]+")
 _LINE_END = re.compile(r"[\t \r\n]*[\r\n][\t \r\n]*")
 _ANY_SPACE = re.compile(r"[\t \r\n]+")
-_ENDS = re.compile(r"(\n*)((?:.*[^\n])?)(\n*)", re.DOTALL)
+_EDGES = re.compile(r"(\n*)((?:.*[^\n])?)(\n*)", re.DOTALL)
 _LINE = re.compile(r"^(.*)", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _TICKS = re.compile(r"`+")
@@ -56,30 +56,30 @@ _COMMENT = re.compile("<!--")
 _COMMENT_END = re.compile(r"--\s*>")
 _SECTION = re.compile(r"<!\[(?!(?:if|else|endif)\b)", re.IGNORECASE)
 _SECTION_END = re.compile(r"\]\s*\]\s*>")
-_CONDITION = re.compile(r"<!\[")  # as Word writes for each item of a list
+_CONDITION = re.compile(r"<!\[")  # Word writes one for each list item
 _CONDITION_END = re.compile(r"\]\s*>")
-_MOST_SPAN = 1000
-_DEEPEST = 300
-"""Elements that may be open; of what is deeper only the words are taken."""
+_MAX_SPAN = 1000
+_MAX_DEPTH = 300
+"""Maximum nesting depth; of deeper elements only the text is kept."""
 Attributes = dict[str, str]
 
 
-def markdown_of(html: str, lead: Callable[[str], str] = str) -> str:
-    """What is shown of HTML, or a part of it, broken in any way, as Markdown.
+def markdown_of(html: str, rewrite_link: Callable[[str], str] = str) -> str:
+    """Convert the visible content of HTML, a fragment or malformed, to Markdown.
 
-    `lead` may lead the address of a link elsewhere.
+    `rewrite_link` maps the address of each link to a new one.
     """
-    html = tamed(html)
+    html = escape_unclosed(html)
     try:
-        return _Writer(lead).written(html)
-    except AssertionError:  # a section that is marked as nothing HTML knows
-        return _Writer(lead).written(html.replace("<![", "&lt;!["))
+        return _Writer(rewrite_link).convert(html)
+    except AssertionError:  # html.parser rejects an unknown marked section
+        return _Writer(rewrite_link).convert(html.replace("<![", "&lt;!["))
 
 
-def tamed(html: str) -> str:
-    """HTML in which what nobody ends is words.
+def escape_unclosed(html: str) -> str:
+    """Escape unterminated comments, sections and tags, so that they are read as text.
 
-    For each such comment, section or tag `html.parser` would look through all that follows.
+    `html.parser` would scan the whole rest of the document for each of them.
     """
     for begin, end in (
         (_COMMENT, _COMMENT_END),
@@ -93,156 +93,156 @@ def tamed(html: str) -> str:
 
 
 class _Element:
-    """An element that hasn't ended; of its `parts` those without a name are its own text."""
+    """An open element; `parts` are (tag, Markdown) pairs, with an empty tag for its own text."""
 
-    __slots__ = ("attributes", "cells", "items", "name", "parts", "shown", "span", "unseen")
+    __slots__ = ("attributes", "cells", "is_hidden", "items", "name", "parts", "shown", "span")
 
-    def __init__(self, name: str, attributes: Attributes, *, unseen: bool = False) -> None:
+    def __init__(self, name: str, attributes: Attributes, *, is_hidden: bool = False) -> None:
         self.name = name
         self.attributes = attributes
         self.parts: list[tuple[str, str]] = []
-        self.items = 0  # of a list
-        self.cells: list[str] = []  # of a row
+        self.items = 0  # so far, of a list
+        self.cells: list[str] = []  # tags of the cells of a row
         self.span = 0
-        self.unseen = unseen  # with all that it holds
-        self.shown = True  # False: what it holds belongs to what is around it
+        self.is_hidden = is_hidden  # hidden, with its content
+        self.shown = True  # False: its content belongs to its parent
 
 
 class _Writer(HTMLParser):
-    def __init__(self, lead: Callable[[str], str]) -> None:
+    def __init__(self, rewrite_link: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=True)
-        self._lead = lead
-        self._open = [_Element("", {})]
+        self._rewrite_link = rewrite_link
+        self._stack = [_Element("", {})]
         self._names: dict[str, int] = {}
         self._text: list[str] = []
 
-    def written(self, html: str) -> str:
-        """The Markdown of a whole text."""
+    def convert(self, html: str) -> str:
+        """Return the Markdown of a document."""
         self.feed(html)
         self.close()
         self._flush()
-        while len(self._open) > 1:
-            self._end()
-        return self._joined(self._open[0]).strip("\n")
+        while len(self._stack) > 1:
+            self._pop()
+        return self._joined(self._stack[0]).strip("\n")
 
     # Events --------------------------------------------------------------------------------
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin an element."""
         self._flush()
         attributes = {name: value or "" for name, value in attrs}
         style = attributes.get("style")
-        is_unseen = tag in _UNSEEN or (style is not None and bool(_HIDDEN.search(style)))
-        if is_unseen and tag in _VOID:
+        is_hidden_tag = tag in _HIDDEN_TAGS or (
+            style is not None and bool(_HIDDEN_STYLE.search(style))
+        )
+        if is_hidden_tag and tag in _VOID:
             return
         if tag in _VOID:
             self._empty(tag, attributes)
-        elif is_unseen or len(self._open) < _DEEPEST:
-            self._begin(tag, attributes, unseen=is_unseen)
+        elif is_hidden_tag or len(self._stack) < _MAX_DEPTH:
+            self._push(tag, attributes, is_hidden=is_hidden_tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """End an element, with all that is open in it."""
+        """Close an element and everything still open in it."""
         if not self._names.get(tag):
             return
         self._flush()
-        while self._open[-1].name != tag:
-            self._end()
-        self._end()
+        while self._stack[-1].name != tag:
+            self._pop()
+        self._pop()
 
     def handle_data(self, data: str) -> None:
-        """Take in text."""
         self._text.append(data)
 
     def handle_comment(self, data: str) -> None:  # noqa: ARG002
-        """Pass over what nobody sees."""
+        """Ignore comments."""
         self._flush()
 
     def handle_decl(self, decl: str) -> None:
-        """Pass over a doctype."""
+        """Ignore the doctype."""
         self.handle_comment(decl)
 
     handle_pi = unknown_decl = handle_comment
 
     def updatepos(self, i: int, j: int) -> int:  # noqa: ARG002
-        """Count no lines: nobody asks where an element stood."""
+        """Skip counting lines: positions of elements aren't used."""
         return j
 
     # Parts ---------------------------------------------------------------------------------
 
-    def _begin(self, tag: str, attributes: Attributes, *, unseen: bool) -> None:
-        element = _Element(tag, attributes, unseen=unseen)
+    def _push(self, tag: str, attributes: Attributes, *, is_hidden: bool) -> None:
+        element = _Element(tag, attributes, is_hidden=is_hidden)
         if tag == "a":
-            attributes["href"] = _address(self._lead(attributes.get("href", "")))
+            attributes["href"] = _address(self._rewrite_link(attributes.get("href", "")))
             element.shown = attributes["href"] != ""
-        if tag == "code":  # the language of the block around it may stand there
-            for each in self._open:
+        if tag == "code":  # may name the language of the enclosing block
+            for each in self._stack:
                 if each.name == "pre":
                     each.attributes.setdefault("code-class", attributes.get("class", ""))
-        self._open.append(element)
+        self._stack.append(element)
         self._names[tag] = self._names.get(tag, 0) + 1
 
     def _empty(self, tag: str, attributes: Attributes) -> None:
-        """Take in an element that holds nothing."""
-        parts = self._open[-1].parts
+        """Add a void element."""
+        parts = self._stack[-1].parts
         if tag == "img":
             parts.append(self._picture(attributes))
         elif tag == "input" and attributes.get("type") == "checkbox":
             parts.append(("", "[x] " if "checked" in attributes else "[ ] "))
         elif tag == "br":
             parts.append((tag, " " if self._is_inline else "\\\n"))
-        elif tag != "input" or self._open[-1].name != "form":
+        elif tag != "input" or self._stack[-1].name != "form":
             parts.append((tag, "\n\n---\n\n" if tag == "hr" else ""))
 
     def _picture(self, attributes: Attributes) -> tuple[str, str]:
         address, alt = _address(attributes.get("src", "")), attributes.get("alt", "")
-        is_kept = not self._is_inline or self._around.name in ("td", "th", "a")
+        is_kept = not self._is_inline or self._parent.name in ("td", "th", "a")
         return ("img" if address else "", f"![{alt}]({address})" if address and is_kept else alt)
 
     def _flush(self) -> None:
-        """The text since the last sign is a part of what is open."""
+        """Add the text gathered since the last tag to the open element."""
         if self._text:
             text = "".join(self._text)
             self._text.clear()
             if not text.strip("\t\n\f\r ") and not self._names.get("pre"):
                 text = "\n" if "\n" in text else " "
-            self._open[-1].parts.append(("", text))
+            self._stack[-1].parts.append(("", text))
 
     @property
     def _is_inline(self) -> bool:
-        """True in a heading or a cell, which are one line."""
+        """Whether a heading or a table cell is open, which have to stay on one line."""
         names = self._names
         return any(names.get(name) for name in _ONE_LINE)
 
     @property
-    def _around(self) -> _Element:
-        """The innermost element that is shown."""
-        return next(each for each in reversed(self._open) if each.shown)
+    def _parent(self) -> _Element:
+        """The innermost open element that is rendered."""
+        return next(each for each in reversed(self._stack) if each.shown)
 
-    def _end(self) -> None:
-        """End the innermost element."""
-        element = self._open.pop()
+    def _pop(self) -> None:
+        """Close and render the innermost element."""
+        element = self._stack.pop()
         name = element.name
         self._names[name] -= 1
-        if element.unseen:
+        if element.is_hidden:
             return
         if not element.shown:
-            self._open[-1].parts += element.parts
+            self._stack[-1].parts += element.parts
             return
-        self._open.append(element)  # its own text is in it
+        self._stack.append(element)  # its own text counts as inside it
         self._names[name] += 1
         text = self._joined(element)
-        self._open.pop()
+        self._stack.pop()
         self._names[name] -= 1
-        self._open[-1].parts.append((name, self._converted(element, text)))
+        self._stack[-1].parts.append((name, self._rendered(element, text)))
 
     def _joined(self, element: _Element) -> str:
-        """What an element holds, with the white space that counts."""
+        """Join the parts of an element, keeping only significant white space."""
         texts = filter(None, self._texts(element))
         if self._names.get("pre"):
             return "".join(texts)
         joined = [""]
         for text in texts:
-            found = _ENDS.fullmatch(text)
+            found = _EDGES.fullmatch(text)
             begin, content, end = found.groups() if found else ("", text, "")
             if joined[-1] and begin:
                 begin = "\n" * min(2, max(len(joined.pop()), len(begin)))
@@ -250,28 +250,28 @@ class _Writer(HTMLParser):
         return "".join(joined)
 
     def _texts(self, element: _Element) -> Iterator[str]:
-        """The parts of an element; white space beside blocks doesn't count."""
+        """Yield the parts of an element, without white space next to block elements."""
         parts = element.parts
         edge = element.name if element.name in _BLOCKS or _is_heading(element.name) else ""
         kinds = [edge, *(kind for kind, _ in parts), edge]
         in_list = self._names.get("li")
         for number, (kind, text) in enumerate(parts):
             if kind:
-                is_apart = kind in _LISTS and not in_list and _is_before_more(parts, number)
+                is_apart = kind in _LISTS and not in_list and _is_before_text(parts, number)
                 yield f"{text}\n" if is_apart else text
             else:
-                yield self._own(text, _is_block(kinds[number]), _is_block(kinds[number + 2]))
+                yield self._own_text(text, _is_block(kinds[number]), _is_block(kinds[number + 2]))
 
-    def _own(self, text: str, after_block: bool, before_block: bool) -> str:  # noqa: FBT001
-        """A text of an element's own, between what stands beside it."""
+    def _own_text(self, text: str, after_block: bool, before_block: bool) -> str:  # noqa: FBT001
+        """Collapse the white space of an element's own text, given its neighbours."""
         if (after_block or before_block) and not text.strip():
             return ""
-        told = text if self._names.get("pre") else _plain(text)
+        told = text if self._names.get("pre") else _collapsed(text)
         told = told.lstrip(" \t\r\n") if after_block else told
         return told.rstrip() if before_block else told
 
-    def _converted(self, element: _Element, text: str) -> str:
-        """An element as Markdown; `text` is what it holds."""
+    def _rendered(self, element: _Element, text: str) -> str:
+        """Render an element whose content is `text`."""
         if _is_heading(element.name):
             return self._heading(element, text)
         rule = self._rules.get(element.name)
@@ -280,9 +280,9 @@ class _Writer(HTMLParser):
     # Rules ---------------------------------------------------------------------------------
 
     def _inline(self, element: _Element, text: str) -> str:
-        """A mark around words, the white space at their ends outside of it."""
+        """Render inline markup, moving white space at its ends outside of it."""
         words = text.strip()
-        if any(self._names.get(name) for name in _AS_IS):
+        if any(self._names.get(name) for name in _VERBATIM):
             return text
         if not words:
             return ""
@@ -326,13 +326,13 @@ class _Writer(HTMLParser):
 
     def _item(self, _element: _Element, text: str) -> str:
         text = text.strip()
-        around = self._around
-        around.items += 1
+        parent = self._parent
+        parent.items += 1
         if not text:
             return "\n"
         bullet = "- "
-        if around.name == "ol":
-            bullet = f"{_number(around.attributes.get('start', '')) + around.items - 1}. "
+        if parent.name == "ol":
+            bullet = f"{_parse_number(parent.attributes.get('start', '')) + parent.items - 1}. "
         return f"{bullet}{_indented(text, len(bullet))[len(bullet) :]}\n"
 
     def _code(self, element: _Element, text: str) -> str:
@@ -344,22 +344,22 @@ class _Writer(HTMLParser):
         return f"\n\n```{language}\n{text}\n```\n\n"
 
     def _cell(self, element: _Element, text: str) -> str:
-        span = max(1, min(_MOST_SPAN, _number(element.attributes.get("colspan", ""))))
-        for each in self._open:
+        span = max(1, min(_MAX_SPAN, _parse_number(element.attributes.get("colspan", ""))))
+        for each in self._stack:
             if each.name == "tr":
                 each.cells.append(element.name)
                 each.span += span
         return f" {text.strip().replace(chr(10), ' ')}{' |' * span}"
 
     def _row(self, element: _Element, text: str) -> str:
-        around = self._around
+        parent = self._parent
         row = f"|{text}\n"
-        if any(kind for kind, _ in around.parts):
+        if any(kind for kind, _ in parent.parts):
             return row
         rule = f"| {' | '.join(['---'] * element.span)} |\n"
-        table = next((each for each in reversed(self._open) if each.name == "table"), around)
+        table = next((each for each in reversed(self._stack) if each.name == "table"), parent)
         has_head = any(kind == "thead" for kind, _ in table.parts)
-        if all(cell == "th" for cell in element.cells) or around.name != "tbody" or not has_head:
+        if all(cell == "th" for cell in element.cells) or parent.name != "tbody" or not has_head:
             return row + rule
         return row
 
@@ -378,13 +378,13 @@ class _Writer(HTMLParser):
     }
 
 
-def _number(written: str) -> int:
-    """The number that an attribute says; 1 where it says none, or one that nobody means."""
-    return int(written) if _NUMBER.fullmatch(written) else 1
+def _parse_number(text: str) -> int:
+    """Parse a numeric attribute; 1 if it is missing, invalid or absurdly large."""
+    return int(text) if _NUMBER.fullmatch(text) else 1
 
 
-def _plain(text: str) -> str:
-    """A text with one blank, or one line end, for all white space in a row."""
+def _collapsed(text: str) -> str:
+    """Collapse each run of white space to one space, or one line feed."""
     if "\n" in text or "\r" in text:
         text = _LINE_END.sub("\n", text)
     return _SPACES.sub(" ", text) if "  " in text or "\t" in text else text
@@ -395,12 +395,12 @@ def _is_heading(name: str) -> bool:
 
 
 def _is_block(name: str) -> bool:
-    """True if white space beside such an element doesn't count."""
+    """Return whether white space next to such an element is insignificant."""
     return name in _BLOCKS or name == "pre" or _is_heading(name)
 
 
-def _is_before_more(parts: list[tuple[str, str]], number: int) -> bool:
-    """True of a list that something else than a list follows."""
+def _is_before_text(parts: list[tuple[str, str]], number: int) -> bool:
+    """Return whether a list is followed by anything but another list."""
     after = (kind for kind, text in parts[number + 1 :] if kind or text.strip())
     return next(after, "ul") not in _LISTS
 
@@ -418,12 +418,12 @@ def _marked(element: _Element, words: str) -> str:
 
 
 def _address(text: str) -> str:
-    """Where a link or a picture may lead; nothing where it may not."""
+    """Return the escaped address of a link or picture, or "" if its scheme isn't allowed."""
     address = _CONTROL.sub(" ", text).strip()
     bare = address.replace(" ", "")
     if not address or (_SCHEME.match(bare) and not _SAFE.match(bare)):
         return ""
-    return _ODD.sub(lambda found: f"%{ord(found[0]):02X}", address)
+    return _UNSAFE_CHARACTER.sub(lambda found: f"%{ord(found[0]):02X}", address)
 
 
 def _indented(text: str, width: int) -> str:

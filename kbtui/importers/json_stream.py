@@ -1,8 +1,8 @@
-"""JSON of any size, an element at a time: an array's, or those of one array within an object.
+"""Streaming JSON: yields the elements of a top-level array, or of one array within an object.
 
-Each element is decoded from a window that grows only as far as that element needs. One that is
-wrong in itself is reported and passed over; where the text breaks off, what stood before it is
-already out.
+Each element is decoded from a window that grows only as far as that element needs. A malformed
+element is reported and skipped; if the text is truncated, the elements before it were already
+yielded.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import IO, Any
 from kbtui.errors import UnreadableError
 
 _WINDOW = 1 << 20
-_MOST = 24 << 20
+_MAX_ELEMENT = 24 << 20
 _STEP = 8 << 20
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_LITERAL = 12  # a number or a \\u escape that is cut off is found to be wrong so near the end
+_MAX_LITERAL = 12  # a truncated number or \\u escape fails to decode at most this far from the end
 _DECODER = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An element that can't be read: its number from 1, and why; the last one, if it `ends` all."""
+    """An unreadable element: its number from 1 and the reason; no more follow if it `ends`."""
 
     number: int
     why: str
@@ -35,7 +35,7 @@ class Broken:
 
 
 class _Window:
-    """The part of a stream that is looked at, decoded."""
+    """The decoded part of a stream that is being parsed."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -43,7 +43,7 @@ class _Window:
         self.text, self.at, self.ended = "", 0, False
 
     def more(self, size: int = _WINDOW) -> bool:
-        """Read on; False at the end."""
+        """Read more of the stream; return False at its end."""
         if self.ended:
             return False
         data = self._stream.read(size)
@@ -53,7 +53,7 @@ class _Window:
         return not self.ended
 
     def peek(self) -> str:
-        """The next character that isn't white space; empty at the end."""
+        """Skip white space and return the next character, "" at the end."""
         while True:
             found = _SPACE.match(self.text, self.at)
             self.at = found.end() if found else self.at
@@ -61,73 +61,73 @@ class _Window:
                 return self.text[self.at : self.at + 1]
 
     def value(self) -> Any:
-        """Decode the value that begins here.
+        """Decode the value at the current position.
 
         Raises:
-            _WrongError: It is wrong in itself, or cut off, or too long.
+            _ElementError: It is malformed, truncated or too long.
         """
-        self.peek()  # white space before it
+        self.peek()  # skips white space
         while True:
             begin = self.at
             try:
                 value, end = _DECODER.raw_decode(self.text, begin)
             except RecursionError:
-                raise _WrongError("it is nested too deeply") from None
+                raise _ElementError("it is nested too deeply") from None
             except json.JSONDecodeError as error:
-                is_cut = len(self.text) - error.pos <= _LITERAL
+                is_cut = len(self.text) - error.pos <= _MAX_LITERAL
                 if not is_cut and not error.msg.startswith("Unterminated string"):
-                    raise _WrongError(f"it is not valid JSON: {error.msg}") from None
+                    raise _ElementError(f"it is not valid JSON: {error.msg}") from None
                 is_whole = False
             else:
-                # At the end of what was read a number may go on.
+                # A number at the end of the window may continue.
                 is_whole = end < len(self.text) or isinstance(value, str | dict | list)
             if is_whole:
                 self.at = end
                 return value
-            if len(self.text) - begin > _MOST:
-                raise _WrongError(f"it is longer than {_MOST >> 20} MB")
+            if len(self.text) - begin > _MAX_ELEMENT:
+                raise _ElementError(f"it is longer than {_MAX_ELEMENT >> 20} MB")
             if self.ended:
-                raise _WrongError("the text breaks off in the middle of it", ends=True)
+                raise _ElementError("the text breaks off in the middle of it", ends=True)
             self.more(min(max(_WINDOW, len(self.text) - begin), _STEP))
 
     def name(self) -> str:
-        """Decode a member's name and the colon behind it; raises as `value`."""
+        """Decode a member's name and the colon after it; raises like `value`."""
         name = self.value()
         if self.peek() != ":" or not isinstance(name, str):
-            raise _WrongError("it is not valid JSON")
+            raise _ElementError("it is not valid JSON")
         self.at += 1
         return name
 
     def skip(self) -> bool:
-        """Pass over the value that begins here by its brackets; False where it has no end."""
+        """Skip the value at the current position by its brackets; return False if it has no end."""
         depth = 0
         while True:
             for token in _TOKEN.finditer(self.text, self.at):
                 self.at = token.end()
                 if not self.ended and self.at == len(self.text) and token[0][0] == '"':
-                    self.at = token.start()  # a text that may go on
+                    self.at = token.start()  # a string that may continue
                     break
                 depth += (token[0] in "[{") - (token[0] in "]}")
                 if depth <= 0:
                     return True
             else:
                 self.at = len(self.text)
-            if self.ended or len(self.text) - self.at > _MOST:
+            if self.ended or len(self.text) - self.at > _MAX_ELEMENT:
                 return False
             self.more(min(max(_WINDOW, len(self.text) - self.at), _STEP))
 
 
-class _WrongError(Exception):
+class _ElementError(Exception):
     def __init__(self, why: str, *, ends: bool = False) -> None:
         super().__init__(why)
         self.ends = ends
 
 
 def elements(stream: IO[bytes], key: str = "conversations") -> Iterator[Any]:
-    """The elements of a top-level array, or of the array under `key` of a top-level object.
+    """Yield the elements of a top-level array, or of the array at `key` of a top-level object.
 
-    A key with a dot in it leads into the object under its first part. An object without that key is
-    the only element. What can't be read is a `Broken`.
+    ``outer.inner`` addresses an array in a nested object. An object without that key is yielded as
+    the only element, and what can't be read as a `Broken`.
     """
     window = _Window(stream)
     first = window.peek()
@@ -157,12 +157,12 @@ def _array(window: _Window) -> Iterator[Any]:
                 yield Broken(number, "the text breaks off before the end of the list", ends=True)
                 return
             yield window.value()
-        except _WrongError as wrong:
-            whole = not wrong.ends and window.skip()
-            yield Broken(number, str(wrong), ends=not whole)
+        except _ElementError as error:
+            whole = not error.ends and window.skip()
+            yield Broken(number, str(error), ends=not whole)
             if not whole:
                 return
-        except UnreadableError as error:  # a damaged or a truncated member of a zip
+        except UnreadableError as error:  # a damaged or truncated zip member
             yield Broken(number + 1, error.message, ends=True)
             return
 
@@ -190,8 +190,8 @@ def _object(window: _Window, key: str) -> Iterator[Any]:
                         return
             else:
                 rest[name] = window.value()
-    except (_WrongError, UnreadableError) as wrong:
-        yield Broken(1, str(wrong), ends=True)
+    except (_ElementError, UnreadableError) as error:
+        yield Broken(1, str(error), ends=True)
         return
     window.at += bool(sign)
     if not sign:

@@ -1,7 +1,7 @@
-"""Texts of exports made safe to keep, above all HTML, which becomes Markdown.
+"""Cleaning of text from exports, above all the conversion of HTML to Markdown.
 
-What isn't shown stays out, and so do links that lead neither to the web nor to mail nor to a file
-beside.
+Hidden content is dropped, and so are links other than to the web, mail, a phone number, an
+Evernote note or a relative file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from kbtui.importers.html_writer import markdown_of, tamed
+from kbtui.importers.html_writer import escape_unclosed, markdown_of
 from kbtui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def words_of(value: Any) -> str:
-    """A text, stripped and without control characters; empty if it is none."""
+    """Return a string stripped and without control characters, or "" for any other value."""
     return clean(value).encode("utf-8", "replace").decode().strip() if type(value) is str else ""
 
 
 def line_of(value: Any) -> str:
-    """The same in one line, for titles and names."""
+    """Return the same on one line, for titles and names."""
     return clean_line(words_of(value))
 
 
 def digest(*parts: str) -> str:
-    """A short name for something that has none of its own."""
+    """Return 16 hex digits of a hash, as an id for something without one."""
     data = "\x00".join(parts).encode("utf-8", "replace")
     return hashlib.sha256(data).hexdigest()[:16]
 
@@ -42,18 +42,18 @@ def digest(*parts: str) -> str:
 def to_markdown(
     html: str,
     prepare: Callable[[Tree], None] | None = None,
-    lead: Callable[[str], str] = str,
+    rewrite_link: Callable[[str], str] = str,
 ) -> str:
-    """Turn HTML, or a part of it, broken in any way, into Markdown.
+    """Convert HTML, a fragment or malformed, to Markdown.
 
-    `prepare` is given its tree before, to replace tags of one's own; `lead` may lead the address of
-    a link elsewhere, and costs less.
+    `prepare` gets the parsed tree first, to replace custom tags; `rewrite_link` maps the address of
+    each link to a new one, and needs no tree.
     """
     if prepare:
-        tree = _tree_of(tamed(html))
+        tree = _tree_of(escape_unclosed(html))
         prepare(tree)
         html = tree.decode()
-    text = words_of(markdown_of(html, lead).replace("\xa0", " "))
+    text = words_of(markdown_of(html, rewrite_link).replace("\xa0", " "))
     text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip()
 
@@ -64,15 +64,15 @@ def _tree_of(html: str) -> Tree:
     from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
     from bs4.exceptions import ParserRejectedMarkup
 
-    with warnings.catch_warnings():  # bs4's advice about texts that look like paths, or like XML
+    with warnings.catch_warnings():  # bs4's hints about text that looks like a path or like XML
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         try:
             return BeautifulSoup(html, "html.parser")
-        except ParserRejectedMarkup:  # a section that is marked as nothing HTML knows
+        except ParserRejectedMarkup:  # an unknown marked section
             return BeautifulSoup(html.replace("<![", "&lt;!["), "html.parser")
 
 
 def relative_link(path: str) -> str:
-    """A path as a Markdown link has it."""
+    """Return a path percent-encoded for a Markdown link."""
     return quote(path, safe="/~!$&',;=:@+-._")

@@ -1,6 +1,7 @@
-"""Chats among people, as conversations: one a month and chat, each line with who said it.
+"""Messenger chats between people, as one conversation per chat and month.
 
-Only what the owner of the export wrote is the user's; where it doesn't say who that is, nothing is.
+Only the owner's messages count as the user's, and none if the export doesn't name its owner; the
+messages of others begin with their author's name.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from kbtui.importers.port import ImportedConversation, Role, Said
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Role
 from kbtui.importers.reading import conversation
 
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """What somebody wrote; `mine` of the export's owner. `named` are kinds of what didn't come."""
+    """A chat message; `mine` if by the export's owner. `named`: kinds of content left out."""
 
     who: str
     text: str
@@ -28,8 +29,8 @@ class ChatLine:
 
 
 def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[ImportedConversation]:
-    """The conversations of a chat, in the order of its months."""
-    months: dict[str, tuple[list[Said], Counter[str]]] = {}
+    """Yield the conversations of a chat, one per month in order."""
+    months: dict[str, tuple[list[ImportedMessage], Counter[str]]] = {}
     month = ""
     for line in lines:
         month = f"{line.time:%Y-%m}" if line.time else month
@@ -38,7 +39,7 @@ def by_month(id_: str, title: str, lines: Iterable[ChatLine]) -> Iterator[Import
         if line.text or line.attached:
             text = line.text if line.mine else f"{line.who}: {line.text}".strip()
             role: Role = "user" if line.mine else "assistant"
-            said.append(Said(role, text, line.time, line.id, line.attached))
+            said.append(ImportedMessage(role, text, line.time, line.id, line.attached))
     for month, (said, named) in sorted(months.items()):
         name = ", ".join(filter(None, (title, month)))
         if found := conversation(f"{id_} {month}".strip(), name, said, named=named):

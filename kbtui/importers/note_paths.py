@@ -1,4 +1,4 @@
-"""Where notes of an export are to lie, and how they link to each other there."""
+"""Paths of imported notes, and the relative links between them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LONGEST = 120
 
 
 def safe_name(name: str) -> str:
-    """A title as a file or a folder may have it; empty if nothing is left."""
+    """Return a title as a valid file or folder name, or "" if nothing is left of it."""
     return _UNSAFE.sub(" ", line_of(name)).strip(". ")[:_LONGEST].strip(". ")
 
 
-def free_place(path: str, taken: set[str]) -> str:
-    """A path, with a number where it is `taken` in any case; it is taken then."""
+def free_path(path: str, taken: set[str]) -> str:
+    """Return a path numbered if `taken`, ignoring case, and add it to `taken`."""
     suffix = PurePosixPath(path).suffix
     stem, number = path.removesuffix(suffix), 1
     while path.casefold() in taken:
@@ -29,5 +29,5 @@ def free_place(path: str, taken: set[str]) -> str:
 
 
 def relative(target: str, source: str) -> str:
-    """The link from one note to another place."""
+    """Return the relative link from the path of one note to another path."""
     return relative_link(posixpath.relpath(target, posixpath.dirname(source) or "."))

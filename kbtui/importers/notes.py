@@ -1,7 +1,7 @@
-"""Notes of an export: texts become entries, through the door, and files go under ``docs/``.
+"""Import of notes: texts become entries, committed through the door, and files go to ``docs/``.
 
-An entry says by its key ``imported`` which note it is and what it said, so a second import finds it
-wherever it lies by now. What was changed here since is never written over.
+An entry's frontmatter key ``imported`` holds the identity of the note and a hash of its text, so a
+second import finds it even if it was moved. Nothing that was changed here is overwritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kbtui.workspace.layout import Workspace
 _MOST = 300
 _MOST_BYTES = 16 << 20
 _TRIES = 24
-"""Times that a lot waits for whoever writes, 5 seconds each."""
+"""Attempts to commit a lot while another process writes, 5 seconds each."""
 _HEAD = 8192
 _KEY = re.compile(r'(?m)^imported: *"?(?P<of>[^\n"]+?) (?P<hash>[0-9a-f]{12})"?[ \t]*$')
 _FRONT = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
@@ -35,9 +35,13 @@ _UNSAFE_NAME = re.compile(r"[\x00-\x1f/\\:*?\"<>|]+")
 
 @dataclass(slots=True)
 class Notes:
-    """Brings the notes of one import, in lots: paths that `came`, notes `known` or `skipped`.
+    """Writes the notes of one import, in lots.
 
-    `keep_file` is told of a file under ``docs/`` before it is written, with its blob's id.
+    Attributes:
+        written: Workspace paths of the entries and files that were written.
+        known: Number of notes that were unchanged.
+        skipped: Notes that couldn't be imported.
+        before_file: Called with the path and blob id of a file before it is written to ``docs/``.
     """
 
     workspace: Workspace
@@ -45,16 +49,16 @@ class Notes:
     source: str
     name: str
     batch: str
-    came: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
     known: int = 0
     skipped: list[Skipped] = field(default_factory=list)
-    keep_file: Callable[[str, str], None] = lambda _path, _blob: None
+    before_file: Callable[[str, str], None] = lambda _path, _blob: None
     _lot: dict[str, tuple[bytes, bytes | None]] = field(default_factory=dict)
     _size: int = 0
-    _here: dict[str, str] | None = None
+    _known_paths: dict[str, str] | None = None
 
     def add(self, note: ImportedNote) -> None:
-        """Take in a note."""
+        """Queue a note to be written, or write the file that it is."""
         if note.data is not None:
             add = self._add_beside if note.at else self._add_file
             add(note, note.data)
@@ -63,16 +67,16 @@ class Notes:
         mark = sha256(body.encode()).hexdigest()[:12]
         identity = clean_line(f"{self.source}:{note.id}").replace('"', "'")
         text = self._entry(note, body, f"{identity} {mark}")
-        path = self._known().get(identity)
+        path = self._paths_by_identity().get(identity)
         if path is None:
             folder, name = self._folder(note), slugify(note.title or "untitled")
             if note.at:
                 folder, _, name = self._place(note.at).removesuffix(".md").rpartition("/")
-            path = self._free(folder, name)
-            self._known()[identity] = path
-            self._put(path, text.encode(), None)
+            path = self._free_path(folder, name)
+            self._paths_by_identity()[identity] = path
+            self._queue(path, text.encode(), None)
             return
-        there = self._now(path)
+        there = self._current(path)
         found = _KEY.search(there[:_HEAD].decode("utf-8", "replace"))
         why = f"It was changed here, in {self.workspace.file(path)}, and there; that stays."
         is_known = found is None or found["hash"] == mark
@@ -81,20 +85,20 @@ class Notes:
     def _replace(
         self, note: ImportedNote, path: str, there: bytes, data: bytes, why: str, *, is_known: bool
     ) -> None:
-        """Write over what an import brought; what somebody changed stays, and is said."""
+        """Replace what an import wrote; if somebody changed it, keep it and report why."""
         if is_known:
             self.known += 1
         elif path in self._lot or self._is_as_imported(path, there):
-            self._put(path, data, self._lot[path][1] if path in self._lot else there)
+            self._queue(path, data, self._lot[path][1] if path in self._lot else there)
         else:
             self.skipped.append(Skipped(clean_line(note.title), why))
 
-    def _now(self, path: str) -> bytes:
-        """What a file holds, or will once the lot is written."""
+    def _current(self, path: str) -> bytes:
+        """Return the content of a file as it will be once the lot is written."""
         return self._lot[path][0] if path in self._lot else self._read(path)
 
     def _is_as_imported(self, path: str, there: bytes) -> bool:
-        """True if an import wrote a file as it is."""
+        """Return whether a file is exactly as an import wrote it last."""
         last = next(iter(self.history.log(path, limit=1)), None)
         if last is None or last.actor != Actor.IMPORT:
             return False
@@ -102,7 +106,7 @@ class Notes:
         return any(each.path == path and each.blob == blob for each in last.paths)
 
     def flush(self) -> None:
-        """Write what has gathered, as one commit."""
+        """Write the queued notes as one commit."""
         lot, self._lot, self._size = self._lot, {}, 0
         if not lot:
             return
@@ -113,12 +117,12 @@ class Notes:
                     for path, (data, before) in lot.items():
                         change.put(path, data, over=before)
                 break
-            except WorkspaceBusyError:  # somebody else writes much; who waits anyway can wait on
+            except WorkspaceBusyError:  # another process writes a lot; an import can wait
                 if not tries_left:
                     raise
-        self.came += lot
+        self.written += lot
 
-    def _put(self, path: str, data: bytes, before: bytes | None) -> None:
+    def _queue(self, path: str, data: bytes, before: bytes | None) -> None:
         self._lot[path] = (data, before)
         self._size += len(data)
         if len(self._lot) >= _MOST or self._size >= _MOST_BYTES:
@@ -146,7 +150,7 @@ class Notes:
         parts = [slugify(part, 60) for part in note.folder.split("/") if part.strip(". ")]
         return "/".join(["knowledge/references", self.source, *parts])
 
-    def _free(self, folder: str, name: str) -> str:
+    def _free_path(self, folder: str, name: str) -> str:
         number = 1
         while True:
             path = f"{folder}/{name}{f'-{number}' if number > 1 else ''}.md"
@@ -154,10 +158,10 @@ class Notes:
                 return path
             number += 1
 
-    def _known(self) -> dict[str, str]:
-        """The entries that were imported, by which note they are."""
-        if self._here is None:
-            self._here = {}
+    def _paths_by_identity(self) -> dict[str, str]:
+        """Return the paths of imported entries by the identity of their note, scanned once."""
+        if self._known_paths is None:
+            self._known_paths = {}
             for place in sorted(self.workspace.knowledge.rglob("*.md")):
                 if place.is_symlink() or not place.is_file():
                     continue
@@ -165,27 +169,27 @@ class Notes:
                     found = _KEY.search(file.read(_HEAD).decode("utf-8", "replace"))
                 if found:
                     name = place.relative_to(self.workspace.root).as_posix()
-                    self._here[found["of"]] = self.workspace.path_of(name)
-        return self._here
+                    self._known_paths[found["of"]] = self.workspace.path_of(name)
+        return self._known_paths
 
     def _read(self, path: str) -> bytes:
         return files.read_bytes(self.workspace, path)
 
     def _place(self, at: str) -> str:
-        """The path of what has its own place below the source's folder."""
+        """Return the path of a note with a fixed place below the source's folder."""
         parts = (_UNSAFE_NAME.sub("-", clean_line(part)).strip(". ") for part in at.split("/"))
         return "/".join(["knowledge/references", self.source, *filter(None, parts)])
 
     def _add_beside(self, note: ImportedNote, data: bytes) -> None:
-        """Bring a file to where the notes that show it lie, through the door."""
+        """Queue a file that lies beside the notes that embed it."""
         path = self._place(note.at)
         if len(data) > files.READ_LIMIT:
             why = f"It is larger than {files.READ_LIMIT >> 20} MB, the most the history keeps."
             self.skipped.append(Skipped(clean_line(note.title), why))
         elif path not in self._lot and files.is_gone(self.workspace, path):
-            self._put(path, data, None)
+            self._queue(path, data, None)
         else:
-            there = self._now(path)
+            there = self._current(path)
             why = f"Another file is in {self.workspace.file(path)} already; that stays."
             self._replace(note, path, there, data, why, is_known=there == data)
 
@@ -204,14 +208,14 @@ class Notes:
                 self.known += 1
                 return
             number += 1
-        self.keep_file(path, blob)
+        self.before_file(path, blob)
         with (
             storage_errors(f"Can't write {self.workspace.file(path)}"),
             FileBatch(self.workspace) as batch,
         ):
             batch.write(path, data)
             batch.sync()
-        self.came.append(path)
+        self.written.append(path)
 
 
 def _day(time: datetime | None) -> date:

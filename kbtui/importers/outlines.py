@@ -1,4 +1,4 @@
-"""Outlines: pages that are blocks within blocks, as lists of Markdown."""
+"""Outliner pages, which are nested blocks, as Markdown lists."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kbtui.importers.port import Item, Skipped
 from kbtui.importers.reading import Record, json_list
 
 _REFERENCE = re.compile(r"\(\(([\w-]{6,40})\)\)")
-_DEEPEST = 60
+_MAX_DEPTH = 60
 
 
 def blocks_of(page: Record) -> Iterator[tuple[int, Record]]:
-    """The blocks of a page from its top to its end, each with its depth."""
-    waiting = [(0, each) for each in page.records("children")[::-1]]
-    while waiting:
-        depth, block = waiting.pop()
+    """Yield the blocks of a page in order, each with its depth from 0."""
+    stack = [(0, each) for each in page.records("children")[::-1]]
+    while stack:
+        depth, block = stack.pop()
         yield depth, block
-        waiting += [(depth + 1, each) for each in block.records("children")[::-1]]
+        stack += [(depth + 1, each) for each in block.records("children")[::-1]]
 
 
 def read_pages(
@@ -32,9 +32,10 @@ def read_pages(
     text_key: str,
     note: Callable[[Record, Mapping[str, str]], Item],
 ) -> Iterator[Item]:
-    """Make notes of the pages of a file's list `at`, told the texts of all its blocks by their ids.
+    """Yield what `note` makes of each page in the list at key `at` of a file.
 
-    It is read twice: a block may be shown on a page that comes before it.
+    `note` also gets the text of every block by its id. For that the file is read twice, as a page
+    may reference blocks of later pages.
     """
     known: dict[str, str] = {}
     for page in json_list(opened, name, at):
@@ -45,18 +46,18 @@ def read_pages(
         yield page if isinstance(page, Skipped) else note(page, known)
 
 
-def listed(page: Record, text: str, known: Mapping[str, str]) -> str:
-    """The blocks of a page as a list; their texts are under `text`.
+def markdown_list(page: Record, text: str, known: Mapping[str, str]) -> str:
+    """Return the blocks of a page as a Markdown list; `text` is the key of their text.
 
-    A reference to a block that is `known` by its id becomes what that block says.
+    A reference to a block in `known`, which maps ids to texts, is replaced by its text.
     """
     lines: list[str] = []
     for depth, block in blocks_of(page):
-        told = _REFERENCE.sub(
+        content = _REFERENCE.sub(
             lambda found: line_of(known.get(found[1])) or found[0], block.words(text)
         )
-        first, *rest = told.split("\n")
-        indent = "  " * min(depth, _DEEPEST)
+        first, *rest = content.split("\n")
+        indent = "  " * min(depth, _MAX_DEPTH)
         lines.append(f"{indent}- {first}".rstrip())
         lines += [f"{indent}  {line}".rstrip() for line in rest]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""The port that every source fills: from an export to conversations, notes, and what was skipped.
+"""The port that every source implements: an export as conversations, notes and skipped items.
 
-A source recognises an export by what is in it, never by its name, and reads it piece by piece:
-nothing here holds a whole export.
+A source recognises an export by its content, never by its file name, and yields items one at a
+time, so that no export is ever held in memory as a whole.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ Role = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ImportedMessage:
     """One message of a conversation.
 
-    `text` is what a person saw: no thinking, no hidden context, no notices of unsupported blocks.
-    `time` is in UTC; it and the export's own `id` may be missing. `attached` names files beside it.
+    Attributes:
+        text: What a person saw, without thinking, hidden context or notices of the program.
+        time: Time in UTC, if the export has it.
+        id: The export's own id, or empty.
+        attached: Names of attached files.
     """
 
     role: Role
@@ -34,18 +37,20 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """One conversation as it stood at the end: one branch; `branches` says how many others it has.
+    """One conversation in the branch that was shown last; title, times and url may be missing.
 
-    `id` is the export's own, else one made of what doesn't change when the export grows. There is
-    always a message; a title, a time and a url may be missing. `named` counts what else it held
-    that didn't come: ``{"picture": 2, "step of a tool": 5}``.
+    Attributes:
+        id: The export's own id, or one derived from content that stays when the export grows.
+        messages: At least one message.
+        branches: Number of other branches, which are left out.
+        named: Counts of content left out, by kind: ``{"picture": 2, "step of a tool": 5}``.
     """
 
     id: str
     title: str
     created: datetime | None
     updated: datetime | None
-    messages: tuple[Said, ...]
+    messages: tuple[ImportedMessage, ...]
     url: str = ""
     branches: int = 0
     named: Counter[str] = field(default_factory=Counter)
@@ -53,17 +58,17 @@ class ImportedConversation:
 
 @dataclass(frozen=True, slots=True)
 class ImportedNote:
-    """A text that isn't a conversation: a project's document, a memory, a page, a clipping.
+    """A note or file that isn't a conversation: a project's document, a memory, a page, a clipping.
 
     Attributes:
-        id: As with a conversation.
+        id: As in `ImportedConversation`.
         text: Markdown.
-        folder: Where it stood, slashes between; its tree is kept.
+        folder: Folder in the export, separated by slashes; the tree is kept.
         url: Where it came from.
-        data: The bytes of a file that is no text (an image, a PDF); `text` is empty then, and
-            `title` is its name.
-        at: Where it lies below the source's own folder, with its name, where others link to it
-            there; kept as it is. Otherwise `folder` and `title` say where it goes.
+        data: Content of a binary file (an image, a PDF); then `text` is empty and `title` is the
+            file name.
+        at: Fixed path below the source's own folder, for notes that others link to. If empty, the
+            path is derived from `folder` and `title`.
     """
 
     id: str
@@ -80,7 +85,7 @@ class ImportedNote:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A thing that could not be taken: a title, an id or a file with a line, and the reason."""
+    """Something that couldn't be imported: its title, id or file and line, and the reason."""
 
     place: str
     why: str
@@ -94,12 +99,12 @@ class Source:
     """A program whose exports can be read.
 
     Attributes:
-        name: The program, as people call it: ``Claude.ai``.
-        key: The same for file names and identities, never changed: ``claude``.
-        recognises: True of such an export, by what is in it.
-        read: Reads all of it, piece by piece. Conversations may come more than once. Raises
-            `UnreadableError` where the whole can't be read: what, why, and what to do.
-        is_alone: All of a folder is this program's: what isn't read there is nobody else's.
+        name: Display name: ``Claude.ai``.
+        key: Stable name for file names and identities: ``claude``.
+        recognises: Predicate on the content of an export.
+        read: Generator of all items; a conversation may come more than once. Raises
+            `UnreadableError` if the export as a whole can't be read.
+        is_alone: Whether the source claims all files of a folder, including those it doesn't read.
     """
 
     name: str

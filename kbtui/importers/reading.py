@@ -1,4 +1,4 @@
-"""What sources read with: members that are JSON, records and lines of them, and their values."""
+"""Parsing helpers for sources: JSON members, their records and lines, and typed values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kbtui.importers.json_stream import Broken, elements
 from kbtui.importers.markup import digest, line_of, words_of
 from kbtui.importers.port import (
     ImportedConversation,
+    ImportedMessage,
     ImportedNote,
     Item,
     Role,
-    Said,
     Skipped,
     Source,
 )
@@ -30,32 +30,32 @@ from kbtui.text import shorten
 
 T = TypeVar("T")
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
-_BINARY = (
+_NO_JSON = (
     *(".png", ".jpg", ".jpeg", ".webp", ".gif", ".heic", ".svg", ".pdf", ".mp3", ".mp4", ".wav"),
     *(".m4a", ".mov", ".webm", ".docx", ".pptx", ".xlsx", ".zip", ".html", ".md", ".csv", ".dat"),
 )
-_LOGS = (".jsonl", ".json", ".ndjson", ".txt")
+_LOG_SUFFIXES = (".jsonl", ".json", ".ndjson", ".txt")
 _LIST = re.compile(rb'"(loglines|items|conversations)"\s*:\s*\[')
 _FIELD = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"(\s*:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
 _WEB_ID = re.compile(r"[\w-]+")
-_DEEPEST = 3  # an object in a list in an object
-_MILLISECONDS = 1e11  # as seconds, the year 5138
+_MAX_DEPTH = 3  # an object in a list in an object
+_MILLISECONDS = 1e11  # larger numbers are milliseconds: as seconds, this is the year 5138
 _EARLIEST, _LATEST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _TITLE_WIDTH = 80
-_LONGEST_LINE = 256 << 20
-_LARGEST_FILE = 100 << 20
-_LOOKED_AT = 400
-_FIRST = 20
-_HEAD = 256 << 10
+_MAX_LINE = 256 << 20
+_MAX_FILE = 100 << 20
+_MAX_PROBED = 400
+_MAX_FIRST = 20
+_HEAD_SIZE = 256 << 10
 
 
 # Members ------------------------------------------------------------------------------------------
 
 
 def json_members(opened: OpenedExport) -> Iterator[tuple[str, bytes]]:
-    """The members that begin as JSON does, each with its beginning; a single file by any name."""
+    """Yield the members that begin like JSON, with their heads; a single file whatever its name."""
     for name in opened.names:
-        if opened.is_folder and name.lower().endswith(_BINARY):
+        if opened.is_folder and name.lower().endswith(_NO_JSON):
             continue
         head = opened.head(name)
         if head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"[", b"{"):
@@ -63,10 +63,10 @@ def json_members(opened: OpenedExport) -> Iterator[tuple[str, bytes]]:
 
 
 def fields_of(head: bytes, *lists: str) -> frozenset[str]:
-    """The names of fields by which a JSON file is known, as far as its beginning goes.
+    """Return the field names at the top of a JSON file, by which its format is recognised.
 
-    They are those of the object that it is, or of the objects in the list that it is, or in a list
-    under one of `lists`. What lies deeper says nothing of the whole.
+    They are those of the top-level object, or of the objects in the top-level list or in a list
+    under one of the keys `lists`, as far as `head` goes. Deeper fields are ignored.
     """
     found: set[str] = set()
     path: list[bytes] = []
@@ -76,7 +76,7 @@ def fields_of(head: bytes, *lists: str) -> frozenset[str]:
             path.append(token[0])
         elif token[0] in (b"}", b"]"):
             del path[-1:]
-        elif token[2] and len(path) <= _DEEPEST:
+        elif token[2] and len(path) <= _MAX_DEPTH:
             name, place = token[1].decode("utf-8", "replace"), b"".join(path)
             under = name if place == b"{" else under
             if place in (b"{", b"[{") or (place == b"{[{" and under in lists):
@@ -87,7 +87,7 @@ def fields_of(head: bytes, *lists: str) -> frozenset[str]:
 def read_each(
     opened: OpenedExport, names: Iterable[str], read: Callable[[OpenedExport, str], Iterator[Item]]
 ) -> Iterator[Item]:
-    """Read members one after the other; one that is damaged is reported, and passed over."""
+    """Yield the items of each member, reporting damaged members as skipped."""
     for name in names:
         try:
             yield from read(opened, name)
@@ -98,7 +98,7 @@ def read_each(
 def read_records(
     records: Iterable[Record | Skipped], read: Callable[[Record], Iterable[Item]]
 ) -> Iterator[Item]:
-    """Read records one after the other; what is no record goes on as it is."""
+    """Yield the items of each record, passing skipped ones through."""
     for each in records:
         if isinstance(each, Skipped):
             yield each
@@ -112,14 +112,14 @@ def file_source(
     files: Callable[[OpenedExport], Iterable[str]],
     read: Callable[[OpenedExport, str], Iterator[Item]],
 ) -> Source:
-    """A program whose exports are files that can each be read by itself; `files` names them."""
+    """Build a source whose exports consist of independent files, listed by `files`."""
     return Source(
         name, key, has_any(files), lambda opened: read_each(opened, [*files(opened)], read)
     )
 
 
 def has_any(files: Callable[[OpenedExport], Iterable[object]]) -> Callable[[OpenedExport], bool]:
-    """Recognise an export by there being one of such `files`."""
+    """Build a predicate that recognises an export if `files` yields anything."""
     return lambda opened: any(True for _ in files(opened))
 
 
@@ -129,10 +129,10 @@ def log_source(
     is_log: Callable[[Records], bool],
     read: Callable[[OpenedExport, str], Iterator[Item]],
 ) -> Source:
-    """A program that keeps logs of sessions, which can be told by their first records."""
+    """Build a source of session logs, which are recognised by their first records."""
 
     def recognises(opened: OpenedExport) -> bool:
-        names = islice(_candidates(opened), _LOOKED_AT)
+        names = islice(_candidates(opened), _MAX_PROBED)
         return any(is_log(first_records(opened, name)) for name in names)
 
     def logs(opened: OpenedExport) -> Iterator[str]:
@@ -149,7 +149,7 @@ def json_source(
     is_export: Callable[[bytes], object],
     read: Callable[[OpenedExport, str], Iterator[Item]],
 ) -> Source:
-    """A program whose exports are JSON files that can be told by how they begin."""
+    """Build a source of JSON files, which are recognised by their first bytes."""
 
     def files(opened: OpenedExport) -> Iterator[str]:
         return (member for member, head in json_members(opened) if is_export(head))
@@ -158,9 +158,9 @@ def json_source(
 
 
 def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
-    """A picture, a recording or a paper, to be kept under its title."""
-    if opened.size(name) > _LARGEST_FILE:
-        return Skipped(line_of(name), f"It is larger than {_LARGEST_FILE >> 20} MB.")
+    """Read a picture, recording or document as a note with `data`, or report it as skipped."""
+    if opened.size(name) > _MAX_FILE:
+        return Skipped(line_of(name), f"It is larger than {_MAX_FILE >> 20} MB.")
     try:
         with opened.open(name) as stream:
             data = stream.read()
@@ -173,27 +173,27 @@ def file_of(opened: OpenedExport, name: str, title: str = "") -> Item:
 
 
 def first_records(opened: OpenedExport, name: str) -> Records:
-    """The first objects of JSON lines, of a list, or of a list in an object."""
-    head = opened.head(name, _HEAD)
+    """Return the first objects of a JSON Lines file, a list, or a list in an object."""
+    head = opened.head(name, _HEAD_SIZE)
     lines = head.split(b"\n")
     found: Records = []
-    for line in (lines[:-1] or lines)[:_FIRST]:
+    for line in (lines[:-1] or lines)[:_MAX_FIRST]:
         with suppress(ValueError, RecursionError):
             found += filter(None, records_of([json.loads(line, strict=False)]))
     if len(found) > 1:
         return found
     key = list_key(head)
-    return found or records_of(list(islice(elements(io.BytesIO(head), key), _FIRST)))
+    return found or records_of(list(islice(elements(io.BytesIO(head), key), _MAX_FIRST)))
 
 
 def list_key(head: bytes) -> str:
-    """The name of the list that the records are in, where a file is one object; else empty."""
+    """Return the key of the list with the records if a file is one object, else ""."""
     key = _LIST.search(head) if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else None
     return key[1].decode() if key else ""
 
 
 def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
-    """The objects of a file of JSON lines; lines that can't be read are told of once, at the end.
+    """Yield the objects of a JSON Lines file, then one report about all unreadable lines.
 
     Raises:
         UnreadableError: The file is damaged.
@@ -221,7 +221,7 @@ def json_lines(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
 def json_list(
     opened: OpenedExport, name: str, key: str = "conversations"
 ) -> Iterator[Record | Skipped]:
-    """The objects of a list, or of the one under `key` in an object, one at a time."""
+    """Yield the objects of a top-level list, or of the list at `key` of an object."""
     with opened.open(name) as stream:
         for each in elements(stream, key):
             if isinstance(each, dict):
@@ -236,27 +236,27 @@ def json_list(
 
 def _candidates(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
-        if not opened.is_folder or name.lower().endswith(_LOGS):
+        if not opened.is_folder or name.lower().endswith(_LOG_SUFFIXES):
             yield name
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines, of which one that is too long to be one comes as its beginning."""
-    while line := stream.readline(_LONGEST_LINE):
+    """Yield the non-empty lines, truncating those of absurd length."""
+    while line := stream.readline(_MAX_LINE):
         if line.strip(b"\xef\xbb\xbf \t\r\n"):
             yield line.removeprefix(b"\xef\xbb\xbf")
-        while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
-            line = stream.readline(_LONGEST_LINE)
+        while len(line) == _MAX_LINE and not line.endswith(b"\n"):
+            line = stream.readline(_MAX_LINE)
 
 
 # Values -------------------------------------------------------------------------------------------
 
 
 class Record(dict[str, Any]):
-    """A JSON object of an export. A value of another kind than is asked for counts as missing."""
+    """A JSON object of an export. A value of another type than requested counts as missing."""
 
     def text(self, *names: str) -> str:
-        """The first of these values that is a text and not empty; else an empty one."""
+        """Return the first of these values that is a non-empty string, else ""."""
         for name in names:
             value = self.get(name)
             if isinstance(value, str) and value:
@@ -264,15 +264,15 @@ class Record(dict[str, Any]):
         return ""
 
     def words(self, *names: str) -> str:
-        """The same by `words_of`: stripped, and without control characters."""
+        """Return the first non-empty string, stripped and without control characters, else ""."""
         return self._first(words_of, names) or ""
 
     def line(self, *names: str) -> str:
-        """The same in one line, for titles and names."""
+        """Return the same on one line, for titles and names."""
         return self._first(line_of, names) or ""
 
     def time(self, *names: str) -> datetime | None:
-        """The first of these values that is a time, as `time_of` reads it."""
+        """Return the first of these values that `time_of` can parse."""
         return self._first(time_of, names)
 
     def _first(self, read: Callable[[Any], T | None], names: Sequence[str]) -> T | None:
@@ -282,18 +282,18 @@ class Record(dict[str, Any]):
         return None
 
     def record(self, name: str) -> Record:
-        """The object under a name; an empty one where there is none."""
+        """Return the object under a name, or an empty one."""
         found = record_of(self.get(name))
         if found:
-            self[name] = found  # it is asked for again
+            self[name] = found  # cached for the next call
         return found
 
     def records(self, name: str) -> list[Record]:
-        """The objects in the list under a name."""
+        """Return the objects in the list under a name."""
         return records_of(self.get(name))
 
     def lines(self, name: str, *inner: str) -> list[str]:
-        """The names or titles of the objects in a list, of those that have one."""
+        """Return the non-empty lines under keys `inner` of the objects in a list."""
         return [line for each in self.records(name) if (line := each.line(*inner))]
 
 
@@ -301,36 +301,36 @@ Records = list[Record]
 
 
 def record_of(value: Any) -> Record:
-    """A JSON object; anything else is an empty one."""
+    """Return a JSON object as a `Record`, an empty one for any other value."""
     if isinstance(value, Record):
         return value
     return Record(value) if isinstance(value, dict) else Record()
 
 
 def records_of(value: Any) -> Records:
-    """The objects of a JSON array; anything else has none."""
+    """Return the objects of a JSON array, none for any other value."""
     if not isinstance(value, list):
         return []
     return [Record(each) for each in value if isinstance(each, dict)]
 
 
 def role_of(value: Any) -> Role | None:
-    """Who is speaking, by the names that most programs have for them; None: nobody of the two."""
+    """Return the role for its usual names in exports, or None if it is neither."""
     return _ROLES.get(value) if isinstance(value, str) else None
 
 
 def text_of(value: Any) -> str:
-    """A text; anything else is empty."""
+    """Return a string as it is, or "" for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def paragraphs(texts: Iterable[str]) -> str:
-    """Texts as paragraphs of one, without the empty ones."""
+    """Join non-empty texts as paragraphs."""
     return "\n\n".join(filter(None, (text.strip() for text in texts)))
 
 
 def time_of(value: Any) -> datetime | None:
-    """A time in UTC, of ISO text or of seconds or milliseconds since 1970; None for no time."""
+    """Parse ISO 8601, or seconds or milliseconds since 1970, to a time in UTC; None if invalid."""
     try:
         if isinstance(value, str):
             if value[4:5] == "-":
@@ -356,7 +356,7 @@ def _within(time: datetime) -> datetime | None:
 
 
 def newest(choices: Sequence[T], times: Sequence[datetime | None]) -> T:
-    """The choice with the latest time; of equal ones the last."""
+    """Return the choice with the latest time, the last of equal ones."""
     known = [(time or _EARLIEST, number) for number, time in enumerate(times)]
     return choices[max(known)[1]]
 
@@ -364,7 +364,7 @@ def newest(choices: Sequence[T], times: Sequence[datetime | None]) -> T:
 def conversation(
     name: str,
     title: str,
-    said: Sequence[Said],
+    messages: Sequence[ImportedMessage],
     *,
     created: datetime | None = None,
     updated: datetime | None = None,
@@ -372,19 +372,19 @@ def conversation(
     branches: int = 0,
     named: Counter[str] | None = None,
 ) -> ImportedConversation | None:
-    """A conversation of what was said; None of nothing.
+    """Build a conversation, or return None if there are no messages.
 
-    Without a name it is named after its first message, and titled by the first of the user's. What
-    it doesn't say of when it was `created` and `updated` its messages do.
+    Without a `name` its id is a hash of its first message, without a `title` the first message of
+    the user is shortened to one. `created` and `updated` default to the times of the messages.
     """
-    if not said:
+    if not messages:
         return None
-    first = next((each.text for each in said if each.role == "user"), said[0].text)
+    first = next((each.text for each in messages if each.role == "user"), messages[0].text)
     return ImportedConversation(
-        name or digest(f"{said[0].time}", said[0].text),
+        name or digest(f"{messages[0].time}", messages[0].text),
         line_of(title) or shorten(first, _TITLE_WIDTH),
-        *dated(said, created, updated),
-        tuple(said),
+        *dated(messages, created, updated),
+        tuple(messages),
         url,
         branches,
         Counter() if named is None else named,
@@ -392,24 +392,26 @@ def conversation(
 
 
 def dated(
-    said: Iterable[Said], created: datetime | None = None, updated: datetime | None = None
+    messages: Iterable[ImportedMessage],
+    created: datetime | None = None,
+    updated: datetime | None = None,
 ) -> tuple[datetime | None, datetime | None]:
-    """When a conversation was begun and changed: as it says itself, else as its messages say."""
-    times = [each.time for each in said if each.time]
+    """Return when a conversation was created and updated, by default from its messages."""
+    times = [each.time for each in messages if each.time]
     return created or min(times, default=None), updated or max(times, default=None)
 
 
-def identity_of(said: Sequence[Said], created: object) -> str:
-    """A name that stays the same as an export grows, for a conversation without an id."""
-    return f"{created} {said[0].id or said[0].text[:200]}"
+def identity_of(messages: Sequence[ImportedMessage], created: object) -> str:
+    """Return an id that stays the same as an export grows, for a conversation without one."""
+    return f"{created} {messages[0].id or messages[0].text[:200]}"
 
 
 def address_of(prefix: str, id_: str) -> str:
-    """Where a conversation is on the web; empty where its id can't stand in an address."""
+    """Return the web address of a conversation, or "" if its id isn't valid in one."""
     return f"{prefix}{id_}" if _WEB_ID.fullmatch(id_) else ""
 
 
 def place_of(name: str, *titles: object) -> str:
-    """Name a thing for a report: by the first title that says something, and its file."""
+    """Name a thing for a report by its first non-empty title and its file."""
     title = next(filter(None, map(line_of, titles)), "")
     return f"{shorten(title, _TITLE_WIDTH)} ({line_of(name)})" if title else line_of(name)

@@ -1,4 +1,4 @@
-"""Secrets out of many messages at once, on several cores where there is much to look at."""
+"""Bulk redaction of secrets in messages, on several cores if there is much text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any, Self
 from kbtui.redaction.redact import redact
 
 log = logging.getLogger(__name__)
-_WORTH_IT = 1_000_000  # characters: a second of one core, more than it takes to start another
-_AT_ONCE = 50_000
-_MOST_WORKERS = 4
+_PARALLEL_FROM = 1_000_000  # characters: a second of one core, more than starting a worker takes
+_PART_SIZE = 50_000
+_MAX_WORKERS = 4
 
 
 class Redactor:
-    """Takes secrets out of the lines of logs; `close` ends the processes that help."""
+    """Redacts secrets in the records of logs; `close` ends its worker processes."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
-        self._alone = (os.cpu_count() or 1) < 2  # of one core there is no more
+        self._is_serial = (os.cpu_count() or 1) < 2
 
     def __enter__(self) -> Self:
         return self
@@ -34,47 +34,47 @@ class Redactor:
         self.close()
 
     def close(self) -> None:
-        """End the helpers."""
+        """End the worker processes."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
     def redact(self, logs: Iterable[Sequence[dict[str, Any]]]) -> None:
-        """Take the secrets out of the content of all messages, in place."""
+        """Redact the content of all messages, in place."""
         records = [each for lines in logs for each in lines if each.get("content")]
         texts = [each["content"] for each in records]
-        if self._alone or sum(map(len, texts)) < _WORTH_IT:
+        if self._is_serial or sum(map(len, texts)) < _PARALLEL_FROM:
             clean = redacted(texts)
         else:
-            clean = self._together(texts)
+            clean = self._redact_parallel(texts)
         for record, text in zip(records, clean, strict=True):
             record["content"] = text
 
-    def _together(self, texts: Sequence[str]) -> list[str]:
+    def _redact_parallel(self, texts: Sequence[str]) -> list[str]:
         if self._pool is None:
-            workers = min(_MOST_WORKERS, os.cpu_count() or 1)
+            workers = min(_MAX_WORKERS, os.cpu_count() or 1)
             context = get_context("spawn")
-            self._pool = ProcessPoolExecutor(workers, context, _begin)
+            self._pool = ProcessPoolExecutor(workers, context, _init_worker)
         try:
-            parts = self._pool.map(redacted, _parts(texts))
+            parts = self._pool.map(redacted, _split(texts))
             return [text for part in parts for text in part]
         except (BrokenProcessPool, OSError) as error:
             log.info("redacting alone: %s", error)
             self.close()
-            self._alone = True
+            self._is_serial = True
             return redacted(texts)
 
 
 def redacted(texts: Sequence[str]) -> list[str]:
-    """The texts without their secrets."""
+    """Return the texts with their secrets redacted."""
     return [redact(text).text for text in texts]
 
 
-def _parts(texts: Sequence[str]) -> list[list[str]]:
+def _split(texts: Sequence[str]) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     size = 0
     for text in texts:
-        if size >= _AT_ONCE:
+        if size >= _PART_SIZE:
             parts.append([])
             size = 0
         parts[-1].append(text)
@@ -82,15 +82,15 @@ def _parts(texts: Sequence[str]) -> list[list[str]]:
     return parts
 
 
-def _begin() -> None:
-    """Step back behind what a person sees, and end with whoever has begun it."""
+def _init_worker() -> None:
+    """Lower the priority of a worker process, and make it exit with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(5)
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_with(sentinel: int) -> None:
     connection.wait([sentinel])
     os._exit(0)

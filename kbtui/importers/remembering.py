@@ -1,8 +1,8 @@
-"""Memory of what was imported: condensed by the role ``import``.
+"""Condensing of imported conversations into memory, by the model of the role ``import``.
 
-The conversations go the way of all others, the oldest first, under the import's batch, until its
-budget is spent; what is left waits for the next time. Without a model all of it waits: the
-conversations are searched and quoted as they are.
+They are consolidated like all others, oldest first and under the import's batch, until the budget
+is spent; the rest waits for the next run. Without a model all of them wait, and are searched and
+quoted as they are.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Remembered:
-    """The memory of an import: of how many sessions, at what cost; `left` wait for another time.
+    """The outcome of condensing imports: how many sessions, the entries written, and the cost.
 
-    `notice` says why it stopped early; empty where it didn't.
+    `left` is the number of sessions that still wait; `notice` says why it stopped early, if it did.
     """
 
     model: str
@@ -53,29 +53,31 @@ async def remember(
     usd: float | None = None,
     watch: Callable[[int, int, str], None] = lambda _done, _of, _what: None,
 ) -> Remembered:
-    """Make memory of imported conversations that have none yet; a run that was stopped goes on.
+    """Condense imported conversations that weren't yet, resuming a run that was stopped.
 
-    It spends at most `usd`, in place of what the day allows. `watch` is told how many conversations
-    of how many are done, and which is next; it may raise `StoppedError`.
+    It spends at most `usd`, instead of the daily budget. `watch` is called with the number of
+    conversations done, the total and the next session's id; it may raise `StoppedError`.
     """
     model = services.models.chat("import")
     done = Remembered(model.name)
-    metered = _Capped(model, _budget(memory.budget, usd), usd)
+    metered = _LimitedModel(model, _budget(memory.budget, usd), usd)
     todo = [(batch, session) for batch in wanted for session in _waiting(services, batch)]
-    todo.sort(key=lambda pair: pair[1].partition("_")[2])  # by when they were begun
+    todo.sort(
+        key=lambda pair: pair[1].partition("_")[2]
+    )  # oldest first: ids contain the time of creation
     done.left = len(todo)
     if model.name == OFFLINE:
         return done
     for number, (batch, session) in enumerate(todo):
         watch(number, len(todo), session)
-        work = _Work(services, memory, batch.id, metered)
+        work = _SessionCondenser(services, memory, batch.id, metered)
         try:
             await work.condense(session)
         except KbtuiError as error:
             done.notice = str(error)
             break
         done.sessions, done.left = number + 1, len(todo) - number - 1
-        batch.remembered(session)
+        batch.mark_remembered(session)
     done.usd = metered.cost_usd
     for batch in wanted:
         commits = services.history.log("knowledge", batch=batch.id)
@@ -89,27 +91,27 @@ def _is_entry(path: str) -> bool:
 
 
 def batches_of(services: Services, paths: Sequence[Path]) -> list[Batch]:
-    """The imports of some exports, the oldest first; memory of them may not be made yet."""
+    """Return the imports of these exports, oldest first, condensed or not."""
     wanted = {str(path.resolve()) for path in paths}
     return [each for each in batches(services.workspace) if each.read().get("path") in wanted]
 
 
 def _waiting(services: Services, batch: Batch) -> Iterator[str]:
-    done = batch.done()
+    done = batch.remembered()
     for session in Imported(services.workspace).of_batch(batch.id):
         if session not in done:
             yield session
 
 
 def _budget(budget: Budget, usd: float | None) -> Budget:
-    """What a day allows, or what the user allows now."""
+    """Return the daily budget, raised to what the user allows now."""
     if usd is None:
         return budget
     return Budget(max(budget.daily_usd, budget.spent_today() + usd))
 
 
-class _Capped(MeteredModel):
-    """A model that may spend so much and no more; the user has agreed to it."""
+class _LimitedModel(MeteredModel):
+    """A model with a spending limit that the user has agreed to."""
 
     def __init__(self, model: ChatModel, budget: Budget, usd: float | None) -> None:
         super().__init__(model, budget, ask_first=False)
@@ -130,8 +132,8 @@ class _Capped(MeteredModel):
         return await super().complete(messages, tools, force_tool=force_tool)
 
 
-class _Work:
-    """Makes memory of one conversation."""
+class _SessionCondenser:
+    """Condenses single conversations of an import."""
 
     def __init__(self, services: Services, memory: Memory, batch: str, model: MeteredModel) -> None:
         self._memory = memory
@@ -148,7 +150,7 @@ class _Work:
         )
 
     async def condense(self, session: str) -> None:
-        """Condense it with the model."""
+        """Condense a session, raising the error of the consolidator if there is one."""
         services, memory = self._services, self._memory
         consolidator = Consolidator(
             memory.pending,

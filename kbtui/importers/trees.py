@@ -1,4 +1,4 @@
-"""Messages that know their parents: the branch that a person saw last."""
+"""Selection of the branch shown last from a tree of messages."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kbtui.importers.reading import newest
 def branch_of(
     parents: Mapping[str, str], times: Mapping[str, datetime | None], current: str = ""
 ) -> tuple[list[str], int]:
-    """The ids from the root to `current`, else to the newest leaf; how many other leaves there are.
+    """Return the ids from the root to `current`, else the newest leaf, and how many leaves remain.
 
-    `parents` has every id, in the order of the export, with that of its parent or an empty one. A
-    circle is cut where it closes.
+    `parents` maps every id, in the order of the export, to that of its parent or "". A cycle is
+    cut where it closes.
     """
     inner = set(parents.values())
     leaves = [id_ for id_ in parents if id_ not in inner] or list(parents)
     if current not in parents:
         current = newest(leaves, [times.get(id_) for id_ in leaves])
-    line: list[str] = []
+    branch: list[str] = []
     seen: set[str] = set()
-    at = current
-    while at in parents and at not in seen:
-        seen.add(at)
-        line.append(at)
-        at = parents[at]
-    return line[::-1], sum(id_ not in seen for id_ in leaves)
+    node = current
+    while node in parents and node not in seen:
+        seen.add(node)
+        branch.append(node)
+        node = parents[node]
+    return branch[::-1], sum(id_ not in seen for id_ in leaves)

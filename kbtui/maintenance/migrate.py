@@ -136,7 +136,7 @@ def bring_up_to_date(workspace: Workspace, history: History, *, is_new: bool = F
 
         takes_over = nanobot_workspace.begin(workspace, is_new=is_new)
         if takes_over:
-            notices += _tried(nanobot_workspace.bring_home, workspace, history)
+            notices += _tried(nanobot_workspace.copy_scattered_files, workspace, history)
     for step in (_convert_sessions, _migrate_archive, _take_summaries, _take_inbox):
         notices += _tried(step, workspace, history)
     if takes_over:

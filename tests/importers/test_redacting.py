@@ -21,17 +21,17 @@ def _logs() -> list[list[dict[str, Any]]]:
 
 def test_many_processes_take_out_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     alone, together = _logs(), _logs()
-    monkeypatch.setattr(redacting, "_AT_ONCE", 500)
+    monkeypatch.setattr(redacting, "_PART_SIZE", 500)
     with Redactor() as redactor:
         redactor.redact(alone)
-        monkeypatch.setattr(redacting, "_WORTH_IT", 0)
+        monkeypatch.setattr(redacting, "_PARALLEL_FROM", 0)
         redactor.redact(together)
     assert KEY not in str(alone)
     assert together == alone
 
 
 def test_helpers_that_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redacting, "_WORTH_IT", 0)
+    monkeypatch.setattr(redacting, "_PARALLEL_FROM", 0)
     logs = _logs()
     with Redactor() as redactor:
         redactor.redact(_logs())

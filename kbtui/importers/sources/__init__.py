@@ -1,5 +1,5 @@
-"""The programs whose exports can be read, a file each with a `SOURCE` that fills the port.
+"""The programs whose exports can be read: one module each, whose `SOURCE` implements the port.
 
-`nanobot` also reads its sessions where they lie, `nanobot_workspace` takes over and reports a whole
-workspace, and gives its memory settings by our names.
+`nanobot` also reads and converts sessions in place; `nanobot_workspace` migrates a whole nanobot
+workspace, reports on it, and translates its memory settings.
 """

@@ -1,8 +1,8 @@
-"""ChatGPT: its exports, whole or split, of the branch that was last looked at.
+"""ChatGPT: exports in one file or several; of each conversation the branch shown last.
 
-System messages, tools and what is marked as hidden are counted, and thoughts; marks of citations
-stay out. Documents of the canvas come where they were written, pictures, recordings and papers as
-files. What a person told ChatGPT of themselves, and what it remembered, are notes: the newest.
+Thoughts and tool calls are only counted, system and hidden messages dropped, citation marks
+removed. Canvas documents are part of the messages; pictures, recordings and documents become files.
+The newest custom instructions and the newest memory of ChatGPT become notes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
 from kbtui.importers.port import (
     ImportedConversation,
+    ImportedMessage,
     ImportedNote,
     Item,
     Role,
-    Said,
     Skipped,
     Source,
 )
@@ -58,8 +58,8 @@ _ASSETS = {
     "video_container_asset_pointer": "video",
 }
 _KINDS = {"image": "picture", "audio": "recording", "video": "video"}
-# The conversations again as a page, and what is said of them and of the user.
-_THE_SAME = frozenset(
+# The conversations as a web page, and metadata about them and the user.
+_REDUNDANT = frozenset(
     (
         *("chat.html", "user.json", "user_settings.json", "message_feedback.json"),
         *("shared_conversations.json", "model_comparisons.json", "export_manifest.json"),
@@ -83,34 +83,35 @@ def _is_export(head: bytes) -> bool:
     fields = fields_of(head, "conversations")
     if fields & {"chat_messages", "rating"} or not fields & {"create_time", "current_node"}:
         return False
-    # The first conversation may be one whose tree is missing.
+    # The first conversation may lack its tree.
     return "mapping" in fields or {"conversation_id", "title"} <= fields
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    rest = _Rest(opened)
+    extras = _Extras(opened)
 
     def conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-        return read_records(json_list(opened, name), lambda each: _conversation(name, each, rest))
+        return read_records(json_list(opened, name), lambda each: _conversation(name, each, extras))
 
     yield from read_each(opened, [*_exports(opened)], conversations)
-    for name in rest.files.values():  # that no conversation shows
+    for name in extras.files.values():  # not attached to any conversation
         yield file_of(opened, name)
-    yield from rest.told()
-    opened.taken.update(each for each in opened.names if each.rpartition("/")[2] in _THE_SAME)
+    yield from extras.told()
+    opened.taken.update(each for each in opened.names if each.rpartition("/")[2] in _REDUNDANT)
 
 
 SOURCE = Source("ChatGPT", "chatgpt", has_any(_exports), _read)
 
 
 _File: TypeAlias = tuple[str, str, str]
-"""A file of a message: its id, its kind, and the name that it was given."""
+"""A file of a message: its id, kind and display name."""
 
 
-class _Rest:
-    """What there is beside conversations: `files` by their ids, taken by whoever shows them first.
+class _Extras:
+    """What an export contains besides conversations: files, notes about the user, and projects.
 
-    `projects` counts the conversations of each; an export has their ids only.
+    `files` maps ids to members that no conversation has claimed yet. `projects` counts
+    conversations by project id, which is all that exports say of projects.
     """
 
     def __init__(self, opened: OpenedExport) -> None:
@@ -124,17 +125,17 @@ class _Rest:
         self._all = frozenset(self.files)
 
     def missing(self, files: Iterable[_File]) -> Iterator[str]:
-        """The kinds of files that the export lacks."""
+        """Return the kinds of those files that the export lacks."""
         return (kind for id_, kind, _ in files if id_ not in self._all)
 
     def take(self, files: Iterable[_File]) -> Iterator[Item]:
-        """The files, each with the name that it was given last."""
+        """Yield those files that weren't taken yet, each under its last display name."""
         for id_, title in {id_: title for id_, _, title in files}.items():
             if name := self.files.pop(id_, ""):
                 yield file_of(self.opened, name, title)
 
     def context(self, message: Record, time: datetime | None) -> None:
-        """Take note of what was given to the model beside the conversation, if it is the newest."""
+        """Keep the custom instructions and memory given to the model, if they are the newest."""
         content = message.record("content")
         told = Record({**content, **message.record("metadata").record("user_context_message_data")})
         about = {
@@ -152,7 +153,7 @@ class _Rest:
                 self._notes[title] = (when, text)
 
     def told(self) -> Iterator[Item]:
-        """The notes, and what the export doesn't say."""
+        """Yield the notes, and a report about projects, which an export doesn't describe."""
         for title, (time, text) in self._notes.items():
             yield ImportedNote(title.lower(), title, text, time if time.year > 1 else None)
         if self.projects:
@@ -164,7 +165,7 @@ class _Rest:
             yield Skipped(f"Name and instructions of {counted(of, 'project')}", f"{why}: {ids}.")
 
 
-def _conversation(name: str, element: Record, rest: _Rest) -> Iterator[Item]:
+def _conversation(name: str, element: Record, extras: _Extras) -> Iterator[Item]:
     id_, title = element.text("conversation_id", "id"), element.line("title")
     tree = element.record("mapping")
     nodes = {key: node for key in tree if (node := tree.record(key))}
@@ -173,14 +174,14 @@ def _conversation(name: str, element: Record, rest: _Rest) -> Iterator[Item]:
         return
     messages, branches = _branch(nodes, element.text("current_node"))
     for message in messages:
-        rest.context(message, element.time("update_time"))
-    said = tuple(filter(None, map(_said, messages)))
+        extras.context(message, element.time("update_time"))
+    said = tuple(filter(None, map(_message, messages)))
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages that were shown.")
         return
     files = [each for message in messages for each in _files(message)]
     if (project := element.text("gizmo_id")).startswith("g-p-"):
-        rest.projects[project] += 1
+        extras.projects[project] += 1
     yield ImportedConversation(
         id_ or identity_of(said, element.get("create_time")),
         title,
@@ -188,13 +189,13 @@ def _conversation(name: str, element: Record, rest: _Rest) -> Iterator[Item]:
         said,
         address_of("https://chatgpt.com/c/", id_),
         branches,
-        Counter((*filter(None, map(_hidden, messages)), *rest.missing(files))),
+        Counter((*filter(None, map(_hidden_kind, messages)), *extras.missing(files))),
     )
-    yield from rest.take(files)
+    yield from extras.take(files)
 
 
 def _parents(nodes: dict[str, Record]) -> dict[str, str]:
-    """The parent of each node, as it says itself, or else as that says; empty: it has none."""
+    """Return each node's parent by its own field, else by the parent's children; "" if none."""
     parents = dict.fromkeys(nodes, "")
     for key, node in nodes.items():
         children = node.get("children")
@@ -206,9 +207,9 @@ def _parents(nodes: dict[str, Record]) -> dict[str, str]:
 
 
 def _branch(nodes: dict[str, Record], current: str) -> tuple[list[Record], int]:
-    """The messages from the root to the current leaf, else the newest; how many others there are.
+    """Return the messages from the root to the current or newest leaf, and the number of others.
 
-    A leaf that says nothing is none.
+    Leaves without a message don't count.
     """
     parents = _parents(nodes)
     inner = {*parents.values(), current}
@@ -228,16 +229,16 @@ def _role(message: Record) -> str:
 
 
 def _is_call(message: Record) -> bool:
-    """True of what the model says to a tool."""
+    """Return whether a message is a tool call of the model."""
     return _role(message) == "assistant" and message.get("recipient") not in ("all", None)
 
 
-def _hidden(message: Record) -> str:
-    """The kind of a message that isn't shown; empty for what the program wrote for itself."""
+def _hidden_kind(message: Record) -> str:
+    """Return the kind of a hidden message to count, or "" for shown and internal ones."""
     if message.record("content").text("content_type") in ("thoughts", "reasoning_recap"):
         return "thought"
     is_step = _role(message) == "tool" or _is_call(message)
-    return "step of a tool" if is_step and _said(message) is None else ""
+    return "step of a tool" if is_step and _message(message) is None else ""
 
 
 def _files(message: Record) -> Iterator[_File]:
@@ -256,7 +257,7 @@ def _files(message: Record) -> Iterator[_File]:
 
 
 def _canvas(message: Record) -> str:
-    """A document of the canvas as it was written or changed; empty if this is none."""
+    """Return the canvas document that a message writes or changes, or "" if it does neither."""
     if _role(message) != "assistant" or not message.text("recipient").startswith(_CANVAS):
         return ""
     content = message.record("content")
@@ -273,7 +274,7 @@ def _canvas(message: Record) -> str:
     return f"[{title}, changed]\n{text}" if text else ""
 
 
-def _said(message: Record) -> Said | None:
+def _message(message: Record) -> ImportedMessage | None:
     shown = _shown(message)
     if shown is None:
         return None
@@ -283,15 +284,15 @@ def _said(message: Record) -> Said | None:
     if not text and not attached:
         return None
     role: Role = "user" if _role(message) == "user" else "assistant"
-    return Said(role, text, message.time("create_time"), message.text("id"), attached)
+    return ImportedMessage(role, text, message.time("create_time"), message.text("id"), attached)
 
 
 def _shown(message: Record) -> tuple[str, list[str]] | None:
-    """The text of a message and the kinds of files in it; None: a person isn't shown it."""
+    """Return the text of a message and the kinds of files in it, or None if it isn't shown."""
     if canvas := _canvas(message):
         return canvas, []
     role, content = _role(message), message.record("content")
-    if role == "tool":  # what it says of a picture that it made is not shown
+    if role == "tool":  # its text about a generated picture is not shown
         assets = _content(content)[1]
         return ("", assets) if assets else None
     hidden = message.record("metadata").get("is_visually_hidden_from_conversation")
@@ -319,19 +320,19 @@ def _content(content: Record) -> tuple[str, list[str]]:
 
 
 def without_marks(text: str) -> str:
-    """A text without marks of citations; what such a mark shows as a word stays."""
-    text = _CITATION.sub("", _MARK.sub(_word_of, text))
+    """Remove citation marks from a text, keeping the words that a mark displays."""
+    text = _CITATION.sub("", _MARK.sub(_displayed_word, text))
     return _PRIVATE_USE.sub("", text).strip()
 
 
-def _word_of(mark: re.Match[str]) -> str:
-    kind, *rest = mark[1].split("\ue202")
-    lead = mark[0][0] if mark[0][0] in " \t" else ""
-    if kind == "entity" and rest:
+def _displayed_word(mark: re.Match[str]) -> str:
+    kind, *extras = mark[1].split("\ue202")
+    space = mark[0][0] if mark[0][0] in " \t" else ""
+    if kind == "entity" and extras:
         try:
-            told = json.loads(rest[0])
+            told = json.loads(extras[0])
         except (ValueError, RecursionError):
             return ""
         is_named = isinstance(told, list) and len(told) > 1 and isinstance(told[1], str)
-        return f"{lead}{told[1]}" if is_named else ""
-    return f"{lead}{rest[0]}" if kind in ("url", "link_title") and rest else ""
+        return f"{space}{told[1]}" if is_named else ""
+    return f"{space}{extras[0]}" if kind in ("url", "link_title") and extras else ""

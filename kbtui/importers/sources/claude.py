@@ -1,7 +1,7 @@
-"""Claude.ai: its exports of all generations, and what they hold beside conversations.
+"""Claude.ai: exports of all generations, with projects and memories besides conversations.
 
-A download of 2026 is a manifest that names the files to fetch; that is explained, not imported.
-The ``text`` of a message mixes in thinking and notices: its blocks of text are what was seen.
+A 2026 download is a manifest of the files to fetch, which raises an error that explains it. The
+``text`` of a message mixes in thinking and notices; its text blocks are what was shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from collections.abc import Iterator, Sequence
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped, Source
+from kbtui.importers.port import (
+    ImportedConversation,
+    ImportedMessage,
+    ImportedNote,
+    Item,
+    Skipped,
+    Source,
+)
 from kbtui.importers.reading import (
     Record,
     address_of,
@@ -46,10 +53,10 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _HIDDEN = {"thinking": "thought", "tool_use": "step of a tool"}
 _FILES = ("file", "image")
 _NO_PARENT = "00000000-0000-4000-8000-000000000000"
-_DATA = frozenset(("chat_messages", "conversations_memory", "memory_files"))
-_OF_DESIGN = (b'"contentBlocks"', b'"authorAccountUuid"')
-_OF_PROJECT = frozenset(("docs", "prompt_template", "is_starter_project"))
-_OF_USER = frozenset(("email_address", "full_name", "verified_phone_number"))
+_DATA_FIELDS = frozenset(("chat_messages", "conversations_memory", "memory_files"))
+_DESIGN_FIELDS = (b'"contentBlocks"', b'"authorAccountUuid"')
+_PROJECT_FIELDS = frozenset(("docs", "prompt_template", "is_starter_project"))
+_USER_FIELDS = frozenset(("email_address", "full_name", "verified_phone_number"))
 
 
 def _recognises(opened: OpenedExport) -> bool:
@@ -64,7 +71,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         if kind == "data" or (not kind and "design_chats/" in name):
             yield from read_each(opened, [name], _member)
         elif kind:
-            opened.taken.add(name)  # who the user is, and what was to be fetched
+            opened.taken.add(name)  # the user's account, or a manifest
 
 
 SOURCE = Source("Claude.ai", "claude", _recognises, _read)
@@ -72,12 +79,12 @@ SOURCE = Source("Claude.ai", "claude", _recognises, _read)
 
 def _kind(head: bytes) -> str:
     fields = fields_of(head, "conversations", "projects")
-    is_project = {"uuid", "name"} <= fields and fields & _OF_PROJECT
-    if fields & _DATA or is_project or any(part in head for part in _OF_DESIGN):
+    is_project = {"uuid", "name"} <= fields and fields & _PROJECT_FIELDS
+    if fields & _DATA_FIELDS or is_project or any(part in head for part in _DESIGN_FIELDS):
         return "data"
     if "data_files" in fields and b'"export_url"' in head:
         return "manifest"
-    return "user" if fields & _OF_USER else ""
+    return "user" if fields & _USER_FIELDS else ""
 
 
 def _manifest(opened: OpenedExport, name: str) -> UnreadableError:
@@ -107,17 +114,17 @@ def _element(name: str, value: Record) -> Iterator[Item]:
     if "chat_messages" in value:
         yield from _conversation(name, value)
     elif isinstance(value.get("messages"), list):
-        yield from _conversation(name, _of_design(value))
+        yield from _conversation(name, _from_design(value))
     elif "conversations_memory" in value or "memory_files" in value:
         yield from _memories(value)
-    elif _OF_PROJECT & value.keys():
+    elif _PROJECT_FIELDS & value.keys():
         yield from _project(value)
     else:
         yield Skipped(place_of(name, value.get("name"), value.get("uuid")), "It has no messages.")
 
 
-def _of_design(value: Record) -> Record:
-    """A conversation about a design in the form of the others."""
+def _from_design(value: Record) -> Record:
+    """Convert a design conversation to the format of the others."""
     messages = []
     for message in value.records("messages"):
         inner = message.record("content")
@@ -133,7 +140,7 @@ def _conversation(name: str, value: Record) -> Iterator[Item]:
     id_, title = value.text("uuid"), value.line("name")
     branch, branches = _branch(value.records("chat_messages"))
     titles: dict[str, str] = {}
-    said = tuple(each for message in branch if (each := _said(message, titles)) is not None)
+    said = tuple(each for message in branch if (each := _message(message, titles)) is not None)
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
@@ -144,14 +151,14 @@ def _conversation(name: str, value: Record) -> Iterator[Item]:
         said,
         url=address_of("https://claude.ai/chat/", id_),
         branches=branches,
-        named=Counter(kind for message in branch for kind in _named(message)),
+        named=Counter(kind for message in branch for kind in _omitted_kinds(message)),
     )
     for message in branch:
         yield from _attachments(message)
 
 
 def _attachments(message: Record) -> Iterator[Item]:
-    """The texts of what was attached. They are notes: nobody said them."""
+    """Yield the extracted texts of attachments as notes, since nobody wrote them in the chat."""
     for each in message.records("attachments"):
         text = each.text("extracted_content")
         if text.strip():
@@ -161,8 +168,8 @@ def _attachments(message: Record) -> Iterator[Item]:
             yield ImportedNote(id_, title, text, time, time, folder="attachments")
 
 
-def _named(message: Record) -> Iterator[str]:
-    """The kinds of what is in a message and isn't brought."""
+def _omitted_kinds(message: Record) -> Iterator[str]:
+    """Yield the kinds of content in a message that isn't imported."""
     for each in message.records("attachments"):
         if not each.text("extracted_content").strip():
             yield "file"
@@ -176,9 +183,9 @@ def _named(message: Record) -> Iterator[str]:
 
 
 def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
-    """The messages up to the latest leaf, and how many other leaves there are.
+    """Return the messages up to the newest leaf, and the number of other leaves.
 
-    Without parents, or where they lead in a circle, it is all messages by their time.
+    Without parents, or if they form a cycle, return all messages by time.
     """
     known = {id_: each for each in messages if (id_ := each.text("uuid"))}
     if not any("parent_message_uuid" in each for each in messages) or len(known) < len(messages):
@@ -192,7 +199,7 @@ def _branch(messages: Sequence[Record]) -> tuple[list[Record], int]:
 
 
 def _parents(known: dict[str, Record]) -> dict[str, str]:
-    """The parent of each message; where the export lacks it, the one before."""
+    """Return the parent of each message, the preceding message if the export lacks it."""
     parents: dict[str, str] = {}
     last = ""
     for id_, message in known.items():
@@ -210,7 +217,7 @@ def _by_time(messages: Sequence[Record]) -> list[Record]:
     return [each for _, each in sorted(dated, key=lambda pair: pair[0])]
 
 
-def _said(message: Record, titles: dict[str, str]) -> Said | None:
+def _message(message: Record, titles: dict[str, str]) -> ImportedMessage | None:
     role = role_of(message.text("sender", "role"))
     if role is None:
         return None
@@ -219,16 +226,16 @@ def _said(message: Record, titles: dict[str, str]) -> Said | None:
     if not text and not names:
         return None
     attached = tuple(dict.fromkeys(names))
-    return Said(role, text, message.time("created_at"), message.text("uuid"), attached)
+    return ImportedMessage(role, text, message.time("created_at"), message.text("uuid"), attached)
 
 
 def _shown(message: Record, titles: dict[str, str]) -> str:
-    """The text of a message as a person saw it; `titles` has those of artifacts so far."""
+    """Return the text of a message as shown; `titles` maps ids of earlier artifacts to titles."""
     if blocks := message.records("content"):
         text = paragraphs(_block(each, titles) for each in blocks)
     else:
         text = message.text("text", "content")
-    # Hardly any message holds one of these, and looking for a word costs nothing.
+    # Few messages contain these, and a substring check is far cheaper than a regex.
     if "This block is not" in text or "Viewing artifacts" in text:
         text = _NOTICE.sub("", text)
     if "hinking" in text:
@@ -239,7 +246,7 @@ def _shown(message: Record, titles: dict[str, str]) -> str:
 
 
 def _block(block: Record, titles: dict[str, str]) -> str:
-    """What a block shows: a text, or what was made or changed: an artifact, a file."""
+    """Return what a block shows: a text, or the artifact or file that it writes or changes."""
     kind = block.get("type")
     if kind in ("text", "voice_note"):
         return block.text("text").strip()

@@ -1,8 +1,8 @@
-"""Claude Code: a session, or a folder of projects with many; JSON lines, or one with ``loglines``.
+"""Claude Code: one session or a folder of projects, as JSON Lines or an object with ``loglines``.
 
-A line is a piece of a message. One reply comes as several lines with the same `message.id`, results
-of tools come as if the user had said them, and a subagent's talk, summaries for the model's own use
-and reminders stand between; none of these is shown to people, nor taken here.
+A line is a piece of a message. A reply is spread over several lines with the same `message.id`, and
+tool results have the role of the user. Those results, subagents' messages, summaries for the model
+and reminders aren't shown to people, and are left out here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import words_of
-from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     Records,
@@ -26,18 +26,18 @@ from kbtui.importers.reading import (
 )
 
 _KINDS = ("user", "assistant")
-_NAMED = {
+_OMITTED = {
     "thinking": "thought",
     "redacted_thinking": "thought",
     "tool_use": "step of a tool",
     "image": "picture",
 }
-"""Blocks that don't come, and what they are called."""
-_HIDDEN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+"""Types of blocks that are left out, with the kinds they are counted as."""
+_HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
 _COMMAND = re.compile(
     r"<command-name>\s*(\S+?)\s*</command-name>.*?<command-args>(.*?)</command-args>", re.DOTALL
 )
-# Put around or beside a message by the program, for the model.
+# Added to a message by the program, for the model.
 _INJECTED = re.compile(
     r"<(system-reminder|(?:local-)?command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification"
     r"|ide_[a-z_]+|user-prompt-submit-hook|user-memory-input|cross-session-message)\b[^>]*>"
@@ -48,7 +48,7 @@ _NOTICES = ("[Request interrupted by user", "Caveat: The messages below were gen
 
 
 def _is_log(records: Records) -> bool:
-    """True of lines some of which are messages, and of an object with such lines."""
+    """Return whether some of the lines, or of an object's ``loglines``, are messages."""
     lines = records[0].records("loglines") if len(records) == 1 else []
     return any(
         each.get("type") in _KINDS and each.record("message").get("role") in _KINDS
@@ -57,21 +57,21 @@ def _is_log(records: Records) -> bool:
 
 
 class _Log:
-    """Gathers the messages of a session from its lines."""
+    """Collects the messages of a session from its lines."""
 
     def __init__(self) -> None:
         self.id = ""
         self.title = ""
-        self.said: dict[str, Said] = {}
+        self.messages: dict[str, ImportedMessage] = {}
         self._summaries: dict[str, str] = {}
         self._parents: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
-        self._left: set[str] = set()
+        self._abandoned: set[str] = set()
         self._named: Counter[str] = Counter()
 
     def take(self, line: Record) -> None:
-        """Take in the next line."""
-        kind, uuid = line.get("type"), str(line.get("uuid") or len(self.said))
+        """Process the next line."""
+        kind, uuid = line.get("type"), str(line.get("uuid") or len(self.messages))
         self._parents[uuid] = str(line.get("parentUuid") or "")
         if kind == "summary":
             self._summaries[str(line.get("leafUuid"))] = line.line("summary")
@@ -79,56 +79,56 @@ class _Log:
             self.title = line.line("customTitle") or self.title or line.line("aiTitle")
         elif kind == "attachment":
             self._take_queued(uuid, line, line.record("attachment"))
-        elif kind in _KINDS and not any(map(line.get, _HIDDEN)):
+        elif kind in _KINDS and not any(map(line.get, _HIDDEN_FLAGS)):
             self._take_message(uuid, line)
 
     def _take_queued(self, uuid: str, line: Record, queued: Record) -> None:
-        """Take in what was typed while the model was busy."""
+        """Add a prompt that was typed while the model was busy."""
         if queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt":
-            self._say(uuid, line, "user", _users_words(queued.get("prompt")))
+            self._add(uuid, line, "user", _user_text(queued.get("prompt")))
 
     def _take_message(self, uuid: str, line: Record) -> None:
         self.id = self.id or line.line("sessionId")
         message = line.record("message")
-        kinds = (_NAMED.get(each.line("type")) for each in message.records("content"))
+        kinds = (_OMITTED.get(each.line("type")) for each in message.records("content"))
         self._named.update(filter(None, kinds))
         if line.get("type") == "user":
             self._take_prompt(uuid, line, message)
         elif message.get("model") != "<synthetic>" and not line.get("isApiErrorMessage"):
             text = "\n\n".join(_texts(message))
-            self._say(str(message.get("id") or uuid), line, "assistant", text, uuid)
+            self._add(str(message.get("id") or uuid), line, "assistant", text, uuid)
 
     def conversation(self, name: str) -> ImportedConversation | None:
-        """The whole, in the branch that was followed last."""
+        """Return the conversation in its last branch, or None if it is empty."""
         dead: set[str] = set()
         for uuid, parent in self._parents.items():
-            if uuid in self._left or parent in dead:
+            if uuid in self._abandoned or parent in dead:
                 dead.add(uuid)
-        said = [each for each in self.said.values() if each.id not in dead]
-        branches, named = len(self._left), self._named
+        messages = [each for each in self.messages.values() if each.id not in dead]
+        branches, named = len(self._abandoned), self._named
         title = self.title or self._summary()
-        return conversation(self.id or name, title, said, branches=branches, named=named)
+        return conversation(self.id or name, title, messages, branches=branches, named=named)
 
     def _summary(self) -> str:
-        """The last summary, if there are such of one that leads to a message of this session."""
+        """Return the last summary, preferring those of a leaf in this session."""
         matched = [title for leaf, title in self._summaries.items() if leaf in self._parents]
         return (matched or [*self._summaries.values()] or [""])[-1]
 
     def _take_prompt(self, uuid: str, line: Record, message: Record) -> None:
         blocks = message.records("content")
         if any(block.get("type") == "tool_result" for block in blocks):
-            return  # text beside a result is the program's, too
+            return  # text next to a result is from the program, too
         images = sum(block.get("type") == "image" for block in blocks)
-        text = "\n\n".join(filter(None, map(_users_words, _texts(message))))
+        text = "\n\n".join(filter(None, map(_user_text, _texts(message))))
         parent = self._parents[uuid]
         if (text or images) and parent:
-            # Two messages at one place: the first was taken back and said again.
+            # Two prompts with the same parent: the first was rewound and replaced.
             if earlier := self._prompts.get(parent):
-                self._left.add(earlier)
+                self._abandoned.add(earlier)
             self._prompts[parent] = uuid
-        self._say(uuid, line, "user", text, attached=("image",) * images)
+        self._add(uuid, line, "user", text, attached=("image",) * images)
 
-    def _say(
+    def _add(
         self,
         key: str,
         line: Record,
@@ -139,17 +139,21 @@ class _Log:
     ) -> None:
         if not text and not attached:
             return
-        before = self.said.get(key)
+        before = self.messages.get(key)
         if before is None:
-            self.said[key] = Said(role, text, line.time("timestamp"), uuid or key, attached)
+            self.messages[key] = ImportedMessage(
+                role, text, line.time("timestamp"), uuid or key, attached
+            )
         elif not before.text.endswith(text):
             whole = text if text.startswith(before.text) else f"{before.text}\n\n{text}"
-            self.said[key] = Said(role, whole, before.time, before.id, before.attached)
+            self.messages[key] = ImportedMessage(
+                role, whole, before.time, before.id, before.attached
+            )
 
 
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
     log = _Log()
-    # A file of lines has its session's id as its name; the other form has none.
+    # A JSON Lines file is named after its session's id; the other format has no id.
     whole = _is_one_object(opened, name)
     lines = json_list(opened, name, "loglines") if whole else json_lines(opened, name)
     for line in lines:
@@ -170,8 +174,8 @@ def _texts(message: Record) -> list[str]:
     return [*filter(None, (message.words("content"), *(each.words("text") for each in blocks)))]
 
 
-def _users_words(value: Any) -> str:
-    """A message without what the program put in; of a command, its name and what it was given."""
+def _user_text(value: Any) -> str:
+    """Return a prompt without injected text; of a command, its name and arguments."""
     text = words_of(value)
     if command := _COMMAND.search(text):
         arguments = words_of(command[2])

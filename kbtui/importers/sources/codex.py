@@ -1,8 +1,8 @@
-"""Codex CLI: a session, or a folder of them, of three generations.
+"""Codex CLI: a session or a folder of sessions, in three generations of the format.
 
-Lines with a `payload` (since autumn 2025), bare lines after a first one that says what the session
-is, and before that one JSON object with `items`. Messages may be told twice, as an event for people
-and as an item for the model, where also what the program puts in the user's mouth stands.
+Lines with a `payload` (since autumn 2025), bare lines after a header, and before that one JSON
+object with `items`. A message may be logged twice, as an event for display and as an item for the
+model; the items also contain user messages that the program made up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     Records,
@@ -33,10 +33,10 @@ _SHOWN: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 _WRAPPED = re.compile(
     r"<([a-z]+_[a-z_]+|INSTRUCTIONS|skill|permissions instructions)>.*</\1>\Z", re.DOTALL
 )
-_NAMED = {"agent_reasoning": "thought", "reasoning": "thought"}
-"""What doesn't come besides calls of tools; it may be told as an event and as an item, too."""
-_NAMED_IN = re.compile(r"\A(?:agent_reasoning|reasoning|.*_call)\Z")
-_MOST_OLD = 32 << 20
+_OMITTED = {"agent_reasoning": "thought", "reasoning": "thought"}
+"""Records left out besides tool calls; they may be logged as an event and as an item."""
+_OMITTED_TYPE = re.compile(r"\A(?:agent_reasoning|reasoning|.*_call)\Z")
+_MAX_OLD = 32 << 20
 _REQUEST = "## My request for Codex:"
 
 
@@ -59,14 +59,14 @@ class _Session:
         self.title = ""
         self.is_hidden = False
         self._time: Any = None
-        self._order: list[tuple[bool, Said]] = []
+        self._logged: list[tuple[bool, ImportedMessage]] = []
         self._named: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
 
     def take(self, line: Record) -> None:
-        """Take in the next line."""
+        """Process the next line."""
         kind, payload, time = line.get("type"), line.record("payload"), line.get("timestamp")
-        if told := _NAMED_IN.search(payload.line("type") or line.line("type")):
-            self._named[kind == "event_msg"][_NAMED.get(told[0], "step of a tool")] += 1
+        if told := _OMITTED_TYPE.search(payload.line("type") or line.line("type")):
+            self._named[kind == "event_msg"][_OMITTED.get(told[0], "step of a tool")] += 1
         item = payload if kind == "response_item" else line
         if kind == "session_meta":
             self._begin(payload)
@@ -78,17 +78,17 @@ class _Session:
             self.id, self._time = self.id or line.line("id"), time
 
     def _begin(self, payload: Record) -> None:
-        if not self.id:  # a fork repeats what it came from
+        if not self.id:  # a fork repeats the header of its origin
             self.id = payload.line("id")
             self.is_hidden = "subagent" in payload.record("source")
 
     def conversation(self, name: str) -> ImportedConversation | None:
-        """The whole; for each side the events, which are what was shown, if there are any."""
+        """Return the conversation: per role the events, which were shown, or else the items."""
         if self.is_hidden:
             return None
-        by_events = {said.role for is_event, said in self._order if is_event}
-        said = [one for is_event, one in self._order if is_event == (one.role in by_events)]
-        named = self._named[True] | self._named[False]  # of what is told twice the larger number
+        by_events = {said.role for is_event, said in self._logged if is_event}
+        said = [one for is_event, one in self._logged if is_event == (one.role in by_events)]
+        named = self._named[True] | self._named[False]  # logged twice: the larger count
         named += Counter({"picture": sum(len(each.attached) for each in said)})
         return conversation(self.id or name, self.title, said, named=named)
 
@@ -97,9 +97,9 @@ class _Session:
         if role == "user":
             lists = (payload.get("images"), payload.get("local_images"))
             images = sum(len(each) for each in lists if isinstance(each, list))
-            self._say(role, _users_words(text), time, images, is_event=True)
+            self._add(role, _user_text(text), time, images, is_event=True)
         elif role:
-            self._say(role, text, time, is_event=True)
+            self._add(role, text, time, is_event=True)
         elif payload.get("type") == "thread_name_updated":
             self.title = payload.line("thread_name") or self.title
 
@@ -108,15 +108,17 @@ class _Session:
         texts = [block.words("text") for block in blocks]
         if role == "user":
             images = sum(block.get("type") == "input_image" for block in blocks)
-            self._say(role, paragraphs(map(_users_words, texts)), time, images)
+            self._add(role, paragraphs(map(_user_text, texts)), time, images)
         elif role == "assistant":
-            self._say(role, paragraphs(texts), time)
+            self._add(role, paragraphs(texts), time)
 
-    def _say(
+    def _add(
         self, role: Role, text: str, time: Any, images: int = 0, *, is_event: bool = False
     ) -> None:
         if text or images:
-            self._order.append((is_event, Said(role, text, time_of(time), "", ("image",) * images)))
+            self._logged.append(
+                (is_event, ImportedMessage(role, text, time_of(time), "", ("image",) * images))
+            )
 
 
 def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -132,8 +134,8 @@ def _session(opened: OpenedExport, name: str) -> Iterator[Item]:
 
 
 def _old_lines(opened: OpenedExport, name: str) -> Records:
-    """The lines of the form that is one object; those files are small."""
-    if b'"items"' not in opened.head(name) or opened.size(name) > _MOST_OLD:
+    """Return the lines of a file in the one-object format, which is small, else none."""
+    if b'"items"' not in opened.head(name) or opened.size(name) > _MAX_OLD:
         return []
     with opened.open(name) as stream, suppress(ValueError, RecursionError):
         whole = record_of(json.loads(stream.read(), strict=False))
@@ -141,8 +143,8 @@ def _old_lines(opened: OpenedExport, name: str) -> Records:
     return []
 
 
-def _users_words(text: str) -> str:
-    """What the user said, without what the program put around it; empty if it is all its own."""
+def _user_text(text: str) -> str:
+    """Return a prompt without text added by the program, "" if all of it is."""
     if _REQUEST in text:
         return text.split(_REQUEST, 1)[1].strip()
     if text.startswith("# AGENTS.md instructions for") or _WRAPPED.match(text):

@@ -1,4 +1,4 @@
-"""Continue: a session as it keeps them in ``~/.continue/sessions``, or the whole folder."""
+"""Continue: a session file of ``~/.continue/sessions``, or the whole folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.port import Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedMessage, Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,
     conversation,
@@ -23,15 +23,15 @@ from kbtui.importers.reading import (
     time_of,
 )
 
-_KNOWN_BY = {"contextItems", "editorState", "workspaceDirectory", "promptLogs"}
-_INDEX = {"sessionId", "dateCreated"}
+_SIGNATURE_FIELDS = {"contextItems", "editorState", "workspaceDirectory", "promptLogs"}
+_INDEX_FIELDS = {"sessionId", "dateCreated"}
 _HIDDEN = {"thinking": "thought", "tool": "step of a tool"}
 
 
 def _sessions(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
         fields = fields_of(head, "history")
-        if {"history", "message"} <= fields and fields & _KNOWN_BY:
+        if {"history", "message"} <= fields and fields & _SIGNATURE_FIELDS:
             yield name
 
 
@@ -39,7 +39,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
     names = [*_sessions(opened)]
     dates: dict[str, Any] = {}
     for name, head in json_members(opened):
-        if fields_of(head) >= _INDEX and name not in names:
+        if fields_of(head) >= _INDEX_FIELDS and name not in names:
             for each in json_list(opened, name, ""):
                 if not isinstance(each, Skipped):
                     dates[each.text("sessionId")] = each.get("dateCreated")
@@ -55,12 +55,12 @@ def _conversation(name: str, record: Record, dates: dict[str, Any]) -> Iterator[
     id_ = record.text("sessionId")
     time = time_of(dates.get(id_, record.get("dateCreated")))
     named: Counter[str] = Counter()
-    said = [one for each in record.records("history") if (one := _said(each, named))]
+    said = [one for each in record.records("history") if (one := _message(each, named))]
     found = conversation(id_, record.line("title"), said, created=time, updated=time, named=named)
     yield found or Skipped(place_of(name, record.get("title"), id_), "It holds no messages.")
 
 
-def _said(item: Record, named: Counter[str]) -> Said | None:
+def _message(item: Record, named: Counter[str]) -> ImportedMessage | None:
     message = item.record("message")
     role = role_of(message.get("role"))
     if role is None:
@@ -73,7 +73,7 @@ def _said(item: Record, named: Counter[str]) -> Said | None:
     named.update(["step of a tool"] * len(message.records("toolCalls")))
     named.update([*pictures, *(["file"] * len(context) if role == "user" else ())])
     attached = (*context, *pictures)
-    return Said(role, text, None, "", attached) if text or attached else None
+    return ImportedMessage(role, text, None, "", attached) if text or attached else None
 
 
 SOURCE = Source("Continue", "continue", has_any(_sessions), _read)

@@ -1,8 +1,8 @@
-"""Cursor: its ``state.vscdb``, an SQLite database, of which there is one for all folders.
+"""Cursor: the SQLite database ``state.vscdb``, one for all folders.
 
-Newer versions keep a conversation as a list of ids and each message in a row of its own; before,
-the messages stood in the conversation, and before that in one value with all tabs of the chat. The
-databases of single folders name conversations, and hold none.
+Newer versions keep a conversation as a list of ids and each message in its own row; before, the
+messages were part of the conversation, and before that one value held all chat tabs. The databases
+of single folders only list conversations by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import quote
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     conversation,
@@ -30,12 +30,12 @@ from kbtui.importers.reading import (
 )
 from kbtui.text import counted
 
-_SIGN = b"SQLite format 3\0"
+_SIGNATURE = b"SQLite format 3\0"
 _ENDINGS = (".vscdb", ".sqlite", ".db", ".backup")
 _TABS = "workbench.panel.aichat.view.aichat.chatdata"
 _LIST = "composer.composerData"
 _PROMPTS = "aiService.prompts"
-_LARGEST = 64 << 20
+_MAX_VALUE = 64 << 20
 _ROLES: dict[object, Role] = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 
 
@@ -43,14 +43,14 @@ def _databases(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         if opened.is_folder and not name.lower().endswith(_ENDINGS):
             continue
-        if opened.head(name, len(_SIGN)) == _SIGN and _holds_any(opened, name):
+        if opened.head(name, len(_SIGNATURE)) == _SIGNATURE and _holds_any(opened, name):
             yield name
 
 
 def _holds_any(opened: OpenedExport, name: str) -> bool:
     file = opened.file(name)
     if file is None:
-        return name.lower().endswith(".vscdb")  # in a zip: told of when it is read
+        return name.lower().endswith(".vscdb")  # in a zip: reported when it is read
     with contextlib.suppress(sqlite3.Error), _Database(file) as database:
         keys = [_TABS, _LIST, _PROMPTS]
         return any(map(database.item, keys)) or bool(database.keys("composerData"))
@@ -58,9 +58,9 @@ def _holds_any(opened: OpenedExport, name: str) -> bool:
 
 
 class _Database:
-    """One database, opened to be read; nothing is ever written beside it.
+    """A database opened read-only, without creating any file beside it.
 
-    One that `is_behind` has newer rows in a file beside it, which can't be read.
+    If it `is_behind`, newer rows are in its write-ahead log, which couldn't be read.
     """
 
     def __init__(self, file: Path) -> None:
@@ -88,32 +88,32 @@ class _Database:
         self._connection.close()
 
     def keys(self, kind: str) -> list[str]:
-        """The keys of all conversations (composerData), or messages (bubbleId)."""
+        """Return the keys of all conversations (composerData) or messages (bubbleId)."""
         if "cursorDiskKV" not in self._tables:
             return []
-        asked = "SELECT key FROM cursorDiskKV WHERE key > ? AND key < ?"
-        rows = self._connection.execute(asked, (f"{kind}:", f"{kind};"))
+        query = "SELECT key FROM cursorDiskKV WHERE key > ? AND key < ?"
+        rows = self._connection.execute(query, (f"{kind}:", f"{kind};"))
         return [str(key) for (key,) in rows]
 
     def item(self, key: str) -> Any:
-        """A value of the older table; None where there is none."""
+        """Return a value of the older table, or None."""
         return self._value("ItemTable", key) if "ItemTable" in self._tables else None
 
     def value(self, key: str) -> Any:
-        """A value of the newer table; None where there is none.
+        """Return a value of the newer table, or None.
 
         Raises:
-            UnreadableError: It is no JSON, or too large.
+            UnreadableError: It isn't JSON or is too large.
         """
         return self._value("cursorDiskKV", key)
 
     def _value(self, table: str, key: str) -> Any:
-        asked = f"SELECT length(value), value FROM {table} WHERE key = ?"  # noqa: S608 — two names
-        row = self._connection.execute(asked, (key,)).fetchone()
+        query = f"SELECT length(value), value FROM {table} WHERE key = ?"  # noqa: S608 — two names
+        row = self._connection.execute(query, (key,)).fetchone()
         if row is None or row[1] is None:
             return None
-        if row[0] > _LARGEST:
-            raise UnreadableError(f"It is larger than {_LARGEST >> 20} MB.")
+        if row[0] > _MAX_VALUE:
+            raise UnreadableError(f"It is larger than {_MAX_VALUE >> 20} MB.")
         try:
             return json.loads(row[1], strict=False)
         except (ValueError, RecursionError) as error:
@@ -136,7 +136,7 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
                 count += isinstance(each, ImportedConversation)
                 yield each
             if not count:
-                yield from _only_named(database, name)
+                yield from _names_only(database, name)
     except sqlite3.Error as error:
         raise UnreadableError(f"The database is damaged: {error}.") from None
 
@@ -182,7 +182,7 @@ def _conversation(
     id_: str, record: Record, title: str, bubbles: list[Record]
 ) -> ImportedConversation | None:
     named: Counter[str] = Counter()
-    said = [one for each in bubbles if (one := _said(each, named))]
+    said = [one for each in bubbles if (one := _message(each, named))]
     updated = record.time("lastUpdatedAt", "lastSendTime")
     created = record.time("createdAt")
     if created is None and not any(each.time for each in said):
@@ -192,7 +192,7 @@ def _conversation(
     )
 
 
-def _said(bubble: Record, named: Counter[str]) -> Said | None:
+def _message(bubble: Record, named: Counter[str]) -> ImportedMessage | None:
     kind, images = bubble.get("type"), bubble.get("images")
     role = _ROLES.get(kind) if isinstance(kind, int | str) else None
     pictures = ("picture",) * (len(images) if isinstance(images, list) else 0)
@@ -202,11 +202,13 @@ def _said(bubble: Record, named: Counter[str]) -> Said | None:
     text = bubble.text("text", "rawText").strip()
     if role is None or not (text or pictures):
         return None
-    return Said(role, text, bubble.time("createdAt"), bubble.text("bubbleId", "id"), pictures)
+    return ImportedMessage(
+        role, text, bubble.time("createdAt"), bubble.text("bubbleId", "id"), pictures
+    )
 
 
-def _only_named(database: _Database, name: str) -> Iterator[Item]:
-    """Say of a folder's database what it holds instead of conversations."""
+def _names_only(database: _Database, name: str) -> Iterator[Item]:
+    """Report what the database of a single folder contains instead of conversations."""
     listed = record_of(database.item(_LIST)).records("allComposers")
     prompts = records_of(database.item(_PROMPTS))
     if listed or prompts:

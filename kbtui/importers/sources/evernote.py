@@ -1,7 +1,7 @@
-"""Evernote's ENEX: notes in XML, their text as ENML, their files in base64.
+"""Evernote's ENEX: notes in XML, with their text as ENML and their files in base64.
 
-Read as a stream. No entity and no DTD is ever resolved: a file that declares entities is refused.
-Where a note is broken, reading goes on at the next.
+Parsed as a stream. Entities and DTDs are never resolved, and a file that declares entities is
+refused. After a malformed note, parsing resumes at the next.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from kbtui.importers.export_files import OpenedExport
     from kbtui.importers.markup import Tree
 
-_SIGN = re.compile(rb"<en-export[\s>]")
+_SIGNATURE = re.compile(rb"<en-export[\s>]")
 _ROOT = b"<en-export>"
 _NOTE = re.compile(rb"<note\s*>")
 _CHUNK = 1 << 18
-_MOST_TEXT = 32 << 20
+_MAX_TEXT = 32 << 20
 _MOST_FILE = 100 << 20
 _ILLEGAL = bytes(each for each in range(32) if each not in (9, 10, 13))
-_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00<", b"<\x00")
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff", b"\x00<", b"<\x00")
 _FIELDS = frozenset(
     (
         *("title", "content", "created", "updated", "tag", "guid", "source-url"),
-        *("file-name", "mime", "taskStatus"),  # of a file, of a task
+        *("file-name", "mime", "taskStatus"),  # of files and tasks
     )
 )
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    """The notes of each file, which is a notebook."""
+    """Read the notes of each file, which is a notebook."""
     notes = _Notes()
 
     def read(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -57,7 +57,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 def _files(opened: OpenedExport) -> Iterator[str]:
     for name in opened.names:
         is_likely = not opened.is_folder or name.lower().endswith((".enex", ".xml"))
-        if is_likely and _SIGN.search(opened.head(name, 4096).replace(b"\x00", b"")):
+        if is_likely and _SIGNATURE.search(opened.head(name, 4096).replace(b"\x00", b"")):
             yield name
 
 
@@ -67,11 +67,11 @@ SOURCE = Source("Evernote", "evernote", has_any(_files), _read)
 def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
     with opened.open(name) as stream:
         data = stream.read(_CHUNK)
-        is_wide = data.startswith(_WIDE)
+        is_utf16 = data.startswith(_UTF16_STARTS)
         reader = _EnexReader(notes)
         while True:
             last = not data
-            data = data if is_wide else data.translate(None, _ILLEGAL)
+            data = data if is_utf16 else data.translate(None, _ILLEGAL)
             problem = reader.feed(data, last=last)
             yield from notes.done
             notes.done.clear()
@@ -84,7 +84,7 @@ def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
             title = line_of(reader.note.text("title")) if reader.note else ""
             yield Skipped(f"{title or 'A note'} ({line_of(name)})", why)
             while not (found := _NOTE.search(rest)):
-                if last or is_wide or not (more := stream.read(_CHUNK)):
+                if last or is_utf16 or not (more := stream.read(_CHUNK)):
                     return
                 rest = rest[-16:] + more
             data, reader = rest[found.start() :], _EnexReader(notes)
@@ -93,21 +93,21 @@ def _notes_in(opened: OpenedExport, name: str, notes: _Notes) -> Iterator[Item]:
 
 @dataclass(slots=True)
 class _OpenNote:
-    """A note that is being read."""
+    """A note that is being parsed."""
 
     parts: dict[str, list[str]] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
-    files: dict[str, tuple[str, str]] = field(default_factory=dict)  # by hash: where, and its type
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)  # by hash: path and media type
     tasks: list[str] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """The text of a field."""
+        """Return the text of a field."""
         return "".join(self.parts.get(name, ()))
 
 
 @dataclass(slots=True)
 class _Notes:
-    """The notes that are read whole, and the names that are taken."""
+    """The finished notes and files, and the names already used."""
 
     folder: str = ""
     done: list[Item] = field(default_factory=list)
@@ -115,10 +115,10 @@ class _Notes:
     _ids: dict[str, int] = field(default_factory=dict)
 
     def add(self, note: _OpenNote) -> None:
-        """A note is over."""
+        """Finish a note."""
         title = line_of(note.text("title")) or "Untitled"
         created, text = note.text("created").strip(), note.text("content")
-        name = self._ids_of(line_of(note.text("guid")) or digest(created, title))
+        name = self._unique_id(line_of(note.text("guid")) or digest(created, title))
         body = to_markdown(text, lambda tree: _prepare(tree, note.files))
         shown = [path for path, _ in note.files.values() if relative_link(path) not in body]
         lines = [f"[{PurePosixPath(path).name}]({relative_link(path)})" for path in shown]
@@ -132,12 +132,12 @@ class _Notes:
                 updated=_time(note.text("updated").strip()),
                 tags=tuple(filter(None, map(line_of, note.tags))),
                 url=line_of(note.text("source-url")),
-                at=f"{self.folder}/{self._free(slugify(title))}.md",
+                at=f"{self.folder}/{self._unique_name(slugify(title))}.md",
             )
         )
 
     def add_file(self, note: _OpenNote, name: str, mime: str, data: bytes, mark: str) -> None:
-        """A file of a note is over."""
+        """Finish a file of a note; `mark` is its MD5, by which the text refers to it."""
         suffix = PurePosixPath(name).suffix or mimetypes.guess_extension(mime) or ""
         stem = slugify(PurePosixPath(name).stem or "file", 60)
         path = f"files/{stem}-{mark[:8]}{suffix.lower()}"
@@ -145,52 +145,52 @@ class _Notes:
         title = PurePosixPath(path).name
         self.done.append(ImportedNote(mark, title, "", data=data, at=f"{self.folder}/{path}"))
 
-    def _ids_of(self, name: str) -> str:
+    def _unique_id(self, name: str) -> str:
         self._ids[name] = number = self._ids.get(name, 0) + 1
         return name if number == 1 else f"{name}-{number}"
 
-    def _free(self, name: str) -> str:
+    def _unique_name(self, name: str) -> str:
         key = f"{self.folder}/{name}"
         self._taken[key] = number = self._taken.get(key, 0) + 1
         return name if number == 1 else f"{name}-{number}"
 
 
 class _EnexReader:
-    """Reads the elements of one file, or of what is left of it."""
+    """Parser for one file, or for the rest of it after an error."""
 
     def __init__(self, notes: _Notes) -> None:
         self.note: _OpenNote | None = None
         self._notes = notes
         self._path: list[str] = []
-        self._values: dict[str, str] = {}  # of the file or the task that is being read
+        self._values: dict[str, str] = {}  # fields of the current file or task
         self._file: _File | None = None
         self._size = 0
-        self._fed = 0
+        self._parsed = 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._take
+        parser.CharacterDataHandler = self._add_text
         parser.EntityDeclHandler = _refuse
 
     def feed(self, data: bytes, *, last: bool = False) -> tuple[str, bytes] | None:
-        """Read on; what is wrong, with what stands after that place, or None.
+        """Parse more data; on an error, return the reason and the data after it, else None.
 
         Raises:
-            UnreadableError: It declares entities.
+            UnreadableError: The file declares entities or has an unknown encoding.
         """
         try:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
-            place = max(0, self._parser.ErrorByteIndex - self._fed)
+            place = max(0, self._parser.ErrorByteIndex - self._parsed)
             return f"The XML is broken: {expat.ErrorString(error.code)}.", data[place:]
-        except (LookupError, ValueError) as error:  # an encoding that nobody knows
+        except (LookupError, ValueError) as error:  # an unknown encoding
             raise UnreadableError(f"It can't be read: {error}.") from None
         except _TooLongError:
-            place = max(0, self._parser.CurrentByteIndex - self._fed)
-            return f"It is longer than {_MOST_TEXT >> 20} MB.", data[place:]
-        self._fed += len(data)
+            place = max(0, self._parser.CurrentByteIndex - self._parsed)
+            return f"It is longer than {_MAX_TEXT >> 20} MB.", data[place:]
+        self._parsed += len(data)
         return None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -233,7 +233,7 @@ class _EnexReader:
             mark = hashlib.md5(data, usedforsecurity=False).hexdigest()
             self._notes.add_file(note, name, mime, data, mark)
 
-    def _take(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         parent, name = ["", "", *self._path][-2:]
         if self.note is None:
             return
@@ -243,7 +243,7 @@ class _EnexReader:
             return
         elif parent in ("note", "note-attributes"):
             self._size += len(text)
-            if self._size > _MOST_TEXT:
+            if self._size > _MAX_TEXT:
                 raise _TooLongError
             self.note.parts.setdefault(name, []).append(text)
         elif parent in ("resource", "resource-attributes", "task") and len(text) < _CHUNK:
@@ -255,7 +255,7 @@ class _TooLongError(Exception):
 
 
 class _File:
-    """A file in base64, decoded as it comes."""
+    """An incremental base64 decoder for one file."""
 
     def __init__(self) -> None:
         self.problem = ""
@@ -263,7 +263,7 @@ class _File:
         self._left = ""
 
     def take(self, text: str) -> None:
-        """Take in the next piece."""
+        """Decode the next piece."""
         if self.problem:
             return
         text = self._left + "".join(text.split())
@@ -272,7 +272,7 @@ class _File:
         self._decode(text[:whole])
 
     def end(self) -> bytes:
-        """The whole; empty where there is a problem."""
+        """Return the decoded file, empty if there is a `problem`."""
         if not self.problem and self._left:
             self._decode(f"{self._left}{'=' * (-len(self._left) % 4)}")
         return b"" if self.problem else bytes(self._data)
@@ -293,7 +293,7 @@ def _refuse(*_: Any) -> None:
 
 
 def _prepare(tree: Tree, files: dict[str, tuple[str, str]]) -> None:
-    """Make ordinary HTML of ENML's own tags."""
+    """Replace ENML's own tags by plain HTML."""
     for tag in tree.find_all("en-media"):
         path, mime = files.get(str(tag.get("hash") or "").lower(), ("", ""))
         tag.replace_with(_file(tree, tag, path, mime))
@@ -308,7 +308,7 @@ def _prepare(tree: Tree, files: dict[str, tuple[str, str]]) -> None:
 
 
 def _file(tree: Tree, tag: Any, path: str, mime: str) -> Any:
-    """What shows a file in the text, or leads to it."""
+    """Return the image, link or text that stands for a file."""
     if not path:
         return "[a file that the export lacks]"
     if mime.startswith("image/"):
@@ -320,7 +320,7 @@ def _file(tree: Tree, tag: Any, path: str, mime: str) -> Any:
 
 
 def _mark_todos(tree: Tree) -> None:
-    """Write the boxes of either form as Markdown has them."""
+    """Replace checkboxes of both kinds by Markdown's."""
     for tag in tree.find_all("en-todo"):
         is_done = str(tag.get("checked")).lower() in ("true", "checked")
         mark = "[x] " if is_done else "[ ] "

@@ -1,10 +1,10 @@
-"""Gemini, as Google Takeout gives it: a list of activities, the newest first, answers in HTML.
+"""Gemini from Google Takeout: a JSON list of activities, newest first, with answers in HTML.
 
-The same comes as a web page, a cell an activity; a time is told there without its zone. Where there
+Takeout also offers them as a web page with a cell per activity and times without a zone; if there
 are both, the list is read.
 
-Newer activities say which conversation they belong to; of the others those are one that are at most
-half an hour apart. Activities of other products, which may stand in the same list, are left out.
+Newer activities name their conversation; others belong together if they are at most half an hour
+apart. Activities of other products in the same list are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of, to_markdown
-from kbtui.importers.port import Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedMessage, Item, Skipped, Source
 from kbtui.importers.reading import (
     Record,
     conversation,
@@ -32,49 +32,49 @@ from kbtui.importers.reading import (
 from kbtui.text import counted
 
 _GAP = timedelta(minutes=30)
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-_SIGN = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SIGNATURE = re.compile(rb'"(?:header|products)"\s*:\s*\[?\s*"[^"]*(?:Gemini|Bard)[^"]*"')
 _ACTIVITY = re.compile(rb'"(?:safeHtmlItem|activityControls|titleUrl|time)"\s*:')
 _PAGE = re.compile(rb"<title>My Activity[^<]*</title>|mdl-typography--title")
-_NEXT = b'<div class="outer-cell'
-_MOST_CELL = 16 << 20
+_CELL_START = b'<div class="outer-cell'
+_MAX_CELL = 16 << 20
 _SPACES = str.maketrans("\u202f\xa0\u2003", "   ")
 _CELL = re.compile(
     r'mdl-typography--title">([^<]*)<.*?mdl-typography--body-1">(.*?)'
     r'(?:</div>\s*<div class="content-cell|\Z)',
     re.DOTALL,
 )
-# Before the zone, whose name says little, and after the line of what was asked.
+# After the prompt and before the zone, whose name is ambiguous.
 _DATE = re.compile(
     r"<br ?/?>\s*(\w{3,9}\.? \d{1,2}, \d{4}, \d{1,2}:\d{2}:\d{2} [AP]M"
     r"|(?:\d{1,2} \w{3,9} |\d{1,2}[./]\d{1,2}[./])\d{4}, [\d:]{7,8}) [^<]{1,40}(?:<br ?/?>|\Z)"
 )
-_FORMS = (
+_DATE_FORMATS = (
     *("%b %d, %Y, %I:%M:%S %p", "%B %d, %Y, %I:%M:%S %p", "%d %b %Y, %H:%M:%S"),
     *("%d %B %Y, %H:%M:%S", "%d.%m.%Y, %H:%M:%S", "%d/%m/%Y, %H:%M:%S"),
 )
 _ATTACHMENTS = re.compile(r"<br ?/?>\s*Attached \d+ files?\..*\Z", re.DOTALL)
 _ATTACHED = re.compile(r'<a href="[^"]*">([^<]+)</a>(?=\s*(?:<br|\Z))')
 _TAG = re.compile(r"<[^<>]*>")
-_HEAD, _MOST_PAGES = 1 << 20, 50
+_HEAD, _MAX_PAGES = 1 << 20, 50
 _PRODUCT = re.compile(r"gemini|\bbard\b", re.IGNORECASE)
 _CHAT = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:app|chat)/([\w-]{6,64})")
-# Takeout puts a verb before what was asked, in the language of the account.
-_ASKED = re.compile(
+# Takeout puts a verb before the prompt, in the language of the account.
+_PROMPT_VERB = re.compile(
     r"(?:Prompted|Submitted query|Asked Gemini|Asked|Said)\b:?\s+|(?:已提示|已給予提示)\W?\s*"
 )
 _CANVAS = re.compile(r"Created Gemini Canvas titled\s+(.*)", re.DOTALL)
-_OTHER_ACTS = re.compile(
+_OTHER_ACTIVITY = re.compile(
     r"(?:Used|Created|Gave feedback|Selected|Viewed|Visited|Searched|Deleted)\b"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Act:
+class _Activity:
     time: datetime | None
     chat: str
-    asked: str
-    answered: str
+    prompt: str
+    answer: str
     attached: tuple[str, ...]
 
 
@@ -94,25 +94,27 @@ SOURCE = Source("Gemini", "gemini", _recognises, _read)
 
 def _lists(opened: OpenedExport) -> Iterator[str]:
     for name, head in json_members(opened):
-        if _SIGN.search(head) and _ACTIVITY.search(head):
+        if _SIGNATURE.search(head) and _ACTIVITY.search(head):
             yield name
 
 
 def _pages(opened: OpenedExport) -> list[str]:
-    """The activities in Takeout's other format, which is what it offers first."""
+    """Return the members in Takeout's HTML format, which is its default."""
     names = [name for name in opened.names if name.lower().endswith((".html", ".htm"))]
-    heads = ((name, opened.head(name, _HEAD)) for name in names[:_MOST_PAGES])
+    heads = ((name, opened.head(name, _HEAD)) for name in names[:_MAX_PAGES])
     return [name for name, head in heads if _PAGE.search(head) and b"Gemini Apps" in head]
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
-    """Read twice: to see what belongs together, then a conversation at a time."""
-    keys = _keys([(act.time, act.chat) for act in _acts(opened, name) if isinstance(act, _Act)])
+    """Read the activities twice: first to group them, then to yield each complete conversation."""
+    keys = _keys(
+        [(act.time, act.chat) for act in _activities(opened, name) if isinstance(act, _Activity)]
+    )
     left = Counter(keys)
     coming = iter(keys)
-    waiting: dict[str, list[_Act]] = {}
+    waiting: dict[str, list[_Activity]] = {}
     names = frozenset(opened.names)
-    for act in _acts(opened, name):
+    for act in _activities(opened, name):
         if isinstance(act, Skipped):
             yield act
             continue
@@ -120,63 +122,63 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
         left[key] -= 1
         waiting.setdefault(key, []).append(act)
         if not left[key]:
-            yield from _together(opened, name, key, waiting.pop(key), names)
+            yield from _group(opened, name, key, waiting.pop(key), names)
 
 
-def _together(
-    opened: OpenedExport, name: str, key: str, found: Sequence[_Act], names: frozenset[str]
+def _group(
+    opened: OpenedExport, name: str, key: str, found: Sequence[_Activity], names: frozenset[str]
 ) -> Iterator[Item]:
-    """A conversation, and the files that were attached in it."""
-    # The newest comes first; of the same time, too.
-    acts = sorted(found, key=lambda each: each.time or _BEGINNING)
+    """Yield the conversation of a group of activities, and its attached files."""
+    # Newest first, also among equal times.
+    acts = sorted(found, key=lambda each: each.time or _EPOCH)
     url = f"https://gemini.google.com/app/{acts[0].chat}" if acts[0].chat else ""
     folder = PurePosixPath(name).parent
     places = {file: str(folder / file) for act in acts for file in act.attached}
     here = {file: place for file, place in places.items() if place in names}
     named = Counter(["file"] * (len(places) - len(here)))
-    if talk := conversation(key, "", list(_said(acts)), url=url, named=named):
+    if talk := conversation(key, "", list(_messages(acts)), url=url, named=named):
         yield talk
     for file, place in here.items():
         yield file_of(opened, place, file)
 
 
 def _keys(acts: list[tuple[datetime | None, str]]) -> list[str]:
-    """The conversation of each: the one it names, else the time when that was begun."""
+    """Return a conversation key per activity: the id it names, else the group's start time."""
     keys = [chat for _, chat in acts]
-    last, key = _BEGINNING, ""
+    last, key = _EPOCH, ""
     unnamed = [(time, number) for number, (time, chat) in enumerate(acts) if not chat]
-    for time, number in sorted((time or _BEGINNING, number) for time, number in unnamed):
+    for time, number in sorted((time or _EPOCH, number) for time, number in unnamed):
         if not key or time - last > _GAP:
             key = f"{time:%Y%m%dT%H%M%S%f}"
         last, keys[number] = time, key
     return keys
 
 
-def _said(acts: list[_Act]) -> Iterator[Said]:
+def _messages(acts: list[_Activity]) -> Iterator[ImportedMessage]:
     for act in acts:
-        identity = digest(f"{act.time}", act.asked)
-        if act.asked or act.attached:
-            yield Said("user", act.asked, act.time, identity, act.attached)
-        if act.answered:
-            text = to_markdown(act.answered) if act.answered.startswith("<") else act.answered
+        identity = digest(f"{act.time}", act.prompt)
+        if act.prompt or act.attached:
+            yield ImportedMessage("user", act.prompt, act.time, identity, act.attached)
+        if act.answer:
+            text = to_markdown(act.answer) if act.answer.startswith("<") else act.answer
             if text:
-                yield Said("assistant", text, act.time, f"{identity}a")
+                yield ImportedMessage("assistant", text, act.time, f"{identity}a")
 
 
-def _acts(opened: OpenedExport, name: str) -> Iterator[_Act | Skipped]:
+def _activities(opened: OpenedExport, name: str) -> Iterator[_Activity | Skipped]:
     is_page = name.lower().endswith((".html", ".htm"))
     for record in _cells(opened, name) if is_page else json_list(opened, name, ""):
         if isinstance(record, Skipped):
             yield record
-        elif act := _act(record):
+        elif act := _parse_activity(record):
             yield act
 
 
 def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
-    """The cells of a page in the form of the list."""
+    """Yield the cells of a page as records in the format of the list."""
     undated = 0
     with opened.open(name) as stream:
-        for cell in _cut(stream):
+        for cell in _split_cells(stream):
             told = _CELL.search(cell.translate(_SPACES))
             if told is None or not _PRODUCT.search(told[1]):
                 continue
@@ -185,14 +187,14 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
             if date is None or time is None:
                 undated += 1
                 continue
-            asked = told[2][: date.start()]
-            beside = _ATTACHMENTS.search(asked)
+            prompt = told[2][: date.start()]
+            beside = _ATTACHMENTS.search(prompt)
             files = _ATTACHED.findall(beside[0]) if beside else []
-            asked = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", asked))).strip()
+            prompt = html.unescape(_TAG.sub("\n", _ATTACHMENTS.sub("", prompt))).strip()
             answer = {"html": told[2][date.end() :]}
             yield Record(
                 header=told[1],
-                title=asked,
+                title=prompt,
                 time=time.isoformat(),
                 attachedFiles=[*map(html.unescape, files)],
                 safeHtmlItem=[answer],
@@ -204,19 +206,19 @@ def _cells(opened: OpenedExport, name: str) -> Iterator[Record | Skipped]:
         yield Skipped(f"{counted(undated, 'activity', 'activities')} ({line_of(name)})", why)
 
 
-def _cut(stream: IO[bytes]) -> Iterator[str]:
-    """The texts between the signs that a cell begins."""
+def _split_cells(stream: IO[bytes]) -> Iterator[str]:
+    """Split a page at the beginnings of cells."""
     left = b""
     while data := stream.read(1 << 20):
-        *cells, left = (left + data).split(_NEXT)
+        *cells, left = (left + data).split(_CELL_START)
         yield from (cell.decode("utf-8", "replace") for cell in cells)
-        if len(left) > _MOST_CELL:
+        if len(left) > _MAX_CELL:
             left = b""
     yield left.decode("utf-8", "replace")
 
 
 def _time(date: re.Match[str]) -> datetime | None:
-    for form in _FORMS:
+    for form in _DATE_FORMATS:
         try:
             return datetime.strptime(date[1], form).replace(tzinfo=UTC)
         except ValueError:
@@ -224,30 +226,30 @@ def _time(date: re.Match[str]) -> datetime | None:
     return None
 
 
-def _act(record: Record) -> _Act | None:
+def _parse_activity(record: Record) -> _Activity | None:
     products = record.get("products")
     names = [record.get("header"), *(products if isinstance(products, list) else [])]
-    told = _told(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
+    told = _exchange(record) if any(_PRODUCT.search(line_of(each)) for each in names) else None
     if told is None:
         return None
     links = (f"{each.words('url')} {each.words('name')}" for each in record.records("details"))
     chats = {found[1] for each in links for found in _CHAT.finditer(each)}
     chat = chats.pop() if len(chats) == 1 else ""
-    asked, answered = told
-    return _Act(record.time("time"), chat, asked.strip(), answered, _attached(record))
+    prompt, answer = told
+    return _Activity(record.time("time"), chat, prompt.strip(), answer, _attached(record))
 
 
-def _told(record: Record) -> tuple[str, str] | None:
-    """What was asked and answered; None: something else was done."""
+def _exchange(record: Record) -> tuple[str, str] | None:
+    """Return the prompt and the answer of an activity, or None if it is of another kind."""
     title = record.words("title")
     if canvas := _CANVAS.match(title):
         made = "\n\n".join(each.words("name") for each in record.records("subtitles"))
         return "", f"**{line_of(canvas[1])}**\n\n{made}".strip()
     parts = [each.words("html") for each in record.records("safeHtmlItem")]
-    answered = "".join(f"<div>{part}</div>" for part in parts if part)
-    if asked := _ASKED.match(title):
-        return title[asked.end() :], answered
-    return None if not answered or _OTHER_ACTS.match(title) else (title, answered)
+    answer = "".join(f"<div>{part}</div>" for part in parts if part)
+    if prompt := _PROMPT_VERB.match(title):
+        return title[prompt.end() :], answer
+    return None if not answer or _OTHER_ACTIVITY.match(title) else (title, answer)
 
 
 def _attached(record: Record) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""Joplin: its .jex, which is a tar, or the same in a folder. A text file a note, notebook, tag.
+"""Joplin: a .jex, which is a tar, or a folder with the same text files for notes and notebooks.
 
-Notebooks become folders; links to notes, pictures and papers are led to where those lie.
+Notebooks become folders; links to notes, pictures and documents are rewritten to their new paths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import IO
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.note_paths import free_place, relative, safe_name
+from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import time_of
 from kbtui.text import counted
@@ -26,8 +26,8 @@ _FIELDS = re.compile(r"(?:[a-z_]+:[^\n]*(?:\n|\Z))+\Z")
 _LINK = re.compile(r"(\]\(|(?:src|href)=\")(?::/)([0-9a-f]{32})(#[^)\s\"]*)?")
 _MAGIC = slice(257, 262)
 _NOTE, _NOTEBOOK, _FILE, _TAG, _TAGGED = "1", "2", "4", "5", "6"
-_MOST_TEXT, _MOST_FILE = 16 << 20, 100 << 20
-_DEEPEST = 20
+_MAX_TEXT, _MAX_FILE = 16 << 20, 100 << 20
+_MAX_DEPTH = 20
 
 
 def _recognises(opened: OpenedExport) -> bool:
@@ -40,19 +40,19 @@ def _recognises(opened: OpenedExport) -> bool:
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    """Read twice: first what there is, then notes and files."""
-    tree = _Tree()
+    """Read the export twice: first to assign paths, then to yield notes and files."""
+    index = _Index()
     for _, data in _members(opened, _ITEM, []):
-        tree.learn(_Record(data.decode("utf-8", "replace")))
-    tree.settle()
+        index.add(_Record(data.decode("utf-8", "replace")))
+    index.assign_paths()
     problems: list[Skipped] = []
     for name, data in _members(opened, _MEMBER, problems):
         if _ITEM.search(name):
-            yield from tree.note(_Record(data.decode("utf-8", "replace")))
-        elif (found := _RESOURCE.search(name)) and (at := tree.places.get(found[1])):
+            yield from index.note(_Record(data.decode("utf-8", "replace")))
+        elif (found := _RESOURCE.search(name)) and (at := index.places.get(found[1])):
             yield ImportedNote(found[1], at.rpartition("/")[2], "", data=data, at=at)
     yield from problems
-    yield from tree.others()
+    yield from index.others()
 
 
 SOURCE = Source("Joplin", "joplin", _recognises, _read, is_alone=True)
@@ -61,10 +61,10 @@ SOURCE = Source("Joplin", "joplin", _recognises, _read, is_alone=True)
 def _members(
     opened: OpenedExport, wanted: re.Pattern[str], problems: list[Skipped]
 ) -> Iterator[tuple[str, bytes]]:
-    """The members of such names; of an export that is cut or damaged, all that is whole."""
+    """Yield the members with `wanted` names, all intact ones if the export is damaged."""
     try:
         for name, size, stream in _streams(opened, wanted):
-            most = _MOST_TEXT if _ITEM.search(name) else _MOST_FILE
+            most = _MAX_TEXT if _ITEM.search(name) else _MAX_FILE
             if size > most:
                 problems.append(Skipped(line_of(name), f"It is larger than {most >> 20} MB."))
             else:
@@ -89,7 +89,7 @@ def _streams(opened: OpenedExport, wanted: re.Pattern[str]) -> Iterator[tuple[st
 
 
 class _Record:
-    """A note, a notebook or another thing: its title, its text, and its fields."""
+    """An item of Joplin's (note, notebook, ...): title, text and fields."""
 
     def __init__(self, data: str) -> None:
         text = data.removeprefix("\ufeff").replace("\r\n", "\n").rstrip("\n")
@@ -105,8 +105,8 @@ class _Record:
 
 
 @dataclass(slots=True)
-class _Tree:
-    """All there is by its id: where notes and files lie, notebooks, and the tags of notes."""
+class _Index:
+    """Index by id of all items: paths of notes and files, notebooks, and tags of notes."""
 
     places: dict[str, str] = field(default_factory=dict)
     _books: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -116,8 +116,8 @@ class _Tree:
     _tagged: dict[str, list[str]] = field(default_factory=dict)
     _rest: int = 0
 
-    def learn(self, record: _Record) -> None:
-        """Take note of what there is."""
+    def add(self, record: _Record) -> None:
+        """Add an item to the index."""
         id_, kind = record["id"], record["type_"]
         if kind == _NOTE:
             self._notes[id_] = (record["parent_id"], record.title)
@@ -134,24 +134,24 @@ class _Tree:
         else:
             self._rest += 1
 
-    def settle(self) -> None:
-        """Give each note and file its place."""
+    def assign_paths(self) -> None:
+        """Assign a path to each note and file."""
         taken: set[str] = set()
         for id_, (book, title) in sorted(self._notes.items()):
             name = f"{safe_name(title) or 'Untitled'}.md"
-            self.places[id_] = free_place("/".join([*self._folders(book), name]), taken)
+            self.places[id_] = free_path("/".join([*self._folders(book), name]), taken)
         for id_, name in sorted(self._files.items()):
-            self.places[id_] = free_place(f"resources/{name}", taken)
+            self.places[id_] = free_path(f"resources/{name}", taken)
 
     def _folders(self, book: str) -> list[str]:
         names: list[str] = []
-        while book in self._books and len(names) < _DEEPEST:
+        while book in self._books and len(names) < _MAX_DEPTH:
             book, title = self._books[book]
             names.insert(0, safe_name(title) or "Untitled")
         return names
 
     def note(self, record: _Record) -> Iterator[Item]:
-        """A note; nothing of another thing."""
+        """Yield a note; nothing for other items."""
         id_ = record["id"]
         at = self.places.get(id_)
         if record["type_"] != _NOTE or at is None:
@@ -166,7 +166,7 @@ class _Tree:
         yield ImportedNote(
             id_,
             record.title or "Untitled",
-            head + _LINK.sub(lambda link: self._led(link, at), record.text),
+            head + _LINK.sub(lambda link: self._rewritten_link(link, at), record.text),
             time_of(record["user_updated_time"] or record["updated_time"]),
             time_of(record["user_created_time"] or record["created_time"]),
             tags=tuple(filter(None, tags)),
@@ -174,11 +174,11 @@ class _Tree:
             at=at,
         )
 
-    def _led(self, link: re.Match[str], at: str) -> str:
+    def _rewritten_link(self, link: re.Match[str], at: str) -> str:
         target = self.places.get(link[2])
         return f"{link[1]}{relative(target, at)}{link[3] or ''}" if target else link[0]
 
     def others(self) -> Iterator[Item]:
-        """Say what is no note."""
+        """Report the number of other items."""
         if self._rest:
             yield Skipped(counted(self._rest, "other item"), "Old versions and settings of Joplin.")

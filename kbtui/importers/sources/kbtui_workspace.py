@@ -1,7 +1,7 @@
-"""A workspace of kbtui's own, or what `kbtui export` made of one.
+"""Another kbtui workspace, or an export of one made by `kbtui export`.
 
-Its conversations, its entries with their tree, the notes of its days and MEMORY.md, and its
-documents. Records and how-tos stay, and that is said: `kbtui sync` brings those together.
+Imports conversations, entries with their tree, daily notes, MEMORY.md and documents. Records and
+how-tos are only reported: `kbtui sync` merges those.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DERIVED = re.compile(r"(?:.*/)?INDEX\.md|memory/HISTORY\.md")
 
 
 def _root(opened: OpenedExport) -> str | None:
-    """The folder in which a workspace lies, with its slash; None: there is none."""
+    """Return the prefix of the outermost workspace's root, with a final slash, or None."""
     found = (name for name in opened.names if name == _INDEX or name.endswith(f"/{_INDEX}"))
     return min((name.removesuffix(_INDEX) for name in found), key=len, default=None)
 

@@ -1,6 +1,6 @@
-"""Google Keep, as Takeout gives it: a JSON file a note, beside the same as a web page.
+"""Google Keep from Takeout: a JSON file per note, next to the same note as a web page.
 
-Notes in the bin stay there. Pictures and recordings of a note come as files.
+Notes in the bin aren't imported. Pictures and recordings become files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kbtui.text import counted, shorten
 _TITLE_WIDTH = 80
 _STAMPS = ("createdTimestampUsec", "userEditedTimestampUsec")
 _STATE = {"isTrashed", "isPinned", "isArchived", "color"}
-_BINNED = "It was in the bin there."
+_IN_BIN = "It was in the bin there."
 
 
 def _exports(opened: OpenedExport) -> Iterator[str]:
@@ -40,7 +40,11 @@ def _exports(opened: OpenedExport) -> Iterator[str]:
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    files = {_stem(name): name for name in opened.names if not name.endswith((".json", ".html"))}
+    files = {
+        _without_suffix(name): name
+        for name in opened.names
+        if not name.endswith((".json", ".html"))
+    }
     binned: list[Record] = []
 
     def notes(opened: OpenedExport, name: str) -> Iterator[Item]:
@@ -54,16 +58,18 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
 
     names = [*_exports(opened)]
     yield from read_each(opened, names, notes)
-    opened.taken.update({f"{_stem(name)}.html" for name in names}.intersection(opened.names))
+    opened.taken.update(
+        {f"{_without_suffix(name)}.html" for name in names}.intersection(opened.names)
+    )
     if binned:
-        yield Skipped(counted(len(binned), "note"), _BINNED)
+        yield Skipped(counted(len(binned), "note"), _IN_BIN)
 
 
 SOURCE = Source("Google Keep", "keep", has_any(_exports), _read)
 
 
-def _stem(name: str) -> str:
-    # A picture may be .jpg in the note and .jpeg in the folder.
+def _without_suffix(name: str) -> str:
+    # A picture may be named .jpg in the note and .jpeg in the folder.
     return str(PurePosixPath(name).with_suffix("")) if "." in name else name
 
 
@@ -86,12 +92,12 @@ def _note(opened: OpenedExport, name: str, record: Record, files: dict[str, str]
         tags=tuple(record.lines("labels", "name")),
     )
     for path in attached:
-        place = files.get(_stem(str(PurePosixPath(name).parent / path)))
+        place = files.get(_without_suffix(str(PurePosixPath(name).parent / path)))
         yield file_of(opened, place, path) if place else Skipped(path, "The export lacks it.")
 
 
 def _parts(record: Record, attached: Sequence[str]) -> Iterator[str]:
-    """Text, boxes, links and the names of files, each as Markdown; what isn't there is empty."""
+    """Yield text, checklist, links and attachment names as Markdown, "" for what is missing."""
     yield record.words("textContent")
     yield "\n".join(
         f"- [{'x' if each.get('isChecked') is True else ' '}] {each.line('text')}"

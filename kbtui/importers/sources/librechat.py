@@ -1,4 +1,4 @@
-"""LibreChat: the JSON of one conversation, its messages in a list or one within the other."""
+"""LibreChat: the JSON of one conversation, with its messages as a list or nested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kbtui.importers.export_files import OpenedExport
-from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     dated,
@@ -19,7 +19,7 @@ from kbtui.importers.reading import (
 )
 from kbtui.importers.trees import branch_of
 
-_DEEPEST = 100_000
+_MAX_MESSAGES = 100_000
 _HIDDEN = {"think": "thought", "tool_call": "step of a tool"}
 
 
@@ -40,8 +40,8 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
     id_, title = record.text("conversationId"), record.line("title")
     messages = record.records("messages" if record.get("messages") else "messagesTree")
     named: Counter[str] = Counter()
-    branch, branches = _line(list(_flat(messages)))
-    said = tuple(found for each in branch if (found := _said(each, named)))
+    branch, branches = _branch(list(_flat(messages)))
+    said = tuple(found for each in branch if (found := _message(each, named)))
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
@@ -56,29 +56,29 @@ def _conversation(name: str, record: Record) -> Iterator[Item]:
 
 
 def _flat(messages: list[Record]) -> Iterator[Record]:
-    """All messages, those within others behind them."""
-    waiting = messages[::-1]
-    for _ in range(_DEEPEST):
-        if not waiting:
+    """Yield all messages, depth-first."""
+    stack = messages[::-1]
+    for _ in range(_MAX_MESSAGES):
+        if not stack:
             return
-        message = waiting.pop()
+        message = stack.pop()
         yield message
-        waiting += message.records("children")[::-1]
+        stack += message.records("children")[::-1]
 
 
-def _line(messages: list[Record]) -> tuple[list[Record], int]:
+def _branch(messages: list[Record]) -> tuple[list[Record], int]:
     known = {each.text("messageId"): each for each in messages}
     if len(known) < len(messages):
         return messages, 0  # some have no ids
     parents = {id_: each.text("parentMessageId") for id_, each in known.items()}
     if sum(parent not in known for parent in parents.values()) > 1:
-        return messages, 0  # a part of them: what lies between is missing
+        return messages, 0  # incomplete: messages in between are missing
     times = {id_: each.time("createdAt") for id_, each in known.items()}
     line, branches = branch_of(parents, times)
     return [known[id_] for id_ in line], branches
 
 
-def _said(message: Record, named: Counter[str]) -> Said | None:
+def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     blocks = message.records("content")
     shown = [each for each in blocks if each.get("type") == "text"]
     texts = [each.text("text") or each.record("text").text("value") for each in shown]
@@ -88,7 +88,7 @@ def _said(message: Record, named: Counter[str]) -> Said | None:
     named.update(["file"] * len(attached))
     if not text and not attached:
         return None
-    return Said(
+    return ImportedMessage(
         _role(message), text, message.time("createdAt"), message.text("messageId"), attached
     )
 

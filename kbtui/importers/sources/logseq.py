@@ -1,4 +1,4 @@
-"""Logseq: its JSON, pages of blocks. Its folder of Markdown is read as one, or opened in place."""
+"""Logseq's JSON of pages of blocks; its Markdown folder is read as one, or opened in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.outlines import listed, read_pages
+from kbtui.importers.outlines import markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
@@ -32,7 +32,7 @@ def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
     title = page.line("page-name")
     properties = page.record("properties").items()
     said = [f"{line_of(key)}:: {_value(each)}" for key, each in properties if key not in _HIDDEN]
-    text = "\n\n".join(filter(None, ("\n".join(said), listed(page, "content", known))))
+    text = "\n\n".join(filter(None, ("\n".join(said), markdown_list(page, "content", known))))
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
     return ImportedNote(page.line("id") or f"page {title}", title or "Untitled", text)

@@ -1,6 +1,6 @@
-"""A folder of Markdown: copied with its tree, its pictures and papers beside the notes.
+"""A folder of Markdown, copied with its tree, including pictures and documents.
 
-Names stay, so the notes' links to each other and to their pictures hold.
+File names are kept, so that links between notes and to pictures stay valid.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kbtui.workspace.scan import ATTACHMENTS
 
 _NOTES = (".md", ".markdown")
 BESIDE = ATTACHMENTS - {*_NOTES} | {".canvas", ".base"}
-_PASSED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
+_IGNORED = frozenset({"node_modules", "__pycache__", "__MACOSX", "INDEX.md"})
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_LARGEST_NOTE = 16 << 20
+_MAX_NOTE = 16 << 20
 
 
 def _recognises(opened: OpenedExport) -> bool:
@@ -30,19 +30,19 @@ def _recognises(opened: OpenedExport) -> bool:
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    """Each note and each picture or paper; of the rest, how much there is."""
+    """Read each note, picture and document; report the number of other files."""
     others: Counter[str] = Counter()
     taken: list[str] = []
     for name in opened.names:
         path = PurePosixPath(name)
         suffix = path.suffix.lower()
-        if _PASSED.intersection(path.parts):
+        if _IGNORED.intersection(path.parts):
             continue
         if suffix in _NOTES or suffix in BESIDE:
             taken.append(name)
         else:
             others[suffix or path.name] += 1
-    yield from read_each(opened, taken, _one)
+    yield from read_each(opened, taken, _read_one)
     opened.taken.update(opened.names)
     if others:
         kinds = ", ".join(line_of(kind) for kind, _ in others.most_common(5))
@@ -50,7 +50,7 @@ def _read(opened: OpenedExport) -> Iterator[Item]:
         yield Skipped(place, f"Neither a note nor a picture or paper: {kinds}.")
 
 
-def _one(opened: OpenedExport, name: str) -> Iterator[Item]:
+def _read_one(opened: OpenedExport, name: str) -> Iterator[Item]:
     path = PurePosixPath(name)
     is_note = path.suffix.lower() in _NOTES
     yield read_note(opened, name, path) if is_note else read_file(opened, name, name)
@@ -60,7 +60,7 @@ SOURCE = Source("a folder of Markdown", "markdown", _recognises, _read)
 
 
 def read_file(opened: OpenedExport, name: str, at: str) -> Item:
-    """A picture or a paper that lies beside notes.
+    """Read a picture or document that lies beside notes, to be stored at path `at`.
 
     Raises:
         UnreadableError: It is damaged.
@@ -71,13 +71,13 @@ def read_file(opened: OpenedExport, name: str, at: str) -> Item:
 
 
 def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
-    """A note, which is to lie at a path below the folder of its source.
+    """Read a note, to be stored at `path` below the folder of its source.
 
     Raises:
         UnreadableError: It is damaged.
     """
-    if opened.size(name) > _LARGEST_NOTE:
-        return Skipped(line_of(name), f"It is larger than {_LARGEST_NOTE >> 20} MB.")
+    if opened.size(name) > _MAX_NOTE:
+        return Skipped(line_of(name), f"It is larger than {_MAX_NOTE >> 20} MB.")
     with opened.open(name) as stream:
         data = stream.read()
     if b"\x00" in data:
@@ -89,5 +89,5 @@ def read_note(opened: OpenedExport, name: str, path: PurePosixPath) -> Item:
         updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
     title = line_of(heading[1]) if heading else path.stem
     if heading and not text[: heading.start()].strip():
-        text = text[heading.end() :]  # the entry gets it from its title
+        text = text[heading.end() :]  # written again from the title
     return ImportedNote(name, title, text, updated=updated, at=str(path.with_suffix(".md")))

@@ -1,8 +1,8 @@
-"""Sessions of nanobot: brought into another workspace, or read where they lie.
+"""Sessions of nanobot, imported into another workspace or read in place.
 
-Where a workspace of nanobot is opened, its newer logs (``.jsonl`` with a metadata line) are read as
-they are. The older ones (one ``.json`` each) are converted into a log of ours; the original stays
-beside it as ``.json.bak``. What nanobot had condensed of either isn't condensed again.
+When a nanobot workspace is opened, its newer logs (``.jsonl`` with a metadata line) are read as
+they are. Older sessions (``.json``) are converted to our logs, and the original is kept as
+``.json.bak``. Messages that nanobot had condensed aren't condensed again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kbtui.history.change import Actor, Origin
 from kbtui.history.history import History
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, words_of
-from kbtui.importers.port import ImportedNote, Item, Said, Skipped, Source
+from kbtui.importers.port import ImportedMessage, ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import conversation, has_any, json_lines, json_members, read_each
 from kbtui.memory.records.archive import Archive
 from kbtui.redaction.redact import redact
@@ -41,13 +41,13 @@ from kbtui.workspace.layout import Workspace
 
 log = logging.getLogger(__name__)
 _OLD, _LOG, _BACKUP = ".json", ".jsonl", ".json.bak"
-_ROLES = ("system", "user", "assistant", "tool")  # no set: what a file says may be a list
-_KEPT = ("tools_used", "media", "reasoning_content")
+_ROLES = ("system", "user", "assistant", "tool")  # a tuple: values from files may be unhashable
+_META_KEYS = ("tools_used", "media", "reasoning_content")
 _CONSOLIDATED = "last_consolidated"
 _CONVERTED = "converted"
-_OLD_SIGN = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
-_LOG_SIGN = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
-_LARGEST = 128 << 20
+_OLD_SIGNATURE = re.compile(rb'\s*\{\s*"key"\s*:\s*"[^"]*"\s*,.*?"messages"\s*:\s*\[', re.DOTALL)
+_LOG_SIGNATURE = re.compile(rb'\s*\{[^{}\n]*"(?:_type"\s*:\s*"metadata|kind"\s*:\s*"session)"')
+_MAX_FILE = 128 << 20
 _NOTES = re.compile(r"(?:^|/)(?:memory/[^/]+\.md|USER\.md)\Z")
 _SHOWN = ("user", "assistant")
 
@@ -57,10 +57,10 @@ def _sessions(opened: OpenedExport) -> Iterator[str]:
 
 
 def _read(opened: OpenedExport) -> Iterator[Item]:
-    """The conversations, and what was remembered as notes."""
+    """Yield the conversations, and nanobot's memory as notes."""
     yield from read_each(opened, _sessions(opened), read_session)
     for name in opened.names if opened.is_folder else ():
-        if _NOTES.search(name) and opened.size(name) < _LARGEST:
+        if _NOTES.search(name) and opened.size(name) < _MAX_FILE:
             with opened.open(name) as stream:
                 text = words_of(stream.read().decode("utf-8", "replace"))
             if text:
@@ -71,15 +71,15 @@ SOURCE = Source("nanobot", "nanobot", has_any(_sessions), _read, is_alone=True)
 
 
 def _is_session(head: bytes) -> bool:
-    return bool(_OLD_SIGN.match(head) or _LOG_SIGN.match(head))
+    return bool(_OLD_SIGNATURE.match(head) or _LOG_SIGNATURE.match(head))
 
 
 def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
-    """The conversation of a session log, of either generation."""
+    """Yield the conversation of a session file of either generation, and its problems."""
     stem = PurePosixPath(name).stem
-    if _OLD_SIGN.match(opened.head(name)):
-        if opened.size(name) > _LARGEST:
-            raise UnreadableError(f"It is larger than {_LARGEST >> 20} MB.")
+    if _OLD_SIGNATURE.match(opened.head(name)):
+        if opened.size(name) > _MAX_FILE:
+            raise UnreadableError(f"It is larger than {_MAX_FILE >> 20} MB.")
         with opened.open(name) as stream:
             old = read_old_session(stream.read(), stem)
         for problem in old.problems:
@@ -97,18 +97,18 @@ def read_session(opened: OpenedExport, name: str) -> Iterator[Item]:
         yield found
 
 
-def _said(messages: Any) -> Iterator[Said]:
+def _said(messages: Any) -> Iterator[ImportedMessage]:
     message: SessionMessage
     for message in messages:
         text = words_of(message.content)
         if text and message.role in _SHOWN:
             role: Any = message.role
-            yield Said(role, text, message.time if message.time.timestamp() else None)
+            yield ImportedMessage(role, text, message.time if message.time.timestamp() else None)
 
 
 @dataclass(frozen=True, slots=True)
 class OldSession:
-    """A session as nanobot kept it; `consolidated` messages of it were condensed already."""
+    """An old session of nanobot, the first `consolidated` messages of which were condensed."""
 
     key: str
     created: datetime
@@ -118,13 +118,13 @@ class OldSession:
 
     @property
     def channel(self) -> str:
-        """The program it was started from: the part of the key before the colon."""
+        """The program it was started from, which is the part of the key before the colon."""
         return self.key.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The outcome for one old file; `session` is None when it couldn't be read."""
+    """The outcome of converting one file; `session` is None if it couldn't be read."""
 
     file: str
     session: str | None
@@ -132,10 +132,10 @@ class Conversion:
 
 
 def read_old_session(data: bytes, name: str) -> OldSession:
-    """Read a ``.json`` session of nanobot; secrets are redacted.
+    """Parse a ``.json`` session of nanobot, redacting secrets.
 
     Raises:
-        UnreadableError: it isn't one.
+        UnreadableError: The data isn't such a session.
     """
     try:
         value = json.loads(data)
@@ -152,9 +152,9 @@ def read_old_session(data: bytes, name: str) -> OldSession:
 
 
 def convert_sessions(workspace: Workspace) -> list[Conversion]:
-    """Turn every old ``.json`` session into a log of ours; what can't be read stays as it is.
+    """Convert every old ``.json`` session to our log format; unreadable ones are left as they are.
 
-    Doing it again, or after a crash in the middle, does nothing twice.
+    It is idempotent, also after a crash midway.
     """
     if not workspace.writable:
         return []
@@ -163,7 +163,7 @@ def convert_sessions(workspace: Workspace) -> list[Conversion]:
 
 
 def count_consolidated(workspace: Workspace, history: History, archive: Archive) -> int:
-    """Enter into the archive what nanobot had condensed; of how many sessions."""
+    """Record in the archive what nanobot had condensed, and return the number of sessions."""
     due = [file for file in _condensed(workspace) if not archive.covered(_name(file))]
     for file in due:
         session, messages = _name(file), (1, _consolidated_in(file))
@@ -204,7 +204,7 @@ def _first_record(name: str, file: Path, session: OldSession) -> dict[str, Any]:
 
 
 def _converted_name(file: Path) -> str:
-    """The name of the log: one that isn't taken, or that of this very file's from before."""
+    """Return a free name for the log, or that of this file's earlier conversion."""
     name, number = file.stem, 1
     while (taken := file.with_name(f"{name}{_LOG}")).exists():
         if _first_of(taken).get(_CONVERTED) == file.name:
@@ -240,26 +240,26 @@ def _messages(
             tool_calls=tuple(
                 replace(call, arguments=redact(call.arguments).text) for call in message.tool_calls
             ),
-            meta={key: _clean(value[key]) for key in _KEPT if value.get(key)},
+            meta={key: _redacted(value[key]) for key in _META_KEYS if value.get(key)},
         )
 
 
-def _clean(value: Any) -> Any:
-    """Texts in JSON values without secrets."""
+def _redacted(value: Any) -> Any:
+    """Redact secrets in all strings of a JSON value."""
     if isinstance(value, list):
-        return [_clean(each) for each in value]
+        return [_redacted(each) for each in value]
     if isinstance(value, dict):
-        return {key: _clean(each) for key, each in value.items()}
+        return {key: _redacted(each) for key, each in value.items()}
     return redact(value).text if isinstance(value, str) else value
 
 
 def _condensed(workspace: Workspace) -> Iterator[Path]:
-    """The logs whose first line says that nanobot had condensed some of it."""
+    """Yield the logs whose first line says that nanobot had condensed a part of them."""
     for file in sorted(workspace.sessions.glob(f"[!.]*{_LOG}")):
         try:
             if _is_file(file) and _consolidated_in(file):
                 yield file
-        except StorageError as error:  # it is looked at another time
+        except StorageError as error:  # retried at the next start
             log.warning("%s", error)
 
 
@@ -268,7 +268,7 @@ def _is_file(file: Path) -> bool:
 
 
 def _consolidated_in(file: Path) -> int:
-    """How many messages nanobot had condensed, of those that it wrote (they have no ids)."""
+    """Return how many messages nanobot had condensed, of those it wrote (which have no ids)."""
     first = _first_of(file)
     said = _count(first.get(_CONSOLIDATED))
     if not said or _CONVERTED in first:

@@ -1,8 +1,8 @@
-"""A workspace of nanobot, of whichever generation: nothing of it is lost, and a report says so.
+"""Migration of a nanobot workspace of any generation in place, with a report of what was found.
 
-What lies elsewhere in older ones (conversations beside the workspace, MEMORY.md at its top) is
-brought to where a workspace has it; the originals stay. All else is read where it is.
-The memory settings of its ``config.json`` are given by our names.
+What older ones keep elsewhere (conversations beside the workspace, MEMORY.md at its top) is copied
+to where kbtui has it, and the originals stay; everything else is read in place. The memory settings
+of nanobot's ``config.json`` are translated to our names.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from kbtui.workspace.opening import is_nanobot_workspace
 _OLD_LOG = re.compile(r"[^.].*\.jsonl?")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}.*\.md")
 _KNOWN = {*RECORDED_FOLDERS, *BOOTSTRAP_FILES, MACHINE, "sessions", "docs"}
-_AT_TOP = {"MEMORY.md": "memory/MEMORY.md", "HISTORY.md": "memory/HISTORY.md"}
-_MOST_NAMES = 12
+_MOVED_FROM_TOP = {"MEMORY.md": "memory/MEMORY.md", "HISTORY.md": "memory/HISTORY.md"}
+_MAX_NAMES = 12
 
 
 def begin(workspace: Workspace, *, is_new: bool) -> bool:
-    """True if a workspace of nanobot is to be taken over: when it is new, and until it is done."""
+    """Mark a new nanobot workspace for migration, and return whether one is under way."""
     ours = is_nanobot_workspace(workspace.root) or next(_logs_beside(workspace), None) is not None
     if is_new and not workspace.in_place and ours:
         files.write_machine_file(workspace, TAKING_OVER, b"nanobot\n")
     return (workspace.root / TAKING_OVER).is_file()
 
 
-def bring_home(workspace: Workspace, history: History) -> list[str]:
-    """Copy what lies elsewhere to where a workspace has it, and nothing is; says what."""
+def copy_scattered_files(workspace: Workspace, history: History) -> list[str]:
+    """Copy files kept elsewhere to their place if it is free, and return a sentence on each."""
     told: list[str] = []
     with history.change(Actor.IMPORT, "Brought over from nanobot.") as change:
-        for name, path in _AT_TOP.items():
+        for name, path in _MOVED_FROM_TOP.items():
             file = workspace.root / name
             if file.is_symlink() or not file.is_file():
                 continue
@@ -76,7 +76,7 @@ def bring_home(workspace: Workspace, history: History) -> list[str]:
 
 
 def finish(workspace: Workspace, history: History, told: Sequence[str]) -> list[str]:
-    """Write the report, with what the steps told, for good; it in a sentence."""
+    """Write the report, including the sentences `told`, end the migration and return a summary."""
     found, left = list(_found(workspace, history)), list(_left(workspace))
     lines = ["# Taken over from nanobot", "", *(f"- {each}" for each in found)]
     if told:
@@ -96,14 +96,14 @@ def _logs_in(folder: Path) -> Iterator[Path]:
 
 
 def _logs_beside(workspace: Workspace) -> Iterator[Path]:
-    """The logs of nanobot's first generations: ``~/.nanobot/sessions`` beside its workspace."""
+    """Yield the logs of nanobot's first generations: ``sessions`` beside the workspace."""
     parent = workspace.root.parent
     if workspace.root.name == "workspace" and (parent / "config.json").is_file():
         yield from _logs_in(parent / "sessions")
 
 
 def _found(workspace: Workspace, history: History) -> Iterator[str]:
-    """All that is there to work with, a phrase each."""
+    """Yield a phrase for each kind of content that was found."""
     named = [name for name in BOOTSTRAP_FILES if (workspace.root / name).is_file()]
     if (workspace.memory / "MEMORY.md").is_file():
         named.append("MEMORY.md")
@@ -130,15 +130,15 @@ def _count(files: Iterable[Path], is_one: Callable[[Path], object] = lambda _: T
 
 
 def _left(workspace: Workspace) -> Iterator[str]:
-    """The rest, which nobody here reads."""
+    """Yield what is left in place and not read."""
     rest = sorted(
         f"{clean_line(each.name)}{'/' if each.is_dir() else ''}"
         for each in workspace.root.iterdir()
-        if each.name not in _KNOWN and each.name not in _AT_TOP
+        if each.name not in _KNOWN and each.name not in _MOVED_FROM_TOP
     )
-    yield from rest[:_MOST_NAMES]
-    if len(rest) > _MOST_NAMES:
-        yield f"{len(rest) - _MOST_NAMES} more at the top"
+    yield from rest[:_MAX_NAMES]
+    if len(rest) > _MAX_NAMES:
+        yield f"{len(rest) - _MAX_NAMES} more at the top"
     for folder in (workspace.root, workspace.memory):
         if not (folder / ".git").exists():
             continue
@@ -179,7 +179,7 @@ _SECTIONS: dict[str, Mapping[str, str]] = {
     "agents.defaults.dream": _DREAM,
     "agents.defaults": {"memoryWindow": "context.memory_window"},
 }
-_LEGACY = {"cron": "intervalH", "model": "modelOverride"}
+_LEGACY_KEYS = {"cron": "intervalH", "model": "modelOverride"}
 _STEP = re.compile(r"\*/(\d+)")
 _FIELDS = 5
 _DAY_HOURS = 24.0
@@ -187,9 +187,9 @@ _DAY_HOURS = 24.0
 
 @dataclass(frozen=True, slots=True)
 class NanobotSettings:
-    """The settings of a nanobot file by our names, and the keys that mean nothing here.
+    """The settings of a nanobot file under our names, and the `unknown` keys.
 
-    `notes` are what a person should know of, such as legacy keys, a sentence each.
+    `notes` are sentences for the user, for instance on legacy keys.
     """
 
     values: Mapping[str, Any]
@@ -198,10 +198,10 @@ class NanobotSettings:
 
 
 def read_nanobot_settings(text: str) -> NanobotSettings:
-    """Read the file's text.
+    """Parse the text of nanobot's configuration file.
 
     Raises:
-        ConfigurationError: it isn't a JSON object.
+        ConfigurationError: It isn't a JSON object.
     """
     try:
         document = json.loads(text)
@@ -216,7 +216,7 @@ def read_nanobot_settings(text: str) -> NanobotSettings:
         section, _, key = path.rpartition(".")
         if value in (None, ""):
             continue
-        if section == "agents.defaults.dream" and key in _LEGACY:
+        if section == "agents.defaults.dream" and key in _LEGACY_KEYS:
             notes.append(_take_legacy(document, key, value, values))
         elif (name := _SECTIONS.get(section, {}).get(key)) is not None:
             values[name] = _converted(name, value)
@@ -234,15 +234,15 @@ def _leaves(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _converted(name: str, value: Any) -> Any:
-    """A value as ours is written; nanobot's embedding models are those of litellm."""
+    """Convert a value to our format: nanobot's embedding models are litellm's."""
     is_model = name == "models.embed.model" and isinstance(value, str)
     return f"litellm:{value}" if is_model and not value.startswith("litellm:") else value
 
 
 def _take_legacy(document: Any, key: str, value: Any, values: dict[str, Any]) -> str:
-    """Take over what an old key means, unless the new key is there as well; says what was done."""
+    """Apply a legacy key unless the new one is set as well; return a sentence on it."""
     dream = document["agents"]["defaults"]["dream"]
-    new = _LEGACY[key]
+    new = _LEGACY_KEYS[key]
     name = _DREAM[new]
     if dream.get(new) not in (None, ""):
         return f"dream.{key} is passed over: {new} is set as well."
@@ -252,7 +252,7 @@ def _take_legacy(document: Any, key: str, value: Any, values: dict[str, Any]) ->
 
 
 def _hours(cron: str) -> float:
-    """How often a cron expression runs, in hours; once a day where it can't be said so."""
+    """Approximate a cron expression by an interval in hours, 24 if that isn't possible."""
     fields = cron.split()
     if len(fields) != _FIELDS:
         return _DAY_HOURS

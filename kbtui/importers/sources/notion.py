@@ -1,7 +1,7 @@
-"""Notion: pages as Markdown or HTML, databases as CSV, in a folder or zips within a zip.
+"""Notion: pages as Markdown or HTML and databases as CSV, in a folder or in nested zips.
 
-The ids in the names of files are taken off, links between pages are led to the new names, and a
-database becomes a table whose rows link to their pages.
+Ids are removed from file names, links between pages rewritten to the new names, and a database
+becomes a table whose rows link to their pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from kbtui.errors import UnreadableError
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of, to_markdown, words_of
-from kbtui.importers.note_paths import free_place, relative, safe_name
+from kbtui.importers.note_paths import free_path, relative, safe_name
 from kbtui.importers.port import ImportedNote, Item, Skipped, Source
 from kbtui.importers.reading import Record
 from kbtui.importers.sources.markdown_folder import read_file
@@ -39,12 +39,12 @@ _LINK = re.compile(r"(\]\()((?:[^()\s<>]|\([^()\s]*\))+)(\))")
 _ON_THE_WEB = re.compile(r"https://(?:www\.)?notion\.(?:so|site)/\S*?([0-9a-f]{32})\b")
 _PROPERTY = re.compile(r"([A-Z][^:\n]{0,60}): (.*)")
 _DATES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y/%m/%d %H:%M")
-_LARGEST_PAGE = 32 << 20
-_MOST_ROWS = 5_000
+_MAX_PAGE = 32 << 20
+_MAX_ROWS = 5_000
 
 
 def _recognises(opened: OpenedExport) -> bool:
-    """True if names of pages end in Notion's ids, or if it is made of such zips."""
+    """Return whether page names end in Notion's ids, or members are zips named as parts."""
     return opened.is_folder and any(_PAGE.search(n) or _PART.search(n) for n in opened.names)
 
 
@@ -66,7 +66,7 @@ SOURCE = Source("Notion", "notion", _recognises, _read, is_alone=True)
 
 
 def _parts(opened: OpenedExport, stack: ExitStack) -> tuple[list[OpenedExport], list[Skipped]]:
-    """The export and the zips in it, which are put into a temporary folder."""
+    """Open the export and the zips in it, which are copied to a temporary folder."""
     parts, problems = [opened], list[Skipped]()
     waiting = [name for name in opened.names if _PART.search(name)]
     if not waiting:
@@ -90,32 +90,32 @@ def _parts(opened: OpenedExport, stack: ExitStack) -> tuple[list[OpenedExport], 
 
 
 class _Pages:
-    """All members by their paths, with the new path of each."""
+    """Index of all members by path, with the new path of each."""
 
     def __init__(self, parts: list[OpenedExport]) -> None:
-        self._places: dict[str, tuple[OpenedExport, str]] = {}
+        self._members: dict[str, tuple[OpenedExport, str]] = {}
         for part in parts:
             for name in part.names:
                 if not _PART.search(name):
-                    self._places.setdefault(_WRAPPER.sub("", name, count=1), (part, name))
-        self.paths = sorted(self._places)
+                    self._members.setdefault(_WRAPPER.sub("", name, count=1), (part, name))
+        self.paths = sorted(self._members)
         self._new: dict[str, str] = {}
         self._by_id: dict[str, str] = {}
         taken: set[str] = set()
         for path in self.paths:
             whole = path.replace("_all.csv", ".csv")
-            new = self._new.get(whole) or free_place(_clean_path(whole), taken)
+            new = self._new.get(whole) or free_path(_clean_path(whole), taken)
             self._new[path] = self._new[whole] = new
             if found := _ID.search(PurePosixPath(path).name):
                 self._by_id.setdefault(found[1], path)
-        self._rows = {new.casefold(): new for new in self._new.values()}
+        self._folded = {new.casefold(): new for new in self._new.values()}
 
     def read(self, path: str) -> Iterator[Item]:
-        """A page, a database or a file."""
-        opened, name = self._places[path]
+        """Yield the page, database or file at a path."""
+        opened, name = self._members[path]
         suffix = PurePosixPath(path).suffix.lower()
         if suffix == ".csv" and _ID.search(PurePosixPath(path).name):
-            if path.replace(".csv", "_all.csv") not in self._places:
+            if path.replace(".csv", "_all.csv") not in self._members:
                 yield self._database(opened, name, path)
         elif suffix in (".md", ".html"):
             if path != "index.html":
@@ -126,11 +126,13 @@ class _Pages:
     def _page(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
-            return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
+            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.")
         if path.lower().endswith(".html"):
             text = to_markdown(text, lambda tree: self._prepare(tree, path))
         else:
-            text = _LINK.sub(lambda link: f"{link[1]}{self._led(link[2], path)}{link[3]}", text)
+            text = _LINK.sub(
+                lambda link: f"{link[1]}{self._rewritten_link(link[2], path)}{link[3]}", text
+            )
         text = words_of(text)
         title, body = PurePosixPath(self._new[path]).stem, text
         if text.startswith("# "):
@@ -152,8 +154,8 @@ class _Pages:
     def _database(self, opened: OpenedExport, name: str, path: str) -> Item:
         text = _text(opened, name)
         if text is None:
-            return Skipped(line_of(path), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
-        csv.field_size_limit(_LARGEST_PAGE)
+            return Skipped(line_of(path), f"It is larger than {_MAX_PAGE >> 20} MB.")
+        csv.field_size_limit(_MAX_PAGE)
         new = self._new[path]
         lines: list[str] = []
         for row in csv.reader(io.StringIO(text.replace("\x00", ""))):
@@ -162,14 +164,13 @@ class _Pages:
                 lines = [_row(row), _row(["---"] * width)]
             elif any(row):
                 first = _cell(row[0])
-                page = self._rows.get(
-                    f"{new.removesuffix('.md')}/{safe_name(row[0])}.md".casefold()
-                )
+                wanted = f"{new.removesuffix('.md')}/{safe_name(row[0])}.md"
+                page = self._folded.get(wanted.casefold())
                 if page and first:
                     first = f"[{first}]({relative(page, new)})"
                 lines.append(_row([first, *map(_cell, row[1:])][:width]))
-            if len(lines) > _MOST_ROWS:
-                lines += ["", f"Only the first {_MOST_ROWS - 1:,} rows are shown."]
+            if len(lines) > _MAX_ROWS:
+                lines += ["", f"Only the first {_MAX_ROWS - 1:,} rows are shown."]
                 break
         title = PurePosixPath(new).stem
         return ImportedNote(_identity(path), title, "\n".join(lines), at=new)
@@ -178,13 +179,13 @@ class _Pages:
         for tag in tree.find_all(["a", "img"]):
             key = "href" if tag.name == "a" else "src"
             if address := str(tag.get(key) or ""):
-                tag[key] = self._led(address, path)
+                tag[key] = self._rewritten_link(address, path)
         for tag in tree.select("div.checkbox"):
             is_done = "checkbox-on" in (tag.get("class") or [])
             tag.replace_with("[x]" if is_done else "[ ]")
 
-    def _led(self, address: str, path: str) -> str:
-        """Where a link leads now: a page of the export by its new name, all else as it was."""
+    def _rewritten_link(self, address: str, path: str) -> str:
+        """Return the address rewritten if it leads to a page of the export, else unchanged."""
         if web := _ON_THE_WEB.match(address):
             target = self._by_id.get(web[1], "")
         elif re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|#", address):
@@ -198,7 +199,7 @@ class _Pages:
 
 
 def _text(opened: OpenedExport, name: str) -> str | None:
-    if opened.size(name) > _LARGEST_PAGE:
+    if opened.size(name) > _MAX_PAGE:
         return None
     with opened.open(name) as stream:
         return stream.read().decode("utf-8-sig", "replace")
@@ -220,7 +221,7 @@ def _identity(path: str) -> str:
 
 
 def _properties(body: str) -> Iterator[tuple[str, str]]:
-    """The properties of a database's page: the lines right under its title."""
+    """Yield the properties of a database page, which are the first lines under its title."""
     for line in body.strip().split("\n"):
         found = _PROPERTY.fullmatch(line.strip())
         if not found:

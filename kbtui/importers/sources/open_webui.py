@@ -1,7 +1,7 @@
-"""Open WebUI: its export of chats, all of them or one.
+"""Open WebUI: an export of one chat or all of them.
 
-A chat's messages are a tree; the branch that was shown comes. Reasoning and calls of tools stand in
-the text as folded HTML, and are counted. Files that were attached carry their text or their bytes.
+Messages form a tree, of which the branch shown last is imported. Reasoning and tool calls are
+``<details>`` in the text, and only counted. Attached files come with their text or their bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest
-from kbtui.importers.port import ImportedConversation, ImportedNote, Item, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, ImportedNote, Item, Skipped
 from kbtui.importers.reading import (
     Record,
     dated,
@@ -28,7 +28,7 @@ from kbtui.importers.reading import (
 )
 from kbtui.importers.trees import branch_of
 
-_FOLDED = re.compile(r'<details type="(\w+)"[^>]*>.*?(?:</details>|\Z)', re.DOTALL)
+_DETAILS = re.compile(r'<details type="(\w+)"[^>]*>.*?(?:</details>|\Z)', re.DOTALL)
 _KINDS = {"reasoning": "thought"}
 _DATA = re.compile(r"data:(\w+)/([\w.+-]+);base64,(.*)", re.DOTALL)
 _SUFFIXES = {"jpeg": "jpg", "svg+xml": "svg", "mpeg": "mp3"}
@@ -50,9 +50,9 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
     chat = record.record("chat")
     id_ = record.text("id") or chat.text("id")
     title = record.line("title") or chat.line("title")
-    messages, branches = _line(chat)
+    messages, branches = _branch(chat)
     named: Counter[str] = Counter()
-    said = tuple(each for message in messages if (each := _said(message, named)))
+    said = tuple(each for message in messages if (each := _message(message, named)))
     if not said:
         yield Skipped(place_of(name, title, id_), "It holds no messages.")
         return
@@ -70,7 +70,7 @@ def _chat(name: str, record: Record) -> Iterator[Item]:
     yield from filter(None, files)
 
 
-def _line(chat: Record) -> tuple[list[Record], int]:
+def _branch(chat: Record) -> tuple[list[Record], int]:
     history = chat.record("history")
     messages = history.record("messages")
     tree = {key: messages.record(key) for key in messages}
@@ -82,22 +82,22 @@ def _line(chat: Record) -> tuple[list[Record], int]:
     return [tree[key] for key in line], branches
 
 
-def _said(message: Record, named: Counter[str]) -> Said | None:
+def _message(message: Record, named: Counter[str]) -> ImportedMessage | None:
     text = message.text("content") or paragraphs(
         each.text("text") for each in message.records("content")
     )
-    if "<details" in text:  # what is folded in it is counted
-        named.update(_KINDS.get(each[1], "step of a tool") for each in _FOLDED.finditer(text))
-        text = _FOLDED.sub("", text)
+    if "<details" in text:
+        named.update(_KINDS.get(each[1], "step of a tool") for each in _DETAILS.finditer(text))
+        text = _DETAILS.sub("", text)
     role, text = role_of(message.get("role")), text.strip()
     names = tuple(map(_name, _attached(message)))
     if role is None or not (text or names):
         return None
-    return Said(role, text, message.time("timestamp"), message.text("id"), names)
+    return ImportedMessage(role, text, message.time("timestamp"), message.text("id"), names)
 
 
 def _attached(message: Record) -> list[Record]:
-    """The files of a message that have a name, if it is one of a person's or the model's."""
+    """Return the named files of a message of the user or the model."""
     files = message.records("files") if role_of(message.get("role")) else []
     return [each for each in files if _name(each)]
 
@@ -107,7 +107,7 @@ def _name(file: Record) -> str:
 
 
 def _file(file: Record) -> Item | None:
-    """A file that came along with its text or its bytes; None for a name alone."""
+    """Return an attached file as a note, or None if the export has only its name."""
     text = file.record("file").record("data").text("content")
     if text.strip():
         return ImportedNote(f"file {digest(text)}", _name(file), text, folder="attachments")

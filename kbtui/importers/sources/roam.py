@@ -1,4 +1,4 @@
-"""Roam Research: its JSON, a list of pages of blocks."""
+"""Roam Research's JSON, a list of pages of nested blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import line_of
-from kbtui.importers.outlines import blocks_of, listed, read_pages
+from kbtui.importers.outlines import blocks_of, markdown_list, read_pages
 from kbtui.importers.port import ImportedNote, Item, Skipped
 from kbtui.importers.reading import Record, fields_of, json_source
 
@@ -32,11 +32,11 @@ SOURCE = json_source("Roam", "roam", _is_export, _pages)
 
 def _page(name: str, page: Record, known: Mapping[str, str]) -> Item:
     title = page.line("title")
-    text = listed(page, "string", known)
+    text = markdown_list(page, "string", known)
     if not text:
         return Skipped(f"{title or 'A page'} ({line_of(name)})", "It is empty.")
-    told = [page, *(block for _, block in blocks_of(page))]
-    stamps = [each.time(key) for each in told for key in ("create-time", "edit-time")]
+    records = [page, *(block for _, block in blocks_of(page))]
+    stamps = [each.time(key) for each in records for key in ("create-time", "edit-time")]
     times = [*filter(None, stamps)]
     return ImportedNote(
         page.line("uid") or f"page {title}",

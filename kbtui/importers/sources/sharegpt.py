@@ -1,6 +1,6 @@
-"""ShareGPT's JSON, as many programs write it: lists of turns, ``from`` and ``value``.
+"""ShareGPT's JSON, which many programs write: lists of turns with ``from`` and ``value``.
 
-Also with ``role`` and ``content``, and in pairs; a list, one object, or one a line.
+Variants have ``role`` and ``content``, or pairs; the file is a list, an object or JSON Lines.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kbtui.importers.export_files import OpenedExport
 from kbtui.importers.markup import digest, line_of, to_markdown
-from kbtui.importers.port import ImportedConversation, Item, Role, Said, Skipped
+from kbtui.importers.port import ImportedConversation, ImportedMessage, Item, Role, Skipped
 from kbtui.importers.reading import (
     Record,
     conversation,
@@ -22,7 +22,7 @@ from kbtui.importers.reading import (
 )
 
 _LISTS = ("conversations", "messages", "conversation", "items")
-_SIGN = re.compile(
+_SIGNATURE = re.compile(
     rb'"(?:conversations?|messages|items)"\s*:\s*\[\s*\{\s*'
     rb'(?:"(?:id|name|weight|value|content|loss)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[\w.]+)\s*,\s*)*'
     rb'"(?:from|role|human)"\s*:\s*"'
@@ -32,12 +32,12 @@ _ROLES: dict[str, Role] = {"human": "user", "user": "user", **dict.fromkeys(_MOD
 
 
 def _is_export(head: bytes) -> bool:
-    return bool(_SIGN.search(head) and fields_of(head).intersection(_LISTS))
+    return bool(_SIGNATURE.search(head) and fields_of(head).intersection(_LISTS))
 
 
 def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
     taken: dict[str, int] = {}
-    alone: list[Record] = []
+    loose_turns: list[Record] = []
     for number, record in enumerate(_records(opened, name), 1):
         if isinstance(record, Skipped):
             yield record
@@ -47,8 +47,8 @@ def _conversations(opened: OpenedExport, name: str) -> Iterator[Item]:
                 f"{line_of(name)}, number {number}", "Nobody says anything in it."
             )
         else:
-            alone.append(record)
-    if alone and (found := _conversation(Record(conversations=alone), taken)):
+            loose_turns.append(record)
+    if loose_turns and (found := _conversation(Record(conversations=loose_turns), taken)):
         yield found
 
 
@@ -65,17 +65,17 @@ def _turns(record: Record) -> list[Record]:
 
 
 def _conversation(record: Record, taken: dict[str, int]) -> ImportedConversation | None:
-    said = [each for turn in _turns(record) for each in _said(turn)]
+    said = [each for turn in _turns(record) for each in _messages(turn)]
     if not said:
         return None
     name = record.line("id") or digest(*(each.text for each in said[:2]))
     taken[name] = taken.get(name, 0) + 1
-    if taken[name] > 1:  # many begin with the same words
+    if taken[name] > 1:  # conversations often begin with the same words
         name = f"{name}-{taken[name]}"
     return conversation(name, record.line("title"), said)
 
 
-def _said(turn: Record) -> Iterator[Said]:
+def _messages(turn: Record) -> Iterator[ImportedMessage]:
     if "human" in turn and "assistant" in turn:
         parts = [("human", "human"), ("gpt", "assistant")]
     else:
@@ -88,7 +88,7 @@ def _said(turn: Record) -> Iterator[Said]:
         if text.startswith('<div class="markdown'):
             text = to_markdown(text)
         if role and text:
-            yield Said(role, text, time)
+            yield ImportedMessage(role, text, time)
 
 
 SOURCE = json_source("ShareGPT", "sharegpt", _is_export, _conversations)

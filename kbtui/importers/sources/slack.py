@@ -1,6 +1,6 @@
-"""Slack: a workspace's export, a folder a channel with a file a day, and who its people are.
+"""Slack: a workspace export with a folder per channel, a file per day, and a list of people.
 
-It doesn't say whose it is: all of it is what people said, none of it the user's.
+It doesn't name its owner, so no message counts as the user's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json\Z")
 _LISTS = ("users.json", "channels.json", "groups.json", "dms.json", "mpims.json")
 _CHATS = ("dms.json", "mpims.json")
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
-_MOST_LIST = 24 << 20
+_MAX_LIST = 24 << 20
 _NOTICES = frozenset(
     ("channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name",
      "channel_archive", "group_join", "group_leave", "pinned_item", "bot_add", "tombstone")
@@ -31,7 +31,7 @@ _NOTICES = frozenset(
 
 
 def _recognises(opened: OpenedExport) -> bool:
-    """True where folders of days lie beside a list of people or channels."""
+    """Return whether there are files of days, ``users.json`` and a list of channels or chats."""
     days = next((name for name in opened.names if _DAY.search(name)), None)
     lists = {PurePosixPath(name).name for name in opened.names}.intersection(_LISTS)
     return opened.is_folder and days is not None and "users.json" in lists and len(lists) > 1
@@ -59,7 +59,7 @@ def _listed(opened: OpenedExport, *wanted: str) -> Iterator[Record]:
     for name in opened.names:
         if PurePosixPath(name).name in wanted:
             with suppress(ValueError, RecursionError):
-                yield from records_of(json.loads(opened.head(name, _MOST_LIST)))
+                yield from records_of(json.loads(opened.head(name, _MAX_LIST)))
 
 
 def _people(opened: OpenedExport) -> dict[str, str]:
@@ -73,7 +73,7 @@ def _people(opened: OpenedExport) -> dict[str, str]:
 
 
 def _chats(opened: OpenedExport) -> dict[str, list[str]]:
-    """The members of chats that have no name of their own."""
+    """Return the members of unnamed chats by chat id."""
     return {
         each.line("id"): [line_of(who) for who in each["members"]]
         for each in _listed(opened, *_CHATS)
@@ -103,11 +103,13 @@ def _line(message: Record, people: Mapping[str, str]) -> ChatLine:
         return ChatLine(who, "", time, named=("notice of the program",))
     files = message.records("files")
     names = tuple(each.line("title", "name") or "a file" for each in files)
-    text = html.unescape(_MARK.sub(lambda mark: _shown(mark, people), message.words("text")))
+    text = html.unescape(
+        _MARK.sub(lambda mark: _rendered_mark(mark, people), message.words("text"))
+    )
     return ChatLine(who, text, time, id_, names, ("file",) * len(names))
 
 
-def _shown(mark: re.Match[str], people: Mapping[str, str]) -> str:
+def _rendered_mark(mark: re.Match[str], people: Mapping[str, str]) -> str:
     kind, target, label = mark.groups()
     if kind == "@":
         return f"@{people.get(target) or label or target}"

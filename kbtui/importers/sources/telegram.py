@@ -1,4 +1,4 @@
-"""Telegram: the JSON of its desktop program, of one chat or of all."""
+"""Telegram: the JSON export of the desktop program, of one chat or all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kbtui.importers.reading import (
 _KINDS = {"voice_message": "recording", "audio_file": "recording", "sticker": "sticker"}
 _OWNER = re.compile(rb'"personal_information"\s*:\s*\{[^{}]*"user_id"\s*:\s*(\d+)')
 _FILES = ("photo", "file")
-_OTHERS = (
+_OMITTED_KEYS = (
     "poll",
     "location_information",
     "contact_information",
@@ -38,7 +38,7 @@ _OTHERS = (
 
 
 def _exports(opened: OpenedExport) -> Iterator[tuple[str, bool]]:
-    """The files, each with whether it is one of all chats."""
+    """Yield the export files, each with whether it contains all chats."""
     for name, head in json_members(opened):
         fields = fields_of(head)
         if {"name", "type", "id", "messages"} <= fields and b'"from' in head:
@@ -62,7 +62,7 @@ SOURCE = Source("Telegram", "telegram", has_any(_exports), _read)
 
 
 def _owner(opened: OpenedExport, name: str) -> str:
-    """Whose export it is, as their messages have it; empty if it doesn't say."""
+    """Return the owner's id as it stands in messages, or "" if the export doesn't name them."""
     found = _OWNER.search(opened.head(name))
     return f"user{found[1].decode()}" if found else ""
 
@@ -73,7 +73,7 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
     messages = chat.records("messages")
     kind = chat.get("type")
     if not owner and kind in ("personal_chat", "bot_chat"):
-        # Of two, the owner is who isn't the other one.
+        # In a chat of two, the owner is the other writer.
         writers = {each.line("from_id") for each in messages} - {"", f"user{id_}"}
         owner = writers.pop() if len(writers) == 1 else ""
     files: dict[str, str] = {}
@@ -90,10 +90,10 @@ def _chat(opened: OpenedExport, name: str, chat: Record, owner: str) -> Iterator
 
 
 def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> ChatLine:
-    """A message with its files, as `_files_of` tells of them; without an `owner` all are theirs."""
+    """Convert a message with the files of `_files_of`; if `owner` is None, all are the user's."""
     who = message.line("from") or "Somebody"
     time, id_ = message.time("date_unixtime", "date"), f"{message.get('id')}"
-    # What was forwarded is somebody else's.
+    # A forwarded message was written by somebody else.
     source = message.line("forwarded_from")
     is_mine = owner in (None, message.line("from_id")) and not source
     if message.get("type") == "service":
@@ -101,7 +101,7 @@ def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> C
     text = _text(message.get("text"))
     if source and text:
         text = f"(forwarded from {source}) {text}"
-    named = [key.partition("_")[0] for key in _OTHERS if message.get(key)]
+    named = [key.partition("_")[0] for key in _OMITTED_KEYS if message.get(key)]
     named += [kind for _, kind in files if kind]
     attached = tuple(shown for shown, _ in files)
     return ChatLine(who, text, time, id_, attached, tuple(named), mine=is_mine)
@@ -110,7 +110,7 @@ def _line(message: Record, files: list[tuple[str, str]], owner: str | None) -> C
 def _files_of(
     message: Record, folder: PurePosixPath, names: frozenset[str], here: dict[str, str]
 ) -> list[tuple[str, str]]:
-    """What each file of a message is called, and its kind if it isn't `here`, where it lies."""
+    """Return each file's name, and its kind if it is missing; add the others to `here` by path."""
     found: list[tuple[str, str]] = []
     for key in _FILES:
         if not (path := message.line(key)):

@@ -1,4 +1,4 @@
-"""A folder of web pages, as Apple Notes and others export: its tree, and its pictures beside."""
+"""A folder of web pages with pictures, as Apple Notes and others export it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kbtui.importers.sources.markdown_folder import BESIDE, read_file
 from kbtui.text import counted
 
 _PAGES = (".html", ".htm")
-_LARGEST_PAGE = 16 << 20
+_MAX_PAGE = 16 << 20
 
 
 def _recognises(opened: OpenedExport) -> bool:
     if opened.taken:
-        return False  # pages beside another export are mostly the same once more
+        return False  # pages beside another export mostly duplicate it
     return opened.is_folder and any(name.lower().endswith(_PAGES) for name in opened.names)
 
 
@@ -46,21 +46,21 @@ class _WebPages:
         self._names = frozenset(opened.names)
 
     def read(self, opened: OpenedExport, name: str) -> Iterator[Item]:
-        """A page, or a file beside it."""
+        """Yield a page or a file beside it."""
         path = PurePosixPath(name)
         if path.suffix.lower() not in _PAGES:
             yield read_file(opened, name, name)
             return
-        if opened.size(name) > _LARGEST_PAGE:
-            yield Skipped(line_of(name), f"It is larger than {_LARGEST_PAGE >> 20} MB.")
+        if opened.size(name) > _MAX_PAGE:
+            yield Skipped(line_of(name), f"It is larger than {_MAX_PAGE >> 20} MB.")
             return
         with opened.open(name) as stream:
             html = stream.read().decode("utf-8-sig", "replace")
-        text = to_markdown(html, lead=lambda href: self._led(href, name))
+        text = to_markdown(html, rewrite_link=lambda href: self._rewritten_link(href, name))
         title = line_of(path.stem)
         first, _, rest = text.partition("\n")
         if line_of(first.lstrip("# ")).casefold() == title.casefold():
-            text = rest.strip()  # the entry gets it from its title
+            text = rest.strip()  # written again from the title
         updated = None
         if opened.path.is_dir():
             updated = datetime.fromtimestamp((opened.path / name).stat().st_mtime, UTC)
@@ -69,8 +69,8 @@ class _WebPages:
         else:
             yield Skipped(line_of(name), "It is empty.")
 
-    def _led(self, href: str, name: str) -> str:
-        """The note that a page becomes, where a link of a page leads to one; else the same."""
+    def _rewritten_link(self, href: str, name: str) -> str:
+        """Rewrite a link to a page of the export to that of its note; keep all others."""
         address, mark, part = href.partition("#")
         plain = unquote(address)
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), plain))

@@ -1,7 +1,6 @@
-"""WhatsApp: an exported chat, a text of lines, alone or in a zip with its pictures.
+"""WhatsApp: an exported chat, which is a text file, alone or in a zip with its pictures.
 
-The form of the date is that of the phone. Which of its numbers is the day is told by all lines
-together: the one that goes over twelve.
+Dates are in the phone's format; the number that exceeds twelve in any line is the day.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _LINE = re.compile(
 )
 _WHO = re.compile(r"([^:\n]{1,80}):\s(.*)", re.DOTALL)
 _FILE = re.compile(r"<[^<>:]{1,30}:\s([^<>]+)>|([^\s/][^\n/]{0,120}\.\w{2,5}) \([^()]{3,40}\)")
-_LEFT_OUT = re.compile(
+_OMITTED = re.compile(
     r"<[^<>]{3,40}>|(?:image|video|audio|sticker|GIF|document|Contact card) omitted"
 )
 _TITLE = re.compile(r"(?:WhatsApp[^-]*?(?:with|mit|avec|con|met)\s+|_chat\b)", re.IGNORECASE)
-_MARKS = str.maketrans("\u202f\xa0", "  ", "\u200e\u200f\u202a\u202c\ufeff")
-_LOOKED_AT = 30
+_INVISIBLE = str.maketrans("\u202f\xa0", "  ", "\u200e\u200f\u202a\u202c\ufeff")
+_MAX_PROBED = 30
 _COPY = re.compile(r"\s*\(\d+\)\Z")
-_NAMED = {"whatsapp", "chat", "_chat"}
+_GENERIC_NAMES = {"whatsapp", "chat", "_chat"}
 
 
 def _exports(opened: OpenedExport) -> Iterator[str]:
@@ -43,25 +42,25 @@ def _exports(opened: OpenedExport) -> Iterator[str]:
 
 
 def _is_chat(head: bytes) -> bool:
-    """True if it begins with a message, and somebody is named in one."""
-    lines = head.decode("utf-8", "replace").translate(_MARKS).splitlines()
-    begun = [_LINE.match(line) for line in lines[:_LOOKED_AT] if line]
+    """Return whether a text begins with a message, and some message has an author."""
+    lines = head.decode("utf-8", "replace").translate(_INVISIBLE).splitlines()
+    begun = [_LINE.match(line) for line in lines[:_MAX_PROBED] if line]
     return bool(begun and begun[0]) and any(each and _WHO.match(each[8]) for each in begun)
 
 
 def _chat(opened: OpenedExport, name: str) -> Iterator[Item]:
     with opened.open(name) as stream:
-        text = clean(stream.read().decode("utf-8", "replace")).translate(_MARKS)
-    told = list(_messages(text))
-    day_first = _is_day_first(told)
-    writers = {found[1] for each in told if (found := _WHO.match(each[8]))}
+        text = clean(stream.read().decode("utf-8", "replace")).translate(_INVISIBLE)
+    matches = list(_messages(text))
+    day_first = _is_day_first(matches)
+    writers = {found[1] for each in matches if (found := _WHO.match(each[8]))}
     title = _title(opened, name) or ", ".join(sorted(writers)[:3])
     others = writers - {title}
     owner = others.pop() if title in writers and len(others) == 1 else ""
     folder = PurePosixPath(name).parent
     names = frozenset(opened.names)
     files: list[str] = []
-    lines = [_line(each, folder, names, files, owner, day_first=day_first) for each in told]
+    lines = [_line(each, folder, names, files, owner, day_first=day_first) for each in matches]
     identity = digest(*sorted(writers)) if len(writers) < 3 else digest(title)
     talks = list(by_month(identity, title, lines))
     if not talks:
@@ -75,7 +74,7 @@ SOURCE = file_source("WhatsApp", "whatsapp", _exports, _chat)
 
 
 def _messages(text: str) -> Iterator[re.Match[str]]:
-    """The messages; a line that begins with no date belongs to the one before."""
+    """Yield the messages; a line without a date continues the message before."""
     gathered: list[str] = []
     for line in text.splitlines():
         if _LINE.match(line) and gathered:
@@ -87,25 +86,25 @@ def _messages(text: str) -> Iterator[re.Match[str]]:
         yield found
 
 
-def _is_day_first(told: list[re.Match[str]]) -> bool:
-    if any(int(each[1]) > 12 for each in told):
+def _is_day_first(matches: list[re.Match[str]]) -> bool:
+    if any(int(each[1]) > 12 for each in matches):
         return True
-    return not any(int(each[2]) > 12 for each in told) and not any(each[7] for each in told)
+    return not any(int(each[2]) > 12 for each in matches) and not any(each[7] for each in matches)
 
 
 def _title(opened: OpenedExport, name: str) -> str:
-    """With whom it is, as the file or the zip around it is named."""
+    """Return the name of the chat by the file name or that of its zip, or ""."""
     for named in (PurePosixPath(name).stem, opened.path.stem):
         stem = _COPY.sub("", named)
         title = _TITLE.sub("", stem).removeprefix("WhatsApp Chat - ").strip(" -_")
         is_told = title != stem or "whatsapp" in stem.lower()
-        if title and title.casefold() not in _NAMED and is_told:
+        if title and title.casefold() not in _GENERIC_NAMES and is_told:
             return line_of(title)
     return ""
 
 
 def _line(
-    told: re.Match[str],
+    match: re.Match[str],
     folder: PurePosixPath,
     names: frozenset[str],
     files: list[str],
@@ -113,14 +112,14 @@ def _line(
     *,
     day_first: bool,
 ) -> ChatLine:
-    time = _time(told, day_first=day_first)
-    found = _WHO.match(told[8])
+    time = _time(match, day_first=day_first)
+    found = _WHO.match(match[8])
     if found is None:
         return ChatLine("", "", time, named=("notice of the program",))
     who, text = line_of(found[1]), found[2].strip()
     is_mine = who == owner != ""
     file = _FILE.search(text) if "(" in text or "<" in text else None
-    if file is None and _LEFT_OUT.fullmatch(text):
+    if file is None and _OMITTED.fullmatch(text):
         return ChatLine(who, "", time, "", ("a file",), ("file",), mine=is_mine)
     shown = line_of(file[1] or file[2]) if file else ""
     place = str(folder / shown)
@@ -132,18 +131,18 @@ def _line(
     return ChatLine(who, text, time, "", (shown,), () if is_here else ("file",), mine=is_mine)
 
 
-def _time(told: re.Match[str], *, day_first: bool) -> datetime | None:
-    first, second, third = (int(told[number]) for number in (1, 2, 3))
+def _time(match: re.Match[str], *, day_first: bool) -> datetime | None:
+    first, second, third = (int(match[number]) for number in (1, 2, 3))
     if first > 31:
         year, month, day = first, second, third
     else:
         day, month = (first, second) if day_first else (second, first)
         year = third if third > 99 else 2000 + third
-    hour = int(told[4])
-    if told[7]:
-        hour = hour % 12 + (12 if told[7] in "pP" else 0)
+    hour = int(match[4])
+    if match[7]:
+        hour = hour % 12 + (12 if match[7] in "pP" else 0)
     try:
-        # It is the phone's own time, of which no zone is told.
-        return datetime(year, month, day, hour, int(told[5]), int(told[6] or 0), tzinfo=UTC)
+        # The phone's local time; its zone isn't known.
+        return datetime(year, month, day, hour, int(match[5]), int(match[6] or 0), tzinfo=UTC)
     except ValueError:
         return None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbtui.knowledge.linking.mentions import mentions_in, sayable, with_links
+from kbtui.knowledge.linking.mentions import mentions_in, searchable_names, with_links
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_links_read_as_the_text_did_and_the_longest_name_wins():
 
 
 def test_names_that_are_said_by_chance_or_break_a_link_are_not_looked_for():
-    assert sayable(["Al", "2026", "a|b", "a]b", " Bob ", "bob", "東京"]) == ["bob", "東京"]
+    assert searchable_names(["Al", "2026", "a|b", "a]b", " Bob ", "bob", "東京"]) == ["bob", "東京"]
     assert mentions_in("Al 2026", ["Al", "2026"]) == []
 
 

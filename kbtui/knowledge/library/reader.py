@@ -22,7 +22,7 @@ from kbtui.knowledge.entries.entry import (
 from kbtui.knowledge.format.links import Link
 from kbtui.knowledge.linking import resolve
 from kbtui.knowledge.linking.filename_links import ByFile
-from kbtui.knowledge.linking.mentions import mentions_in, sayable
+from kbtui.knowledge.linking.mentions import mentions_in, searchable_names
 from kbtui.knowledge.linking.resolve import LinkIndex
 from kbtui.text import clean_line, slugify
 from kbtui.workspace import files
@@ -243,7 +243,7 @@ class Reader:
     def names_said(self, info: EntryInfo) -> list[str]:
         """The names by which texts mention an entry: its title, the file's name, its aliases."""
         slug = info.slug if info.slug != slugify(info.slug) else ""
-        return sayable((info.title, slug, *info.aliases))
+        return searchable_names((info.title, slug, *info.aliases))
 
     def mentions(self, path: str, among: Iterable[str]) -> list[Backlink]:
         """The lines of files that say the name of an entry and don't link to it there."""

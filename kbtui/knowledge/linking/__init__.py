@@ -1,5 +1,5 @@
 """How entries refer to each other by name.
 
-`resolve` says which entry a name or a link means, and `LinkGraph` who links to whom; `repair` gives
-links a new target where an entry is renamed, moved or deleted.
+`resolve` finds the entry a name or link refers to, and its `LinkGraph` has the backlinks; `repair`
+updates links when an entry is renamed, moved or deleted.
 """

@@ -1,4 +1,4 @@
-"""Canvas files of Obsidian's: boxes that show notes, or have text with links to them."""
+"""Obsidian's canvas files: boxes that show notes, or text with links to them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _VALUE = re.compile(r'("(?P<key>file|subpath|text)"\s*:\s*)(?P<value>"(?:[^"\\]|
 
 
 def repointed(data: bytes, source: str, move: Move) -> bytes:
-    """Let the canvas `source` follow a move; all other bytes stay, as does what is no canvas."""
+    """Update the canvas `source` after a move; other bytes, and invalid canvases, stay."""
     try:
         written = data.decode()
         if not isinstance(json.loads(written.removeprefix("\ufeff"))["nodes"], list):
             return data
-        boxes = _Boxes(source, move)
-        return _VALUE.sub(boxes.rewritten, written).encode()
+        rewriter = _CanvasMove(source, move)
+        return _VALUE.sub(rewriter.rewritten, written).encode()
     except (ValueError, LookupError, TypeError, RecursionError):
         return data
 
 
-class _Boxes:
-    """The values of a canvas, one after the other: that of a heading belongs to the file before."""
+class _CanvasMove:
+    """A rewriter for canvas values in order: a ``subpath`` belongs to the ``file`` before it."""
 
     def __init__(self, source: str, move: Move) -> None:
         self._source = source
         self._move = move
-        self._shows_moved = False
+        self._file_moved = False
 
     def rewritten(self, found: re.Match[str]) -> str:
-        """One key with its value, as it is after the move."""
+        """Return a key with its value after the move."""
         value = json.loads(found["value"])
         new = {"file": self._file, "subpath": self._subpath, "text": self._text}[found["key"]](
             value
@@ -43,14 +43,14 @@ class _Boxes:
 
     def _file(self, file: str) -> str:
         old, new = self._move.old.path, self._move.new.path
-        self._shows_moved = old in {file, _ROOT + file}
-        if not self._shows_moved:
+        self._file_moved = old in {file, _ROOT + file}
+        if not self._file_moved:
             return file
         return new if old == file else new.removeprefix(_ROOT)
 
     def _subpath(self, subpath: str) -> str:
         move = self._move
-        if not (self._shows_moved and move.retitled and is_named(subpath[1:], move.old.title)):
+        if not (self._file_moved and move.retitled and is_named(subpath[1:], move.old.title)):
             return subpath
         return f"#{move.new.title}"
 

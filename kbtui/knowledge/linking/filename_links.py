@@ -1,7 +1,7 @@
-"""Links that go by the names of files alone, as for programs that know notes by no other.
+"""Rewriting of links to use file names only, for programs that know notes by nothing else.
 
-One by title, alias or Dendron's rule gets the note's name, and shows what it showed; an item of
-``related`` becomes a link. No other byte changes.
+Links by title, alias or Dendron's syntax get the note's file name and keep their displayed text; an
+item of ``related`` becomes a link. No other byte changes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from kbtui.knowledge.format.links import (
 )
 from kbtui.knowledge.linking.resolve import LinkIndex
 
-_BY_WORDS = ("alias", "title")
+_NOT_BY_FILENAME = ("alias", "title")
 
 
 @dataclass(frozen=True, slots=True)
 class ByFile:
-    """Rewrites the links of the note at `path`; `file` tells where the file of a path lies."""
+    """A rewriter for the links of the note at `path`; `file` maps a path to its file."""
 
     index: LinkIndex
     path: str
     file: Callable[[str], str]
 
     def note(self, data: bytes) -> bytes:
-        """The whole note; a head that can't be read stays as it is."""
+        """Return the note with rewritten links; unreadable frontmatter is left alone."""
         parts = frontmatter.split(data)
         with suppress(UnicodeDecodeError, UnreadableError):
             text = self._linked(parts.body.decode())
@@ -59,11 +59,11 @@ class ByFile:
         return text
 
     def _link(self, text: str, placed: PlacedLink) -> str | None:
-        """A link by the file's name; None: it goes by that, or it leads nowhere."""
+        """Return the link by file name, or None if it is one already or leads nowhere."""
         link = self.index.read(placed.link)
         found = self.index.find(link, self.path)
-        is_other = link.turned_round or link.target.startswith(IN_VAULT)
-        if found is None or not (is_other or found.by in _BY_WORDS):
+        is_dendron = link.turned_round or link.target.startswith(IN_VAULT)
+        if found is None or not (is_dendron or found.by in _NOT_BY_FILENAME):
             return None
         heading = f"#{link.heading}" if link.heading else ""
         between = "\\|" if in_table_row(text, placed.start) else "|"
@@ -72,7 +72,7 @@ class ByFile:
         return f"{mark}[[{self._name(link)}{heading}{between}{shown}]]"
 
     def _name(self, link: Link) -> str | None:
-        """The name of the note that a link leads to: alone where no other has it."""
+        """Return the file name of a link's target, with folders if it isn't unique."""
         target = self.index.resolve(link, self.path)
         if target is None:
             return None

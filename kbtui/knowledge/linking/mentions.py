@@ -1,4 +1,4 @@
-"""Mentions: places where a text says the name of an entry without linking to it."""
+"""Mentions: places where a text names an entry without linking to it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kbtui.knowledge.format.body import CodeRanges, body_of
 from kbtui.knowledge.format.links import links_in_body
 
 SHORTEST_NAME = 3
-"""Characters of the shortest name that is looked for: shorter ones are said by chance."""
-_NOT_IN_A_LINK = re.compile(r"[\[\]|#^\n]")
-_ADDRESS = re.compile(r"[a-z][a-z+.-]*://\S+|\S+@\S+\.\S+|<[^<>\n]*>", re.IGNORECASE)
+"""The minimum length of a name to search for; shorter ones match by chance."""
+_LINK_SYNTAX = re.compile(r"[\[\]|#^\n]")
+_URL_OR_EMAIL = re.compile(r"[a-z][a-z+.-]*://\S+|\S+@\S+\.\S+|<[^<>\n]*>", re.IGNORECASE)
 
 
 class Mention(NamedTuple):
-    """A place in a text: its line (from 1), what the line says, and where in the text it is."""
+    """A mention: its 1-based line, the text of that line, and the offsets of the name."""
 
     line: int
     said: str
@@ -26,9 +26,9 @@ class Mention(NamedTuple):
 
 
 def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
-    """The places of a whole file where one of the names is said as words of its own.
+    """Return where a file contains one of the names as whole words.
 
-    Frontmatter, code, links, tags and addresses aren't looked at.
+    Frontmatter, code, links, tags and addresses are ignored.
     """
     pattern = _pattern(names)
     if pattern is None:
@@ -37,7 +37,7 @@ def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
     above = len(text) - len(body)
     code = CodeRanges(body)
     taken = [(link.start, link.end) for link in links_in_body(body)]
-    taken += [found.span() for found in _ADDRESS.finditer(body)]
+    taken += [found.span() for found in _URL_OR_EMAIL.finditer(body)]
     found: list[Mention] = []
     for match in pattern.finditer(body):
         start, end = match.span()
@@ -51,37 +51,37 @@ def mentions_in(text: str, names: Iterable[str]) -> list[Mention]:
 
 
 def with_links(text: str, names: Iterable[str], target: str, *, label_first: bool = False) -> str:
-    """A whole file with each mention as a wikilink to `target` that reads as it did.
+    """Turn each mention in a file into a wikilink to `target`, displayed as before.
 
-    `label_first` writes the label before the target, as Dendron has it.
+    `label_first` writes the label before the target, as Dendron does.
     """
     for _line, said, start, end in reversed(mentions_in(text, names)):
         written = text[start:end]
-        bar = r"\|" if said.lstrip().startswith("|") else "|"  # in a table one ends the cell
+        bar = r"\|" if said.lstrip().startswith("|") else "|"  # a bare one ends a table cell
         pair = (written, target) if label_first else (target, written)
         link = written if written.casefold() == target.casefold() else bar.join(pair)
         text = f"{text[:start]}[[{link}]]{text[end:]}"
     return text
 
 
-def sayable(names: Iterable[str]) -> list[str]:
-    """The names that can be looked for, each once, the longest first."""
-    kept = {name.casefold(): name for name in map(str.strip, names) if _is_sayable(name)}
+def searchable_names(names: Iterable[str]) -> list[str]:
+    """Return the names that can be searched for, without duplicates, longest first."""
+    kept = {name.casefold(): name for name in map(str.strip, names) if _is_searchable(name)}
     return sorted(kept.values(), key=len, reverse=True)
 
 
-def _is_sayable(name: str) -> bool:
+def _is_searchable(name: str) -> bool:
     enough = len(name) >= SHORTEST_NAME or any(map(_is_wide, name))
-    return enough and not name.isdigit() and not _NOT_IN_A_LINK.search(name)
+    return enough and not name.isdigit() and not _LINK_SYNTAX.search(name)
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str] | None:
-    said = "|".join(_edged(name) for name in sayable(names))
+    said = "|".join(_bounded(name) for name in searchable_names(names))
     return re.compile(said, re.IGNORECASE) if said else None
 
 
-def _edged(name: str) -> str:
-    """A name that is no part of a longer word; where words aren't parted by blanks, anywhere."""
+def _bounded(name: str) -> str:
+    """Return a pattern for a whole word, or anywhere in scripts without spaces."""
     before = "" if _is_wide(name[0]) else r"(?<![\w#/@\[])"
     after = "" if _is_wide(name[-1]) else r"(?![\w/\]]|\.\w)"
     return before + re.escape(name) + after

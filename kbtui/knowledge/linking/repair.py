@@ -1,6 +1,6 @@
-"""Keeps names and links whole when an entry is renamed, merged or deleted.
+"""Updates names and links when an entry is renamed, merged or deleted.
 
-A link's target is rewritten in the style in which it was written.
+A link's target is rewritten in the style it was written in.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from kbtui.workspace.files import checked_path
 
 _SLUG = re.compile(r"[^\W_A-Z]+(?:[-._][^\W_A-Z]+)*")
 _ROOT = "knowledge/"
-_Edit = tuple[int, int, str]  # from, to, and what stands there then
-_NO_HEADING = re.compile(r"[#^|\[\]\\]")
+_Edit = tuple[int, int, str]  # start, end, replacement
+_NOT_IN_HEADING = re.compile(r"[#^|\[\]\\]")
 _MUST_ESCAPE = re.compile(r"[\s()<>%#?\"\\]")
 
 
@@ -53,15 +53,15 @@ class NewName:
 
 
 def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
-    """Understand what a person wants an entry renamed to: a title, a slug or category/slug.
+    """Parse the new name a person gives an entry: a title, a slug or category/slug.
 
-    A title becomes a name of the kind that the entry has already.
+    A title becomes a file name in the style of the entry's current one.
 
     Raises:
-        UsageError: nothing was named.
+        UsageError: the name is empty.
         UnsafePathError: the name leads out of the workspace.
     """
-    # What a terminal passes on of another encoding can't be written.
+    # Surrogates from a terminal with another encoding can't be written.
     wanted = clean_line(wanted.encode("utf-8", "replace").decode()).removeprefix("knowledge/")
     category, slash, name = wanted.rpartition("/")
     pages = isinstance(habits.naming_in(info.category), PageNames)
@@ -75,13 +75,13 @@ def new_name(info: Entry | EntryInfo, wanted: str, habits: Habits) -> NewName:
     title = None
     slug = name.removesuffix(".md")
     if slug != info.slug and (pages or not _SLUG.fullmatch(slug)):
-        title, slug = slug, _stem(info, slug, habits)
+        title, slug = slug, _stem_for(info, slug, habits)
     folder = f"knowledge/{category}" if category else "knowledge"
     return NewName(checked_path(f"{folder}/{slug}.md"), title if title != info.title else None)
 
 
-def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
-    """The name for a new title, made as the old name was: with its date, below its hierarchy."""
+def _stem_for(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
+    """Return the file name for a new title in the old one's style, with its date or hierarchy."""
     template = habits.template_in(info.category)
     if template and "date" not in template.parts and (own := template.id_of(info.slug)):
         return template.stem(title, datetime.now().astimezone(), own)
@@ -100,7 +100,7 @@ def _stem(info: Entry | EntryInfo, title: str, habits: Habits) -> str:
 
 
 def titled(data: bytes, title: str, new: str | None) -> bytes:
-    """Change the title where it is written: in the frontmatter, in the first heading."""
+    """Replace the title in the frontmatter and the first heading; `new` None: no change."""
     if new is None:
         return data
     if "title" in frontmatter.parse(data).values:
@@ -115,7 +115,7 @@ def titled(data: bytes, title: str, new: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An entry before and after a rename, with the indexes of both times."""
+    """An entry before and after a rename, with the indexes before and after."""
 
     old: EntryNames
     new: EntryNames
@@ -126,13 +126,13 @@ class Move:
     retitled: bool = False
 
     def heading_of(self, link: Link, source: str) -> str | None:
-        """The new heading of a link to the title, which changed as a heading; None: it holds."""
+        """Return the new heading of a link to the renamed title, or None if unchanged."""
         if not self.retitled or self.before.resolve(link, source) != self.old.path:
             return None
         return new_heading(link, {self.old.title: self.new.title})
 
     def target_of(self, link: Link, source: str) -> str | None:
-        """The new target of a link in the file `source` (its old path); None: it still holds."""
+        """Return the new target of a link in the file `source` (old path), None if unchanged."""
         now = self.new.path if source == self.old.path else source
         found = self.before.find(link, source)
         if found is None:
@@ -147,13 +147,13 @@ class Move:
 
     @staticmethod
     def _holds(now: Found | None, before: Found, path: str) -> bool:
-        """True if a link still leads there, and not by a weaker rule than before."""
+        """Return whether a link still leads to `path`, by no weaker rule than before."""
         if now is None or now.path != path:
             return False
         return RULES.index(now.by) <= RULES.index(before.by)
 
     def _file_target(self, link: Link, source: str, now: str) -> str | None:
-        """A picture's relative path changes when the file that shows it moves."""
+        """Return the new relative path of a linked file when the linking file moves."""
         if link.kind != "markdown" or link.target.startswith("/"):
             return None
         if posixpath.dirname(source) == posixpath.dirname(now):
@@ -164,7 +164,7 @@ class Move:
 
 
 def new_heading(link: Link, headings: Mapping[str, str]) -> str | None:
-    """What a link names behind its ``#`` once headings read otherwise; None: it holds."""
+    """Return a link's new ``#heading`` after headings were renamed, or None if unchanged."""
     if not link.heading or link.heading.startswith("^"):
         return None
     parts = unquote(link.heading).split("#")
@@ -175,12 +175,12 @@ def new_heading(link: Link, headings: Mapping[str, str]) -> str | None:
 
 
 def _heading(part: str, headings: Mapping[str, str], link: Link) -> str:
-    """One part of a link's heading, in the form that it has: as words, encoded, or as an anchor."""
+    """Return one part of a link's heading, renamed in the same form: as text or as an anchor."""
     old = next((each for each in headings if is_named(part, each)), None)
     if old is not None:
         is_anchor = part == slugify(old) != old and ("-" in part or link.kind == "markdown")
         new = headings[old]
-        part = slugify(new) if is_anchor else " ".join(_NO_HEADING.sub(" ", new).split())
+        part = slugify(new) if is_anchor else " ".join(_NOT_IN_HEADING.sub(" ", new).split())
     return part
 
 
@@ -190,9 +190,9 @@ def retargeted(
     decide: Callable[[Link], str | None],
     head: Callable[[Link], str | None] = lambda _: None,
 ) -> bytes:
-    """Rewrite links, as `read` means them: targets by `decide`, headings by `head`.
+    """Rewrite link targets by `decide` and headings by `head`; all other bytes stay.
 
-    All other bytes stay.
+    `read` returns a link in its intended order.
     """
 
     def in_value(key: str, value: str) -> str | None:
@@ -204,17 +204,17 @@ def retargeted(
             return value.replace(link.target, target, 1)
         return _edited(value, links_in_value(value), in_text)
 
-    wikilinks = _wikilinks(data) if b"]:" in data else frozenset()
+    wikilinks = _wikilink_texts(data) if b"]:" in data else frozenset()
 
     def in_text(placed: PlacedLink) -> Iterator[_Edit]:
-        placed = _meant(placed, read)
+        placed = _in_order(placed, read)
         target, heading = decide(placed.link), head(placed.link)
         if target is not None:
             yield placed.target_start, placed.target_end, target
         if heading is not None:
             end = placed.heading_start + len(placed.link.heading or "")
             yield placed.heading_start, end, heading
-        if placed.definition and placed.text in wikilinks:  # Foam's, of that wikilink
+        if placed.definition and placed.text in wikilinks:  # Foam's definition of that wikilink
             name = placed.text.partition("|")[0]
             if (new := decide(Link(name, "wiki", placed.link.line))) is not None:
                 yield placed.label_start, placed.label_start + len(name), new
@@ -222,15 +222,15 @@ def retargeted(
     return _with_body(frontmatter.replace_scalars(data, in_value), in_text)
 
 
-def _wikilinks(data: bytes) -> frozenset[str]:
-    """What stands between the brackets of a file's wikilinks, but for headings."""
+def _wikilink_texts(data: bytes) -> frozenset[str]:
+    """Return the texts inside a file's wikilinks, without headings."""
     body = frontmatter.split(data).body.decode("utf-8", "replace")
     links = (placed.link for placed in links_in_body(body) if placed.link.kind == "wiki")
     return frozenset(f"{each.target}|{each.alias}" if each.alias else each.target for each in links)
 
 
 def follow(data: bytes, source: str, move: Move) -> bytes:
-    """A file whose links follow a move; `source` is its path before."""
+    """Return a file with its links updated after a move; `source` is its path before."""
     return retargeted(
         data,
         move.before.read,
@@ -242,16 +242,16 @@ def follow(data: bytes, source: str, move: Move) -> bytes:
 def unlinked(
     data: bytes, title: str, read: Callable[[Link], Link], is_gone: Callable[[Link], bool]
 ) -> bytes:
-    """Take links to something gone out: of ``related`` whole, elsewhere what was seen stays.
+    """Remove links to something gone: entirely from ``related``, elsewhere keeping their text.
 
-    That is their words, or the `title`, if any, where they have none but a path or a slug.
+    That is the displayed text, or `title` (unless empty) if the link is just a path or slug.
     """
 
     def in_value(key: str, value: str) -> str | None:
         return value if key == "related" else _edited(value, links_in_value(value), in_text)
 
     def in_text(placed: PlacedLink) -> Iterator[_Edit]:
-        placed = _meant(placed, read)
+        placed = _in_order(placed, read)
         if not placed.definition and is_gone(placed.link):
             link, text = placed.link, placed.text
             bare = link.kind == "wiki" and not link.alias and shows_title(link.target, text)
@@ -263,30 +263,30 @@ def unlinked(
             yield start, end, new.replace("|", "\\|") if in_cell and new == title else new
 
     data = frontmatter.replace_scalars(data, in_value)
-    data = _unrelated(data, is_gone)
+    data = _without_related(data, is_gone)
     body = frontmatter.split(data).body.decode("utf-8", "replace")
     return _with_body(data, in_body)
 
 
-def _unrelated(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
-    """Take what is gone out of ``related``."""
+def _without_related(data: bytes, is_gone: Callable[[Link], bool]) -> bytes:
+    """Remove what is gone from ``related``."""
     related = frontmatter.parse(data).values.get("related")
     if isinstance(related, list):
-        kept = [item for item in related if not _names_only(item, is_gone)]
+        kept = [item for item in related if not _is_only_gone(item, is_gone)]
         return data if kept == related else frontmatter.set_keys(data, {"related": kept})
-    if isinstance(related, str) and _names_only(related, is_gone):
+    if isinstance(related, str) and _is_only_gone(related, is_gone):
         return frontmatter.set_keys(data, {"related": None})
     return data
 
 
-def _names_only(item: object, is_gone: Callable[[Link], bool]) -> bool:
-    """True if an item of a ``related`` list is nothing but names of what is gone."""
-    if isinstance(item, list):  # an unquoted [[name]] is a list in a list to YAML
-        return bool(item) and all(_names_only(part, is_gone) for part in item)
+def _is_only_gone(item: object, is_gone: Callable[[Link], bool]) -> bool:
+    """Return whether an item of ``related`` names only what is gone."""
+    if isinstance(item, list):  # YAML parses an unquoted [[name]] as nested lists
+        return bool(item) and all(_is_only_gone(part, is_gone) for part in item)
     return isinstance(item, str) and bool(item.strip()) and is_gone(related_link(item))
 
 
-def _meant(placed: PlacedLink, read: Callable[[Link], Link]) -> PlacedLink:
+def _in_order(placed: PlacedLink, read: Callable[[Link], Link]) -> PlacedLink:
     return placed.turned() if read(placed.link).turned_round else placed
 
 
@@ -312,9 +312,9 @@ def _edited(
 
 
 def new_target(link: Link, by: str, source: str, target: EntryNames, index: LinkIndex) -> str:
-    """Write the target for a link in the file `source` that shall lead to the entry `target`.
+    """Return the new target text of a link in the file `source` to the entry `target`.
 
-    `by` is how it was found before (`Found.by`), `index` what finds entries from now on.
+    `by` is the rule that found it before (`Found.by`); `index` is the one after the change.
     """
     written = unquote(link.target) if link.kind == "markdown" else link.target
     candidates = _candidates(written, by, source, target)
@@ -332,12 +332,12 @@ def new_target(link: Link, by: str, source: str, target: EntryNames, index: Link
 
 
 def relative_target(link: Link, source: str, path: str) -> str:
-    """Write a Markdown target that leads from the file `source` to any file of the workspace."""
+    """Return a relative Markdown target from the file `source` to another file."""
     return _encoded(_relative(unquote(link.target), source, path), link)
 
 
 def _candidates(written: str, by: str, source: str, target: EntryNames) -> list[str]:
-    """The forms to try, the one most like what was written first."""
+    """Return the targets to try, the one most like the written one first."""
     full = target.path.removeprefix(_ROOT)
     dotted = written.lower().endswith(".md")
     if by == "relative":
@@ -369,10 +369,10 @@ def _relative(written: str, source: str, path: str) -> str:
 
 
 def _encoded(target: str, link: Link) -> str:
-    """Percent-encode a Markdown target as far as the old one was, or as it must be."""
+    """Percent-encode a Markdown target as far as the old one was, or as necessary."""
     if "%" in link.target:
         keep = "" if link.target.isascii() else "".join(c for c in target if not c.isascii())
         return quote(target, safe="/@:!$&'*+,;=~" + keep)
-    if " " in link.target:  # it stands in angle brackets
+    if " " in link.target:  # it is in angle brackets
         return re.sub(r"[<>%#\n]", lambda found: quote(found.group(), safe=""), target)
     return _MUST_ESCAPE.sub(lambda found: quote(found.group(), safe=""), target)

@@ -1,9 +1,8 @@
-"""The meaning of a name: the entry that a reference or a link names, as Obsidian finds it.
+"""Name resolution: the entry that a reference or link refers to, as Obsidian resolves it.
 
-In this order: the path as written (for Markdown links seen from the linking file first), a name
-anywhere in the tree (with as many folders as were written), an alias, a title, and last the name
-that the title would have been filed under. Upper and lower case are the same. Among several, one
-in the linking file's own folder wins, then the one with the shortest path.
+Tried in this order: the path as written (Markdown links relative to the linking file first), a file
+name anywhere in the tree (with the folders written), an alias, a title, and the slug of that title.
+Case is ignored. Of several matches, one in the linking file's folder wins, then the shortest path.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from kbtui.workspace import files
 from kbtui.workspace.layout import paths_named, short_name
 
 _ROOT = "knowledge/"
-# How an entry can be found, the strictest rule first.
+# The rules by which an entry can be found, strictest first.
 RULES = ("relative", "path", "name", "alias", "title")
-_SHOWN = 8
+_MAX_LISTED = 8
 
 
 class EntryNames(Protocol):
@@ -48,26 +47,26 @@ class EntryNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entry that a target names, and by which kind of name."""
+    """The entry a target resolves to, and the rule that found it."""
 
     path: str
     by: str
 
 
 class AttachedFiles(Protocol):
-    """The files that links lead to beside entries."""
+    """The linkable files besides entries."""
 
     def exists(self, path: str) -> bool:
-        """True if there is such a file."""
+        """Return whether a file exists."""
 
     def attachments(self) -> Mapping[str, str]:
-        """The files among the entries that are no notes, by casefolded name."""
+        """Return the files among the entries that aren't notes, by casefolded name."""
 
 
 class LinkIndex:
-    """Finds entries by what they are called. Built once for a set of entries, then only read.
+    """An immutable lookup table of entries by name.
 
-    In a workspace of Dendron's the label of a wikilink may stand before the target.
+    In a Dendron workspace the label of a wikilink may come before the target.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class LinkIndex:
             self._add(entry)
 
     def changed(self, old: EntryNames | None, new: EntryNames | None) -> LinkIndex:
-        """Make the index in which `new` has taken the place of `old`."""
+        """Return a copy of the index in which `new` replaces `old`."""
         index = LinkIndex(dendron=self.dendron)
         index._paths = dict(self._paths)
         index._names = dict(self._names)
@@ -95,16 +94,16 @@ class LinkIndex:
         return index
 
     def at_path(self, path: str) -> str | None:
-        """Give the entry at a path, upper and lower case being the same."""
-        return self._paths.get(_key(path))
+        """Return the entry at a path, ignoring case."""
+        return self._paths.get(_path_key(path))
 
     def resolve(self, link: Link, source: str) -> str | None:
-        """Give the path of the entry that a link in the file `source` leads to."""
+        """Return the path of the entry that a link in the file `source` leads to."""
         found = self.find(link, source)
         return found.path if found else None
 
     def find(self, link: Link, source: str) -> Found | None:
-        """Like `resolve`, and say by what the entry was found."""
+        """Resolve a link, and report the rule that found the entry."""
         link = self.read(link)
         if not link.target:
             return Found(source, "path")
@@ -113,7 +112,7 @@ class LinkIndex:
         target = unquote(link.target)
         if not target.startswith("/"):
             joined = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-            if path := self._paths.get(_key(joined)):
+            if path := self._paths.get(_path_key(joined)):
                 return Found(path, "relative")
             if target.startswith(("./", "../")):
                 return None
@@ -121,9 +120,9 @@ class LinkIndex:
         return found if found and found.by in {"path", "name"} else None
 
     def read(self, link: Link) -> Link:
-        """Give a link as it is meant: turned round where what follows ``|`` is the target.
+        """Return a link in its intended order: swapped if what follows ``|`` is the target.
 
-        Where notes are linked by Dendron's rule it is, unless only the other side names one.
+        In a Dendron workspace it is swapped unless only the part before ``|`` names a note.
         """
         if link.kind != "wiki" or not link.alias or link.turned_round:
             return link
@@ -138,25 +137,25 @@ class LinkIndex:
         return link if not link.target or self.named(link.target) else turned
 
     def resolved(self, source: str, links: Iterable[Link]) -> tuple[tuple[Link, str | None], ...]:
-        """The links of a file as they are read here, each with the entry that it leads to."""
+        """Return the links of a file in their intended order, each with its target entry."""
         return tuple((link, self.resolve(link, source)) for link in map(self.read, links))
 
     def named(self, target: str, source: str = "") -> Found | None:
-        """Find an entry by a path, a name, an alias or a title."""
+        """Find an entry by path, name, alias or title."""
         by, paths = self.candidates(target)
         return Found(_nearest(paths, source), by) if paths else None
 
     def candidates(self, target: str) -> tuple[str, Sequence[str]]:
-        """Give all entries that a reference may mean, by the strictest rule that finds any."""
+        """Return all entries a reference may mean, by the strictest rule that finds any."""
         if target.startswith(IN_VAULT):
             return "name", self._in_vault(*target.removeprefix(IN_VAULT).partition("/")[::2])
-        key = _key(target.lstrip("/"))
+        key = _path_key(target.lstrip("/"))
         exact = self._paths.get(_ROOT + key) or self._paths.get(key)
         if exact:
             return "path", (exact,)
         named: Sequence[str] = self._names.get(key.rpartition("/")[2], ())
         if "/" in key:
-            named = [path for path in named if _key(path).endswith(f"/{key}")]
+            named = [path for path in named if _path_key(path).endswith(f"/{key}")]
         if named:
             return "name", named
         folded = fold(target)
@@ -167,19 +166,19 @@ class LinkIndex:
         return "title", () if "/" in target else self._names.get(slugify(target), ())
 
     def _in_vault(self, vault: str, name: str) -> Sequence[str]:
-        """The entries of a name in a vault of Dendron's; anywhere where nobody knows the vault."""
-        named = self._names.get(_key(name), ())
+        """Return entries by name in a Dendron vault, or anywhere if the vault is unknown."""
+        named = self._names.get(_path_key(name), ())
         dendron = self.dendron or Dendron()
         there = [path for path in named if dendron.has(vault, path)]
         return there if there or vault.casefold() in dendron.vaults else named
 
     def _add(self, entry: EntryNames) -> None:
-        self._paths[_key(entry.path)] = entry.path
+        self._paths[_path_key(entry.path)] = entry.path
         for table, key in self._keys(entry):
             table[key] = (*table.get(key, ()), entry.path)
 
     def _remove(self, entry: EntryNames) -> None:
-        self._paths.pop(_key(entry.path), None)
+        self._paths.pop(_path_key(entry.path), None)
         for table, key in self._keys(entry):
             rest = tuple(path for path in table.get(key, ()) if path != entry.path)
             if rest:
@@ -188,14 +187,14 @@ class LinkIndex:
                 table.pop(key, None)
 
     def _keys(self, entry: EntryNames) -> Iterator[tuple[dict[str, tuple[str, ...]], str]]:
-        yield self._names, _key(slug_of(entry.path))
+        yield self._names, _path_key(slug_of(entry.path))
         yield self._titles, fold(entry.title)
         for alias in dict.fromkeys(map(fold, (*entry.aliases, *ids_in(slug_of(entry.path))))):
             yield self._aliases, alias
 
 
-def _key(path: str) -> str:
-    """How paths are compared: NFC, no difference of case, without ``.md``."""
+def _path_key(path: str) -> str:
+    """Return a path for comparison: NFC, casefolded, without ``.md``."""
     path = unicodedata.normalize("NFC", path).casefold()
     return path.removesuffix(".md")
 
@@ -206,25 +205,25 @@ def _nearest(paths: Sequence[str], source: str) -> str:
 
 
 class LinkGraph:
-    """The resolved links of a set of files; after a change of `index` some are read `again`.
+    """The resolved links of a set of files; see `follow` for changes of the index.
 
-    It lives as long as the app and is as large as a workspace, and each full garbage collection
-    visits every object that may be part of a cycle. So links are kept as text, and as tuples and
-    dicts of nothing but strings: those are none.
+    It lives as long as the app and grows with the workspace, and every full garbage collection
+    visits each object that may be part of a cycle. So links are stored as text, and in tuples and
+    dicts of strings only, which the collector doesn't track.
     """
 
     def __init__(self, index: LinkIndex, packed: Mapping[str, str]) -> None:
-        """Resolve the links of files, which are given as `pack_links` writes them."""
+        """Resolve the links of files, serialized by `pack_links`."""
         self.index = index
         self._packed: dict[str, str] = {}
         self._targets: dict[str, tuple[str | None, ...]] = {}
         self._incoming: dict[str, dict[str, None]] = {}
-        self._naming: dict[str, dict[str, None]] = {}
+        self._sources_by_name: dict[str, dict[str, None]] = {}
         for source, text in packed.items():
             self.put(source, text)
 
     def put(self, source: str, packed: str) -> None:
-        """Take over the links of one file, in place of those it had before."""
+        """Replace the links of one file."""
         self.drop(source)
         links = unpack_links(packed)
         targets = tuple([self.index.resolve(link, source) for link in links])
@@ -232,31 +231,31 @@ class LinkGraph:
             self._packed[source], self._targets[source] = packed, targets
         for link, target in zip(links, targets, strict=True):
             for name in _names_in(link):
-                self._naming.setdefault(name, {})[source] = None
+                self._sources_by_name.setdefault(name, {})[source] = None
             if target is not None:
                 self._incoming.setdefault(target, {})[source] = None
 
     def drop(self, source: str) -> None:
-        """Forget the links of one file."""
+        """Remove the links of one file."""
         for link in self.links_of(source):
             for name in _names_in(link):
-                self._naming.get(name, {}).pop(source, None)
+                self._sources_by_name.get(name, {}).pop(source, None)
         for target in self._targets.pop(source, ()):
             if target is not None:
                 self._incoming.get(target, {}).pop(source, None)
         self._packed.pop(source, None)
 
     def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
-        """The links of a file, each with the entry it leads to."""
+        """Return the links of a file, each with its target entry."""
         links = map(self.index.read, self.links_of(source))
         return tuple(zip(links, self._targets.get(source, ()), strict=True))
 
     def links_of(self, source: str) -> tuple[Link, ...]:
-        """The links of a file, as they are written."""
+        """Return the links of a file as written."""
         return unpack_links(self._packed.get(source, "[]"))
 
     def incoming(self, target: str) -> list[tuple[str, Link]]:
-        """The links that lead to an entry from other files, each with the file it stands in."""
+        """Return the links from other files to an entry, each with its source file."""
         return [
             (source, link)
             for source in sorted(self._incoming.get(target, ()))
@@ -266,11 +265,13 @@ class LinkGraph:
         ]
 
     def sources_naming(self, names: Iterable[str]) -> set[str]:
-        """The files with a link that says one of these names, wherever it leads."""
-        return {source for name in names for source in self._naming.get(name_key(name), ())}
+        """Return the files with a link that uses one of these names, wherever it leads."""
+        return {
+            source for name in names for source in self._sources_by_name.get(name_key(name), ())
+        }
 
     def follow(self, index: LinkIndex, names: Iterable[str], was: str | None) -> None:
-        """Resolve by a newer index what says one of the names that changed, or led to `was`."""
+        """Switch to a new index, resolving links that use a changed name or led to `was`."""
         self.index = index
         touched = self.sources_naming(names)
         if was is not None:
@@ -279,12 +280,12 @@ class LinkGraph:
             self.put(source, self._packed[source])
 
     def degree(self, target: str) -> int:
-        """How many files link to an entry."""
+        """Return how many files link to an entry."""
         return len(self._incoming.get(target, ()))
 
 
 def _names_in(link: Link) -> set[str]:
-    """All that a link may name: with a label first it is the other side."""
+    """Return all names a link may refer to: either side of ``|``."""
     if link.kind == "wiki" and link.alias:
         return {name_key(link.target), name_key(link.turned().target)}
     return {name_key(link.target)}
@@ -292,7 +293,7 @@ def _names_in(link: Link) -> set[str]:
 
 @lru_cache(maxsize=65_536)
 def name_key(target: str) -> str:
-    """The common form of a target and the names of an entry, however they are written."""
+    """Return the form in which link targets and entry names are compared."""
     name = target.rpartition("/")[2]
     name = unquote(name) if "%" in name else name
     return slugify(name[:-3] if name.lower().endswith(".md") else name)
@@ -301,15 +302,15 @@ def name_key(target: str) -> str:
 def found_path(
     ref: str, index: LinkIndex, infos: Iterable[EntryInfo], is_file: Callable[[str], bool]
 ) -> str:
-    """The path that a path, category/slug, slug, title or alias names.
+    """Return the path that a path, category/slug, slug, title or alias refers to.
 
-    Of `infos` the nearest are named where nothing is called so. `is_file` tells of a path if there
-    is a file, which need be no entry.
+    `infos` are used for suggestions if nothing matches. `is_file` says whether a path is a file,
+    which need not be an entry.
 
     Raises:
-        NotFoundError: nothing is called so.
-        UsageError: more than one entry is, or nothing was said.
-        UnsafePathError: it is a path that leads outside.
+        NotFoundError: nothing matches.
+        UsageError: several entries match, or `ref` is empty.
+        UnsafePathError: the path leads outside the workspace.
     """
     ref = without_line(clean_line(ref))
     if not ref:
@@ -326,17 +327,17 @@ def found_path(
 
 
 def ambiguous(ref: str, paths: Sequence[str]) -> UsageError:
-    """Say which entries a name may mean."""
+    """Return the error for a name that several entries have."""
     names = [short_name(path) for path in sorted(set(paths))]
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    rest = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     return UsageError(
         f"{_shown(ref)} is the name of {len(names)} entries.",
-        f"Say which one: {', '.join(names[:_SHOWN])}{rest}.",
+        f"Say which one: {', '.join(names[:_MAX_LISTED])}{rest}.",
     )
 
 
 def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
-    """Say that nothing is called so, and what is called nearly so."""
+    """Return the error for a name that no entry has, suggesting similar ones."""
     from kbtui.knowledge.linking.similarity import nearest
 
     near = nearest(ref, infos)
@@ -345,9 +346,9 @@ def not_found(ref: str, infos: Iterable[EntryInfo]) -> NotFoundError:
 
 
 def attachment(source: str, link: Link, files: AttachedFiles) -> str | None:
-    """The file that is no entry which a link leads to: a picture, a document.
+    """Return the file that a link leads to if it isn't an entry, such as a picture or document.
 
-    A link that says only a name, or the end of a path, leads to such a file anywhere.
+    A link with only a name, or the end of a path, finds such a file anywhere.
     """
     target = unquote(link.target) if link.kind == "markdown" else link.target
     if "." not in target.rpartition("/")[2]:

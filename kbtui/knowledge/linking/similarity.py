@@ -1,4 +1,4 @@
-"""The entries that are called most like a name which none has."""
+"""Suggestions for a name that no entry has: the entries with the most similar names."""
 
 from __future__ import annotations
 
@@ -13,98 +13,100 @@ from kbtui.knowledge.entries.entry import EntryInfo
 from kbtui.text import fold
 from kbtui.workspace.layout import short_name
 
-_NEAREST = 3
-_LONGEST = 200
-_MOST_WORDS = 12
-_LIKENESS = 65
-_LEAST = 0.4
-_OF_BEST = 0.7
-# What a word counts that goes on, or is spelled a little otherwise, and each that nobody asked for.
-_BEGUN, _SPELLED, _SPARE = 0.9, 0.85, 0.02
-_BEGINNING = 3
-_UNKNOWN = 0.5
+_MAX_SUGGESTIONS = 3
+_MAX_NAME = 200
+_MAX_WORDS = 12
+_MIN_RATIO = 65
+_MIN_SCORE = 0.4
+_SHARE_OF_BEST = 0.7
+# Weights of a prefix match, of a slightly different spelling, and of each unwanted word.
+_PREFIX_MATCH, _TYPO_MATCH, _EXTRA_WORD = 0.9, 0.85, 0.02
+_MIN_PREFIX = 3
+_UNKNOWN_WEIGHT = 0.5
 _WORD = re.compile(r"[^\W_]+")
 
 
 def nearest(ref: str, infos: Iterable[EntryInfo]) -> list[str]:
-    """The names of the entries that are called most like `ref`, word by word or in all."""
+    """Return the names of the entries most similar to `ref`, by words or as a whole."""
     known = list(infos)
-    wanted = fold(short_name(ref)[:_LONGEST])
+    wanted = fold(short_name(ref)[:_MAX_NAME])
     names = [
         (number, fold(name))
         for number, info in enumerate(known)
         for name in dict.fromkeys((info.slug, info.title, *info.aliases))
     ]
     by_words, by_letters = _by_words(wanted, names), _by_letters(wanted, names)
-    likeness = {
+    scores = {
         number: max(by_words.get(number, 0.0), by_letters.get(number, 0.0))
         for number in by_words.keys() | by_letters.keys()
     }
-    ranked = sorted(likeness, key=lambda number: (-likeness[number], len(known[number].slug)))
-    least = max(_LEAST, likeness[ranked[0]] * _OF_BEST) if ranked else 0.0
-    return [known[number].name for number in ranked[:_NEAREST] if likeness[number] >= least]
+    ranked = sorted(scores, key=lambda number: (-scores[number], len(known[number].slug)))
+    threshold = max(_MIN_SCORE, scores[ranked[0]] * _SHARE_OF_BEST) if ranked else 0.0
+    return [
+        known[number].name for number in ranked[:_MAX_SUGGESTIONS] if scores[number] >= threshold
+    ]
 
 
-def _weighed(
+def _weighted_words(
     wanted: Iterable[str], words_of: Sequence[tuple[int, set[str]]]
 ) -> list[tuple[float, dict[str, float]]]:
-    """What each word counts, and how like it the words are that entries have."""
+    """Return the weight of each word, and the similarity of the entries' words to it."""
     entries_with: defaultdict[str, set[int]] = defaultdict(set)
     for number, words in words_of:
         for word in words:
             entries_with[word].add(number)
     count = len({number for number, _ in words_of})
-    every_word = list(entries_with)
+    vocabulary = list(entries_with)
     found: list[tuple[float, dict[str, float]]] = []
     for word in wanted:
-        alike = _words_alike(word, every_word)
-        having = {number for each in alike for number in entries_with[each]}
-        found.append((log1p(count / (1 + len(having))) if having else _UNKNOWN, alike))
+        similar = _similar_words(word, vocabulary)
+        matching = {number for each in similar for number in entries_with[each]}
+        found.append((log1p(count / (1 + len(matching))) if matching else _UNKNOWN_WEIGHT, similar))
     return found
 
 
 def _by_words(wanted: str, names: Sequence[tuple[int, str]]) -> dict[int, float]:
-    """How much of the words that are looked for each entry has in one of its names, from 0 to 1.
+    """Return the share of the wanted words in each entry's best name, from 0 to 1.
 
-    A rare word counts for more; one that goes on, or is spelled a little otherwise, for less.
+    Rare words count for more; prefix matches and different spellings for less.
     """
     words_of = [(number, set(_WORD.findall(name))) for number, name in names]
-    best = _weighed(list(dict.fromkeys(_WORD.findall(wanted)))[:_MOST_WORDS], words_of)
-    every = sum(weight for weight, _ in best) or 1.0
+    best = _weighted_words(list(dict.fromkeys(_WORD.findall(wanted)))[:_MAX_WORDS], words_of)
+    total = sum(weight for weight, _ in best) or 1.0
     found: dict[int, float] = {}
     for number, words in words_of:
-        got = sum(
-            weight * max((alike[each] for each in words & alike.keys()), default=0.0)
-            for weight, alike in best
+        matched = sum(
+            weight * max((similar[each] for each in words & similar.keys()), default=0.0)
+            for weight, similar in best
         )
-        spare = _SPARE * max(0, len(words) - len(best))
-        found[number] = max(found.get(number, 0.0), got / every - spare)
+        penalty = _EXTRA_WORD * max(0, len(words) - len(best))
+        found[number] = max(found.get(number, 0.0), matched / total - penalty)
     return found
 
 
-def _words_alike(wanted: str, words: Sequence[str]) -> dict[str, float]:
-    """The words that may be meant by one, and how surely."""
-    near = process.extract(wanted, words, scorer=fuzz.ratio, limit=None, score_cutoff=75)
-    alike = {each: score / 100 * _SPELLED for each, score, _ in near}
-    alike |= {each: _BEGUN for each in words if _begin_alike(wanted, each)}
+def _similar_words(wanted: str, words: Sequence[str]) -> dict[str, float]:
+    """Return the words that may be meant by one, with their similarity from 0 to 1."""
+    fuzzy = process.extract(wanted, words, scorer=fuzz.ratio, limit=None, score_cutoff=75)
+    similar = {each: score / 100 * _TYPO_MATCH for each, score, _ in fuzzy}
+    similar |= {each: _PREFIX_MATCH for each in words if _share_prefix(wanted, each)}
     if wanted in words:
-        alike[wanted] = 1.0
-    return alike
+        similar[wanted] = 1.0
+    return similar
 
 
-def _begin_alike(one: str, other: str) -> bool:
-    return min(len(one), len(other)) >= _BEGINNING and (
+def _share_prefix(one: str, other: str) -> bool:
+    return min(len(one), len(other)) >= _MIN_PREFIX and (
         one.startswith(other) or other.startswith(one)
     )
 
 
 def _by_letters(wanted: str, names: Sequence[tuple[int, str]]) -> dict[int, float]:
-    """How alike the entries' names are to what is looked for as a whole, from 0 to 1."""
+    """Return the similarity of each entry's best name as a whole, from 0 to 1."""
     name = wanted.rpartition("/")[2]
     choices = dict(enumerate(each for _, each in names))
     found: dict[int, float] = {}
     for _, score, at in process.extract(
-        name, choices, scorer=fuzz.ratio, limit=None, score_cutoff=_LIKENESS
+        name, choices, scorer=fuzz.ratio, limit=None, score_cutoff=_MIN_RATIO
     ):
         found[names[at][0]] = max(found.get(names[at][0], 0.0), score / 100)
     return found

@@ -2,17 +2,17 @@
 
 Its public modules, the only ones that other packages import:
 
-library.library    `Library`, which finds, reads and changes entries; `Reader`, of which the entries
-                   of a past commit (`PastLibrary`) are one as well; what their methods give
-library.overlay    `Overlay`: entries with edits on top that aren't written yet
-catalog.catalog    INDEX.md, a line an entry, and the `EntryIndex` that all of it is read from
-entries.entry      a single one: Entry, EntryInfo, parse_entry, its name and type, what a new one
-                   looks like and how a section of it grows, whether it is private
-format.body        a text: where its body begins, headings, tasks, tags, first sentence, code
-format.frontmatter the keys above it, read and changed in place
-format.facts       `Fact`: a statement on its way into a file
-format.lines       a text line by line: headings, items of lists, fenced blocks
+library.library    `Library`, which finds, reads and changes entries; its base class `Reader`;
+                   `PastLibrary`, a `Reader` of a past commit; the types they return
+library.overlay    `Overlay`: entries with unwritten edits on top
+catalog.catalog    INDEX.md, one line per entry, and the `EntryIndex` it is made from
+entries.entry      single entries: Entry, EntryInfo, parse_entry, names and types, templates of new
+                   ones and adding to their sections, whether they are private
+format.body        Markdown bodies: where they begin, headings, tasks, tags, summary, code
+format.frontmatter frontmatter: parsing, and edits in place
+format.facts       `Fact`: a statement to be written to a file
+format.lines       Markdown lines: headings, list items, fenced blocks
 
-Below the library stand `linking`, which says what entry a name means and repairs links, `habits`
-and `dendron`, by which notes of other programs keep the names that they have there.
+Internally the library uses `linking`, which resolves names and repairs links, and `habits` and
+`dendron`, which follow the naming conventions of other notes programs.
 """

@@ -136,7 +136,7 @@ class Syncing:
         rules = SyncRules(
             _resolver_of,
             lambda clashes: self._propose(clashes, proposals),
-            self._library.catalog.renew,
+            self._library.catalog.update_after_sync,
             _is_unused,
             UnversionedRules(self._areas, self._hold, _keeps_apart, self._split)
             if self._areas

@@ -159,10 +159,10 @@ def test_what_an_entry_says_cannot_end_the_block(room: Room) -> None:
 @pytest.fixture
 def large(room: Room, monkeypatch: pytest.MonkeyPatch) -> Room:
     """A workspace over the limit, which is lowered so that the test is quick."""
-    monkeypatch.setattr(catalog, "AT_ONCE", 20)
-    monkeypatch.setattr(catalog, "CHOSEN", 6)
+    monkeypatch.setattr(catalog, "SMALL_INDEX_LIMIT", 20)
+    monkeypatch.setattr(catalog, "TOP_ENTRIES", 6)
     monkeypatch.setattr(catalog, "IDLE_SECONDS", 3600.0)
-    monkeypatch.setattr(catalog, "LATEST_SECONDS", 3600.0)
+    monkeypatch.setattr(catalog, "MAX_DELAY_SECONDS", 3600.0)
     for number in range(24):
         links = "[[hub]] " if number % 2 else ""
         day = f"2026-01-{number + 1:02d}"
@@ -221,7 +221,7 @@ def test_it_is_written_when_nothing_changes_for_a_moment(
 ) -> None:
     import threading
 
-    monkeypatch.setattr(catalog, "AT_ONCE", 1)
+    monkeypatch.setattr(catalog, "SMALL_INDEX_LIMIT", 1)
     monkeypatch.setattr(catalog, "IDLE_SECONDS", 0.05)
     written = threading.Event()
     room.history.subscribe(lambda changed: INDEX in changed.paths and written.set())
@@ -236,7 +236,7 @@ def test_a_workspace_that_shrinks_has_one_index_again(
     large: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large.library.flush()
-    monkeypatch.setattr(catalog, "AT_ONCE", 100)
+    monkeypatch.setattr(catalog, "SMALL_INDEX_LIMIT", 100)
     large.library.create("topic", "One more")
     assert "- one-more: One more" in _lines(large)
     assert not (large.workspace.root / "knowledge/people/INDEX.md").exists()

@@ -419,5 +419,5 @@ def test_a_folder_before_a_title_is_one_where_it_is_there_or_a_slash_begins(
     opened: Callable[[dict[str, str]], KnowledgeBase], typed: str, folder: str, title: str
 ) -> None:
     library = opened(TITLED_VAULT).library
-    named, name = library.apart(typed)
+    named, name = library.split_folder(typed)
     assert (library.overlay().habits().spelled(named) if named else "", name) == (folder, title)

@@ -1,5 +1,5 @@
 """The catalogue of all entries, derived from their files.
 
-`entry_index` keeps it in the cache and brings it up to date, `catalog` writes it as INDEX.md and
-cuts it to what a prompt has room for.
+`entry_index` caches it and keeps it current, `catalog` writes it as INDEX.md and formats it for
+prompts within a token budget.
 """

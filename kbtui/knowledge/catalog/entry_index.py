@@ -1,8 +1,8 @@
-"""The facts known about every entry, kept in step with the files, ready in an instant.
+"""The cached facts and links of every entry, kept in sync with the files.
 
-What parsing found out is kept in a derived SQLite file, keyed by the content's hash; after a
-change only the changed files are parsed. Beside the entries the notes of the memory and the
-bootstrap files are indexed, because they link to entries.
+Parsed facts are stored in a derived SQLite database, keyed by content hash; after a change only the
+changed files are parsed. Memory notes, skills and bootstrap files are indexed too, because they
+link to entries.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
 
 AREAS = ("knowledge", "memory", "skills", *BOOTSTRAP_FILES)
-# Raised whenever the same bytes would be parsed into something else.
+# Increment the number whenever the same bytes would be parsed differently.
 _IDENTITY = f"entries 8 {privacy.VERSION}"
 _SCHEMA = (
     f"CREATE TABLE entries ({COLUMNS}) WITHOUT ROWID",
     "CREATE TABLE links (path TEXT PRIMARY KEY, found TEXT) WITHOUT ROWID",
 )
-# With more changes than this at once, index and graph are rebuilt instead of kept in step.
-_MANY = 50
-_SMALL = 1 << 16  # bytes
+# With more changes than this at once, index and graph are rebuilt instead of updated.
+_REBUILD_LIMIT = 50
+_MAX_KEPT_CONTENT = 1 << 16  # bytes
 _INSERT = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _copies_of_private(known: Mapping[str, EntryInfo]) -> dict[str, EntryInfo]:
-    """The entries, now private, that are copies of private ones by their names."""
+    """Return public entries that are copies of private ones by their names, as private."""
     return {
         path: replace(info, private=True)
         for path, info in known.items()
@@ -69,7 +69,7 @@ def _is_private(info: EntryInfo | None) -> bool:
 
 
 class EntryIndex:
-    """All infos and links of a workspace; one object serves all threads."""
+    """All infos and links of a workspace; thread-safe."""
 
     def __init__(
         self, workspace: Workspace, scanner: Scanner, private_paths: Sequence[str] = ()
@@ -81,7 +81,7 @@ class EntryIndex:
         self._lock = threading.RLock()
         self._database: DerivedDatabase | None = None
         self._infos: dict[str, EntryInfo] | None = None
-        self._links: dict[str, str] | None = None  # as `pack_links` writes them
+        self._links: dict[str, str] | None = None  # serialized by `pack_links`
         self._sorted: tuple[EntryInfo, ...] | None = None
         self._count: int | None = None
         self._index: LinkIndex | None = None
@@ -89,38 +89,42 @@ class EntryIndex:
         self._graph: LinkGraph | None = None
         self._attachments: Mapping[str, str] | None = None
         self._attached: tuple[str, ...] = ()
-        self._stale: dict[str, bytes | None] = {}  # with what files may hold, where that is told
-        self._said: dict[str, tuple[tuple[int, ...], bool]] = {}  # of files that aren't indexed
+        self._stale: dict[str, bytes | None] = {}  # with their new content, if known
+        self._declared: dict[str, tuple[tuple[int, ...], bool]] = {}  # by path of files not indexed
 
     def refresh(self) -> None:
-        """Look at every file's status and take in what changed."""
+        """Scan every file's status and index what changed."""
         with self._lock:
             self._attachments = None
-            self._look_at(AREAS, self._load())
+            self._rescan(AREAS, self._load())
 
     def mark(
         self, paths: Iterable[str], contents: Mapping[str, bytes | None] = MappingProxyType({})
     ) -> None:
-        """Say that these files changed; they are read when somebody asks next.
+        """Mark files as changed; they are read on the next lookup.
 
-        `contents` is what small ones of them were made to hold, which needn't be read.
+        `contents` are their new bytes, kept for small files to save reading them.
         """
         with self._lock:
             for path in filter(is_indexed, paths):
                 data = contents.get(path)
-                is_small = data is not None and len(data) <= _SMALL and len(self._stale) < _MANY
+                is_small = (
+                    data is not None
+                    and len(data) <= _MAX_KEPT_CONTENT
+                    and len(self._stale) < _REBUILD_LIMIT
+                )
                 self._stale[path] = data if is_small else None
 
     def keep_up(self) -> None:
-        """Take in what changed, where that takes no scan."""
+        """Index the marked files, unless that requires a full scan."""
         with self._lock:
             if self._infos is not None:
-                self._current()
+                self._up_to_date()
 
     def infos(self) -> tuple[EntryInfo, ...]:
-        """All entries, by category and slug."""
+        """Return all entries by category and slug."""
         with self._lock:
-            known = self._current()
+            known = self._up_to_date()
             if self._sorted is None:
                 entries = [info for info in known.values() if info.is_entry]
                 entries.sort(key=lambda info: (info.category.casefold(), info.slug.casefold()))
@@ -129,39 +133,39 @@ class EntryIndex:
             return self._sorted
 
     def listing(self) -> tuple[EntryInfo, ...]:
-        """All entries as their folders list them, in a moment; what was never read has its name."""
+        """Return all entries from a directory listing; those never read are placeholders."""
         known = dict(self._infos or self._cache().run(_read_infos))
         paths = filter(is_entry, self._scanner.names("knowledge"))
         return tuple(known.get(path) or unread(path) for path in paths)
 
     def get(self, path: str) -> EntryInfo | None:
-        """The info of one file, None where there is none."""
+        """Return the info of one file, or None."""
         with self._lock:
-            return self._current().get(path)
+            return self._up_to_date().get(path)
 
     def peek(self, path: str) -> EntryInfo | None:
-        """Like `get`, but only where that takes no scan and no reading."""
+        """Return the info of one file if that needs no scan and no reading, else None."""
         with self._lock:
             known = self._infos is not None and path not in self._stale
             return self._infos.get(path) if known and self._infos else None
 
     def count(self) -> int:
-        """How many entries there are, as of the last look: this must cost nothing."""
+        """Return the number of entries as of the last scan, without scanning again."""
         with self._lock:
             if self._count is None:
                 self._count = self._cache().run(_count)
             return self._count
 
     def index(self) -> LinkIndex:
-        """The index of entries by name."""
+        """Return the index of entries by name."""
         with self._lock:
-            self._current()
+            self._up_to_date()
             if self._index is None:
                 self._index = LinkIndex(self.infos(), dendron=dendron_at(self._workspace.root))
             return self._index
 
     def public_index(self) -> LinkIndex:
-        """Like `index`, as if there were no private entries."""
+        """Return the index of public entries by name."""
         with self._lock:
             infos = self.infos()
             if not any(info.private for info in infos):
@@ -176,11 +180,11 @@ class EntryIndex:
         return files.read_bytes(self._workspace, path, limit)
 
     def exists(self, path: str) -> bool:
-        """True if there is such a file."""
+        """Return whether a file exists."""
         return files.exists(self._workspace, path)
 
     def attachments(self) -> Mapping[str, str]:
-        """The files among the entries that are no notes, by casefolded name, as of `refresh`."""
+        """Return the non-note files among the entries by casefolded name, as of `refresh`."""
         if self._attachments is None:
             found = tuple(attachments_in(self._workspace))
             self._attached = found
@@ -188,26 +192,28 @@ class EntryIndex:
         return self._attachments
 
     def attached(self) -> tuple[str, ...]:
-        """The paths of all of `attachments`, of which some may have one name."""
+        """Return the paths of all attachments, including those with the same name."""
         self.attachments()
         return self._attached
 
     def is_private(self, path: str) -> bool:
-        """True if only local models may read a file, which need not be indexed.
+        """Return whether only local models may read a file, which need not be indexed.
 
-        A copy beside a file, by its name, is as private as that file. Documents, and notes in other
-        folders, say it themselves.
+        A copy, judging by its name, is as private as its original. Files that aren't indexed are
+        read for their own declaration.
         """
         info = self.get(self.index().at_path(path) or path)
         if info is not None:
             return info.private
         return any(
-            _is_private(self.get(each)) or self.is_named_private(each) or self._says(each)
+            _is_private(self.get(each))
+            or self.is_named_private(each)
+            or self._declares_private(each)
             for each in (path, *originals(path))
         )
 
     def is_named_private(self, path: str) -> bool:
-        """True if the settings name a path as private, whether there is such a file or not."""
+        """Return whether the settings make a path private; the file need not exist."""
         if not self._private_paths:
             return False
         if self._private is None:
@@ -218,9 +224,9 @@ class EntryIndex:
         return self._private.match_file(path) or self._private.match_file(below)
 
     def graph(self) -> LinkGraph:
-        """Who links to whom."""
+        """Return the graph of links."""
         with self._lock:
-            self._current()
+            self._up_to_date()
             if self._graph is None:
                 self._graph = LinkGraph(self.index(), self._all_links())
             return self._graph
@@ -228,40 +234,39 @@ class EntryIndex:
     def same_links(
         self, blobs: Mapping[str, str], names: Iterable[str]
     ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
-        """Of files with certain contents, by blob ids, the links of those that have them here.
+        """Return the links of files that still have these blob ids, and the paths of the others.
 
-        Only files with a link that says one of some names are among them. The paths of those that
-        have another content here, or aren't here, are told as well.
+        Only files with a link that uses one of `names` are included in the former.
         """
         with self._lock:
-            known, graph = self._current(), self.graph()
-            differing = [
+            known, graph = self._up_to_date(), self.graph()
+            changed = [
                 path
                 for path, blob in blobs.items()
                 if path not in known or known[path].blob != blob
             ]
-            alike = graph.sources_naming(names).intersection(blobs).difference(differing)
-            return {path: graph.links_of(path) for path in alike}, differing
+            unchanged = graph.sources_naming(names).intersection(blobs).difference(changed)
+            return {path: graph.links_of(path) for path in unchanged}, changed
 
     def clear(self) -> None:
-        """Forget everything that is derived; it is read from the files again."""
+        """Discard everything derived; it is read from the files again."""
         with self._lock:
             self._cache().clear()
             self._infos = self._links = self._count = None
-            self._forget_order()
+            self._invalidate()
 
-    def _current(self) -> dict[str, EntryInfo]:
+    def _up_to_date(self) -> dict[str, EntryInfo]:
         if self._infos is not None and not self._stale:
             return self._infos
         if self._infos is None:
             self.refresh()
         else:
-            self._look_at(sorted(self._stale), tuple(self._stale))
+            self._rescan(sorted(self._stale), tuple(self._stale))
         return self._load()
 
-    def _look_at(self, areas: Iterable[str], among: Iterable[str]) -> None:
-        """Take in what changed in some areas; of `among` those that aren't there any more go."""
-        told, self._stale = self._stale, {}
+    def _rescan(self, areas: Iterable[str], among: Iterable[str]) -> None:
+        """Index what changed in some areas, and remove the files of `among` that are gone."""
+        contents_by_path, self._stale = self._stale, {}
         contents: dict[str, bytes] = {}
         states = self._scanner.scan(*areas, contents=contents)
         known = self._load()
@@ -272,18 +277,18 @@ class EntryIndex:
             if (path not in known or known[path].blob != state.blob) and is_indexed(path)
         ]
         for state in changed:
-            data = told.get(state.path)
+            data = contents_by_path.get(state.path)
             if data is not None and files.blob_id(data) == state.blob:
                 contents[state.path] = data
-        self._take_in(changed, gone, contents)
+        self._apply(changed, gone, contents)
 
-    def _take_in(
+    def _apply(
         self, changed: list[FileState], gone: list[str], contents: Mapping[str, bytes]
     ) -> None:
-        """Parse what changed, forget what is gone, and store both; some `contents` are read."""
+        """Parse changed files, remove gone ones, and store both; some `contents` are known."""
         known = self._load()
-        if len(changed) + len(gone) > _MANY:
-            self._forget_order()
+        if len(changed) + len(gone) > _REBUILD_LIMIT:
+            self._invalidate()
         was_private = sum(_is_private(known.get(state.path)) for state in changed)
         rows: list[tuple[object, ...]] = []
         found: list[tuple[str, str]] = []
@@ -306,11 +311,11 @@ class EntryIndex:
         if rows or gone:
             self._cache().run(lambda connection: _store(connection, rows, found, gone))
         if was_private < sum(_is_private(known.get(state.path)) for state in changed):
-            self._guard_copies(known)
+            self._mark_copies_private(known)
 
     def _replace(self, known: dict[str, EntryInfo], info: EntryInfo, links: str) -> None:
         before = known.get(info.path)
-        info = self._guarded(info)
+        info = self._with_settings(info)
         if any(_is_private(known.get(each)) for each in originals(info.path)):
             info = replace(info, private=True)
         known[info.path] = info
@@ -318,7 +323,7 @@ class EntryIndex:
         if self._links is not None:
             self._links[info.path] = links
         if before is None or before.names != info.names:
-            self._rename(before, info)
+            self._update_names(before, info)
         if self._graph is not None:
             self._graph.put(info.path, links)
 
@@ -329,15 +334,15 @@ class EntryIndex:
             self._links.pop(path, None)
         if self._graph is not None:
             self._graph.drop(path)
-        self._rename(before, None)
+        self._update_names(before, None)
 
     def _read(self, path: str) -> bytes | None:
-        with suppress(KbtuiError):  # gone meanwhile, too large, or not to be read
+        with suppress(KbtuiError):  # gone meanwhile, too large, or unreadable
             return files.read_bytes(self._workspace, path)
         return None
 
-    def _rename(self, before: EntryInfo | None, after: EntryInfo | None) -> None:
-        """Keep index and graph in step when an entry appears, vanishes, or is called otherwise."""
+    def _update_names(self, before: EntryInfo | None, after: EntryInfo | None) -> None:
+        """Update index and graph after an entry was added, removed or renamed."""
         info = after or before
         if info is None or not info.is_entry or self._index is None:
             return
@@ -346,7 +351,7 @@ class EntryIndex:
             names = {name for one in (before, after) if one for name in one.names}
             self._graph.follow(self._index, names, before.path if before else None)
 
-    def _forget_order(self) -> None:
+    def _invalidate(self) -> None:
         self._sorted = None
         self._index = None
         self._graph = None
@@ -355,37 +360,39 @@ class EntryIndex:
         if self._infos is None:
             self._infos = self._cache().run(_read_infos)
             if self._private_paths:
-                self._infos = {path: self._guarded(info) for path, info in self._infos.items()}
+                self._infos = {
+                    path: self._with_settings(info) for path, info in self._infos.items()
+                }
             if any(info.private for info in self._infos.values()):
-                self._guard_copies(self._infos)
+                self._mark_copies_private(self._infos)
         return self._infos
 
-    def _guarded(self, info: EntryInfo) -> EntryInfo:
-        """Mark as private what the settings name, in ``.gitignore`` syntax."""
+    def _with_settings(self, info: EntryInfo) -> EntryInfo:
+        """Return the info, private if the settings say so."""
         return replace(info, private=True) if self.is_named_private(info.path) else info
 
-    def _guard_copies(self, known: dict[str, EntryInfo]) -> None:
-        """Mark as private what is a copy of a private entry, by its name."""
+    def _mark_copies_private(self, known: dict[str, EntryInfo]) -> None:
+        """Mark copies of private entries, by name, as private."""
         if copies := _copies_of_private(known):
             known.update(copies)
             self._sorted = self._public = None
 
     def marked(self, infos: Iterable[EntryInfo]) -> list[EntryInfo]:
-        """Entries as they are once they are written: private by settings, or as copies, as well."""
-        known = {info.path: self._guarded(info) for info in infos}
+        """Return the infos as they will be indexed: private by settings or as copies too."""
+        known = {info.path: self._with_settings(info) for info in infos}
         return list((known | _copies_of_private(known)).values())
 
-    def _says(self, path: str) -> bool:
-        """True if a file that isn't indexed says itself that it is private."""
+    def _declares_private(self, path: str) -> bool:
+        """Return whether a file that isn't indexed declares itself private."""
         try:
             status = files.file_status(self._workspace, path)
             if status is None:
                 return False
             state = status.st_size, status.st_mtime_ns
-            if self._said.get(path, ((), False))[0] != state:
-                said = says_private(files.read_bytes(self._workspace, path))
-                self._said[path] = state, said
-            return self._said[path][1]
+            if self._declared.get(path, ((), False))[0] != state:
+                is_declared = says_private(files.read_bytes(self._workspace, path))
+                self._declared[path] = state, is_declared
+            return self._declared[path][1]
         except KbtuiError:
             return False
 

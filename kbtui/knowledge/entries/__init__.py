@@ -1,5 +1,5 @@
-"""One entry: what a file says of it, whether it is private, and what a new one is made like.
+"""Single entries: parsing a file, whether it is private, and how new ones are made.
 
-`entry` parses a file into `Entry` and `EntryInfo`, `privacy` decides who may see it, `templates`
-has the types, `habits` how a folder of notes names and files its own.
+`entry` parses a file into `Entry` and `EntryInfo`, `privacy` detects private files, `templates` has
+the entry types, `habits` the naming and filing conventions of a folder of notes.
 """

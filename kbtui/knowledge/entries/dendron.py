@@ -1,4 +1,4 @@
-"""A workspace of Dendron's: where its vaults lie, and how links name a note in one of them."""
+"""Dendron workspaces: where their vaults are, and how links address notes in them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from kbtui.knowledge.format.links import IN_VAULT
 SETTINGS = "dendron.yml"
 FILES = (SETTINGS, ".root", "root.schema.yml")
 _ROOT = "knowledge/"
-_MOST_BYTES = 1 << 20
-_ABOVE = 3
+_MAX_BYTES = 1 << 20
+_MAX_PARENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Dendron:
-    """A workspace of Dendron's, or a vault of one.
+    """A Dendron workspace, or a vault of one.
 
-    `vaults` has the folder of each vault, from the entries on, by its casefolded name; None: it
-    lies elsewhere. `top` is the folder of the workspace, which may be above; `daily` how the names
-    of its notes of days begin, and what follows as a pattern of luxon's.
+    `vaults` maps casefolded names to folders relative to the entries; None means that a vault is
+    elsewhere. `top` is the folder of the Dendron workspace, possibly a parent; `daily` is the
+    prefix of daily note names and the luxon pattern of the rest; `names` has the spelling of vault
+    names.
     """
 
     vaults: Mapping[str, str | None] = field(default_factory=dict)
@@ -34,11 +35,11 @@ class Dendron:
 
     @property
     def folders(self) -> list[str]:
-        """The folders of the vaults that are here, in their order."""
+        """The folders of the vaults that are here, in order."""
         return [folder for folder in self.vaults.values() if folder is not None]
 
     def has(self, vault: str, path: str) -> bool:
-        """True if an entry lies in a vault; of one that nobody knows, in a folder of its name."""
+        """Return whether an entry is in a vault; for unknown ones, in a folder of that name."""
         vault = vault.casefold()
         if vault not in self.vaults:
             return f"/{vault}/" in f"/{path.casefold()}"
@@ -46,7 +47,7 @@ class Dendron:
         return folder is not None and path.startswith(f"{_ROOT}{folder}/" if folder else _ROOT)
 
     def address(self, path: str, slug: str) -> str | None:
-        """How a link names an entry with its vault; None where it lies in none."""
+        """Return the link address of an entry with its vault; None if it is in none."""
         inner = [vault for vault, folder in self.vaults.items() if folder and self.has(vault, path)]
         around = [vault for vault, folder in self.vaults.items() if folder == ""]
         found = max(inner, key=lambda vault: len(self.vaults[vault] or ""), default=None)
@@ -55,9 +56,10 @@ class Dendron:
 
 
 def dendron_at(root: Path) -> Dendron | None:
-    """Read what a folder is to Dendron: a workspace, a vault of one, or (None) neither."""
+    """Detect whether a folder is a Dendron workspace or a vault of one; None if neither."""
     settings = next(
-        (above for above in (root, *root.parents[:_ABOVE]) if (above / SETTINGS).is_file()), None
+        (above for above in (root, *root.parents[:_MAX_PARENTS]) if (above / SETTINGS).is_file()),
+        None,
     )
     has_files = any((root / name).is_file() for name in FILES)
     if settings is None:
@@ -67,7 +69,7 @@ def dendron_at(root: Path) -> Dendron | None:
     names: dict[str, str] = {}
     for name, place in _vaults(values):
         names[name.casefold()] = name
-        vaults[name.casefold()] = _below(root, settings / place)
+        vaults[name.casefold()] = _vault_folder(root, settings / place)
     known = Dendron(vaults, settings, _daily(values), names)
     return known if settings == root or known.folders or has_files else None
 
@@ -75,14 +77,14 @@ def dendron_at(root: Path) -> Dendron | None:
 def _values(file: Path) -> Mapping[str, Any]:
     try:
         with file.open("rb") as stream:
-            text = stream.read(_MOST_BYTES)
+            text = stream.read(_MAX_BYTES)
     except OSError:
         return {}
     return frontmatter.parse(b"---\n" + text.removeprefix(b"\xef\xbb\xbf") + b"\n---\n").values
 
 
 def _vaults(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and place of each vault, as newer and older settings have them."""
+    """Yield the name and folder of each vault, from newer or older settings."""
     listed = _table(values, "workspace").get("vaults") or values.get("vaults")
     for vault in listed if isinstance(listed, list) else []:
         place = vault.get("fsPath") if isinstance(vault, dict) else None
@@ -103,8 +105,8 @@ def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _below(root: Path, folder: Path) -> str | None:
-    """A vault's folder from the root on; empty if the root lies in it, None if it is elsewhere."""
+def _vault_folder(root: Path, folder: Path) -> str | None:
+    """Return a vault's folder relative to root; empty if root is in it, None if elsewhere."""
     folder = Path(os.path.normpath(folder))
     if root.is_relative_to(folder):
         return ""

@@ -1,4 +1,4 @@
-"""One entry: a Markdown file under ``knowledge/``, all that can be read off it, and its row."""
+"""Entries: Markdown files under ``knowledge/``, parsed, and their rows in the cache."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from kbtui.knowledge.format.links import (
 from kbtui.workspace.files import Decoded, blob_id, decode
 from kbtui.workspace.layout import BOOTSTRAP_FILES, is_conflict_copy
 
-# A date or a time at the beginning of a name, with what parts it from the rest.
+# A date or time at the start of a name, with the separator after it.
 DATED = re.compile(r"(?:\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{12}|\d{14})[-_ ]+")
 _LINE = re.compile(r"(\.md|[^/\s]):\d+(?:-\d+)?$")
 _PROPERTIES = re.compile(r"\A(?:(?:- )?[A-Za-z][\w-]*::(?: .*)?(?:\r?\n|\Z))+")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 _ID = re.compile(r"(?:\d{12}|\d{14})(?=[-_ ])")
 _ALIAS = re.compile(r"^[ \t]*(?:- )?alias(?:es)?::([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
-_JOURNAL = re.compile(r"(\d{4})_(\d{2})_(\d{2})")
+_LOGSEQ_DAY = re.compile(r"(\d{4})_(\d{2})_(\d{2})")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_BETWEEN = "\x1f"
-_LONG = 32_768  # bytes of an entry that isn't kept
+_SEPARATOR = "\x1f"
+_CACHE_LIMIT = 32_768  # bytes; larger entries aren't cached
 COLUMNS = (
     "path TEXT PRIMARY KEY, title TEXT, type TEXT, tags TEXT, aliases TEXT, created TEXT,"
     " updated TEXT, summary TEXT, private INTEGER, problem TEXT, blob TEXT, size INTEGER,"
@@ -59,11 +59,11 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
-    """What an entry says of itself; `blob` is the hash of its content.
+class _EntryFacts:
+    """The facts parsed from an entry; `blob` is the hash of its content.
 
-    `category` is the folder under ``knowledge/`` (empty at its top). `problem` says why a machine
-    must leave the file alone; such an entry is shown raw and stays searchable.
+    `category` is the folder under ``knowledge/`` (empty at the top level). `problem` says why the
+    file must not be edited by a machine; such an entry is shown raw and stays searchable.
     """
 
     path: str
@@ -82,33 +82,33 @@ class _Described:
 
     @property
     def is_entry(self) -> bool:
-        """True if it lies under ``knowledge/``; notes of the memory are known as well."""
+        """Whether it is under ``knowledge/``; memory notes are parsed as well."""
         return self.path.startswith("knowledge/")
 
     @property
     def name(self) -> str:
-        """Category and slug, e.g. ``people/alice``: how entries are told apart."""
+        """Category and slug, e.g. ``people/alice``, which identify an entry."""
         return f"{self.category}/{self.slug}" if self.category else self.slug
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything that it is called in links."""
+        """All names by which links refer to it."""
         return (self.slug, self.title, *self.aliases, *ids_in(self.slug))
 
 
 @dataclass(frozen=True, slots=True)
-class EntryInfo(_Described):
-    """What lists need of an `Entry`, with the size of its file in bytes."""
+class EntryInfo(_EntryFacts):
+    """The facts of an `Entry` that lists need, with the size of its file in bytes."""
 
     size: int
     mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(_Described):
-    """A parsed entry. `text` is the whole document, without a byte-order mark.
+class Entry(_EntryFacts):
+    """A parsed entry. `text` is the whole document without a byte-order mark.
 
-    `body_line` is the number of the first line behind the frontmatter.
+    `body_line` is the number of the first line after the frontmatter.
     """
 
     text: str
@@ -119,17 +119,17 @@ class Entry(_Described):
 
     @property
     def body(self) -> str:
-        """The text behind the frontmatter."""
+        """The text after the frontmatter."""
         return frontmatter.body_of(self.text)
 
 
 def is_catalogue(path: str) -> bool:
-    """True if this is an INDEX.md, which is generated and no entry itself."""
+    """Return whether a path is an INDEX.md, which is generated and not an entry."""
     return path.startswith("knowledge/") and path.rpartition("/")[2] == "INDEX.md"
 
 
 def is_indexed(path: str) -> bool:
-    """True if a file is an entry, or may link to entries."""
+    """Return whether a file is an entry, or may link to entries."""
     return (
         path.lower().endswith(".md")
         and not is_catalogue(path)
@@ -140,32 +140,32 @@ def is_indexed(path: str) -> bool:
 
 
 def is_entry(path: str) -> bool:
-    """True for the path of an entry."""
+    """Return whether a path is that of an entry."""
     return path.startswith("knowledge/") and is_indexed(path)
 
 
 def category_of(path: str) -> str:
-    """The folder of an entry under ``knowledge/``, e.g. ``people``; empty at its top."""
+    """Return the folder of an entry under ``knowledge/``, e.g. ``people``."""
     return path.removeprefix("knowledge/").rpartition("/")[0]
 
 
 def slug_of(path: str) -> str:
-    """The name of an entry without folder and ``.md``."""
+    """Return the file name of an entry without folder and ``.md``."""
     name = path.rpartition("/")[2]
     return name[:-3] if name.lower().endswith(".md") else name
 
 
 def without_line(ref: str) -> str:
-    """Take ``:14`` or ``:14-20`` off a reference that was copied from a search."""
+    """Strip ``:14`` or ``:14-20`` from a reference copied from search results."""
     return _LINE.sub(r"\1", ref)
 
 
 def ids_in(slug: str) -> tuple[str, ...]:
-    """What a name is linked by as well: the id that it begins with, the day of a journal.
+    """Return other names that links use for a slug: a leading id, or the day of a journal.
 
-    ``202401010930 Kestrels`` has an id; ``2026_11_03`` is *Nov 3rd, 2026* to Logseq.
+    ``202401010930 Kestrels`` has an id; ``2026_11_03`` is *Nov 3rd, 2026* in Logseq.
     """
-    if day := _JOURNAL.fullmatch(slug):
+    if day := _LOGSEQ_DAY.fullmatch(slug):
         year, month, number = map(int, day.groups())
         if not 1 <= month <= len(_MONTHS):
             return ()
@@ -175,12 +175,12 @@ def ids_in(slug: str) -> tuple[str, ...]:
 
 
 def parse_entry(path: str, data: bytes) -> Entry:
-    """Read an entry out of its bytes; never raises, whatever they are."""
-    return _parsed(path, data) if len(data) < _LONG else _parsed.__wrapped__(path, data)
+    """Parse an entry from any bytes; never raises."""
+    return _parsed(path, data) if len(data) < _CACHE_LIMIT else _parsed.__wrapped__(path, data)
 
 
-# Who writes it, the guards, the dates, the catalogue and the index ask in turn, each about all of
-# what one change writes: an import's is 300 notes.
+# The writer, the checks, the dates, the catalogue and the index each parse everything that a change
+# writes, which is 300 notes in an import.
 @lru_cache(maxsize=512)
 def _parsed(path: str, data: bytes) -> Entry:
     decoded = decode(data)
@@ -198,7 +198,7 @@ def _parsed(path: str, data: bytes) -> Entry:
     category = category_of(path)
     slug = slug_of(path)
     private = says_private(data)
-    problem = matter.problem or (_unsure(decoded.text, values) if private else None)
+    problem = matter.problem or (_privacy_doubt(decoded.text, values) if private else None)
     type_ = word(values, "type") or TYPE_OF_FOLDER.get(category.partition("/")[0])
     return Entry(
         path=path,
@@ -223,19 +223,19 @@ def _parsed(path: str, data: bytes) -> Entry:
 
 
 def page_name(slug: str) -> str:
-    """The name of a page whose file has none inside: Logseq writes ``a/b`` as ``a___b``."""
+    """Return the page name a file name encodes: Logseq writes ``a/b`` as ``a___b``."""
     name = slug.replace("___", "/")
     return unquote(name) if _ESCAPED.search(name) else name
 
 
 def ordinal(number: int) -> str:
-    """The number of a day as English says it: ``1st``, ``11th``, ``23rd``."""
+    """Return an English ordinal: ``1st``, ``11th``, ``23rd``."""
     end = "th" if number // 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{end}"
 
 
 def with_page_alias(body: str, names: Sequence[str]) -> str:
-    """A page with names added to its property ``alias``, which Logseq writes above all text."""
+    """Add names to the ``alias`` property at the top of a Logseq page."""
     block = _PROPERTIES.match(body)
     known = _ALIAS.search(body, 0, block.end()) if block else None
     added = ", ".join(names)
@@ -246,12 +246,12 @@ def with_page_alias(body: str, names: Sequence[str]) -> str:
 
 
 def has_page_properties(body: str) -> bool:
-    """True for a page that begins with properties as Logseq writes them."""
+    """Return whether a page starts with Logseq properties."""
     return _PROPERTIES.match(body) is not None
 
 
 def _properties(body: str) -> dict[str, Any]:
-    """The properties of a page as Logseq writes them, ``key:: value`` lines above all text."""
+    """Parse the Logseq properties of a page: ``key:: value`` lines at the top."""
     found: dict[str, Any] = {}
     block = _PROPERTIES.match(body)
     for line in block.group().splitlines() if block else ():
@@ -262,8 +262,8 @@ def _properties(body: str) -> dict[str, Any]:
     return found
 
 
-def _unsure(text: str, values: Mapping[str, Any]) -> str | None:
-    """What is wrong with an entry that counts as private as nobody can tell whether it is."""
+def _privacy_doubt(text: str, values: Mapping[str, Any]) -> str | None:
+    """Return the problem of an entry treated as private because it may be."""
     if "private" not in map(str.lower, values) and not says_private_inline(text):
         return "it names `private`, so the file counts as private until that is put right"
     return None
@@ -278,7 +278,7 @@ def _problem(decoded: Decoded, problem: str | None) -> str | None:
 
 
 def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
-    """The summary as written, else the first sentence; of a decision, what was decided."""
+    """Return the summary as written, else the first sentence (of a decision's Decision)."""
     written = word(values, "summary") or word(values, "description")
     if not written and type_ == "decision":
         written = summary_of(section_text(body, "Decision") or "")
@@ -286,13 +286,13 @@ def _summary(values: Mapping[str, Any], type_: str | None, body: str) -> str:
 
 
 def info_of(entry: Entry, size: int, mtime_ns: int) -> EntryInfo:
-    """What lists need of a parsed entry."""
-    columns = (*(getattr(entry, each.name) for each in fields(_Described)), size, mtime_ns)
+    """Return the `EntryInfo` of a parsed entry."""
+    columns = (*(getattr(entry, each.name) for each in fields(_EntryFacts)), size, mtime_ns)
     return EntryInfo(*columns)
 
 
 def unread(path: str) -> EntryInfo:
-    """Tell of an entry that nobody has read yet what its path says."""
+    """Return a placeholder, from its path, for an entry that hasn't been read yet."""
     slug, category = slug_of(path), category_of(path)
     none: tuple[str, ...] = ()
     said = (path, slug, None, category, slug, none, none, None, None, "")
@@ -300,16 +300,16 @@ def unread(path: str) -> EntryInfo:
 
 
 def row_of(info: EntryInfo) -> Row:
-    """Write the columns for the cache."""
-    lists = (_BETWEEN.join(info.tags), _BETWEEN.join(info.aliases))
+    """Return the cache row of an info."""
+    lists = (_SEPARATOR.join(info.tags), _SEPARATOR.join(info.aliases))
     told = (info.created, info.updated, info.summary, info.private, info.problem)
     return (info.path, info.title, info.type, *lists, *told, info.blob, info.size, info.mtime_ns)
 
 
 def info_from(row: Row) -> EntryInfo:
-    """Read the columns from the cache."""
+    """Return the info in a cache row."""
     path, title, type_, tags, aliases, created, updated, summary, private, *rest = row
-    lists = [tuple(each.split(_BETWEEN)) if each else () for each in (tags, aliases)]
+    lists = [tuple(each.split(_SEPARATOR)) if each else () for each in (tags, aliases)]
     named = (path, title, type_, category_of(path), slug_of(path), *lists)
     columns = (*named, created, updated, summary, bool(private), *rest)
     return EntryInfo(*columns)

@@ -1,9 +1,8 @@
-"""How the owner of a folder names notes and where they go, seen from the notes that are there.
+"""The naming and filing conventions of a folder of notes, inferred from its notes and settings.
 
-kbtui's own layout has names in kebab case, in a folder a type. In somebody's own folder a new note
-is called as its neighbours are: by its title, in words joined and in small letters, or in a
-notebook of zk's by an id. It goes where notes of its type lie, else where Obsidian, Logseq or the
-owner puts new ones.
+kbtui's own layout has kebab-case names in a folder per type. In a user's own folder a new note is
+named like its neighbours: by its title, by joined lowercase words, or in a zk notebook by an id. It
+goes where notes of its type are, else where Obsidian, Logseq or the user puts new ones.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from kbtui.workspace.layout import Layout
 _ROOT = "knowledge/"
 _NUMBER = re.compile(r"\d{8}|\d{12}|\d{14}|\d{4}[-_]\d{2}([-_]\d{2})?")
 _DOTTED = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*(?:\.[^\W_A-Z]+(?:-[^\W_A-Z]+)*)+")
-# What no name may hold on one of the systems that notes travel to, or in a link to them.
-_ODD_IN_PAGES = re.compile(r'[<>:"\\|?*#%^\[\]]|^\.|\.$')
+# Characters that some operating system forbids in names, or that break links.
+_ESCAPED_IN_PAGES = re.compile(r'[<>:"\\|?*#%^\[\]]|^\.|\.$')
 _FORBIDDEN = re.compile(r'[*"<>|?#^\[\]]+')
 _NAME_PARTS = re.compile(
     r"\{\{\s*(?:(?P<id>id)|(?P<title>title)|(?P<slug>slug title)"
@@ -48,11 +47,11 @@ _ID_LETTERS = {
 }
 _ID_LENGTHS = range(1, 65)
 _ID_LENGTH = 4
-_LONGEST = 120
-_FEW = 3
-_MOST_SETTINGS = 1 << 20
+_MAX_STEM = 120
+_MIN_SAMPLE = 3
+_MAX_SETTINGS = 1 << 20
 _FOAM_DAILY = re.compile(r'^\s*"foam\.openDailyNote\.directory"\s*:\s*"([^"\n]*)"', re.MULTILINE)
-_TRIES = 20  # then ids get longer, as all short ones may be taken
+_TRIES = 20  # after that ids get longer, as all short ones may be taken
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PLACEHOLDER = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^}]+))?\}\}")
 _DEFAULT_FORMATS = {"date": "YYYY-MM-DD", "time": "HH:mm"}
@@ -60,7 +59,7 @@ _MOMENT = re.compile(
     r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|Do|DD|D|dddd|ddd|gggg|GGGG|HH|hh|mm|ss|ww|WW|w|W|Q|A"
 )
 _TEMPLATES = re.compile(r"(^|/)_?templates?(/|$)", re.IGNORECASE)
-_OF_TEMPLATES = (
+_TEMPLATE_SETTINGS = (
     (".obsidian/templates.json", "folder", "/"),
     (".obsidian/daily-notes.json", "template", ".md"),
     (".obsidian/plugins/templater-obsidian/data.json", "templates_folder", "/"),
@@ -69,13 +68,13 @@ _OF_TEMPLATES = (
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A way of making a name of a title: how words are parted, and whether in small letters."""
+    """A naming style: the separator of words, and whether names are lowercase."""
 
     separator: str = "-"
     lower: bool = True
 
     def stem(self, title: str, most: int = MAX_SLUG) -> str:
-        """The name for a title, without ``.md``."""
+        """Return the file name for a title, without ``.md``."""
         if self == KEBAB:
             return slugify(title, most)
         text = re.sub(r"[/\\]", "-", clean_line(title)).replace(": ", " - ").replace(":", "-")
@@ -84,24 +83,24 @@ class Naming:
             text = text.casefold()
         if self.separator != " ":
             text = re.sub(r"[^\w.]+", self.separator, text).strip(self.separator)
-        return text[:_LONGEST].rstrip() or "untitled"
+        return text[:_MAX_STEM].rstrip() or "untitled"
 
 
 @dataclass(frozen=True, slots=True)
 class PageNames(Naming):
-    """How Logseq names the file of a page: by its title, whose slash and odd signs are escaped."""
+    """Logseq's naming of page files: the title, with slashes and special characters escaped."""
 
     separator: str = " "
     lower: bool = False
     slash: str = "___"
 
     def stem(self, title: str, most: int = MAX_SLUG) -> str:
-        """The name for a title, without ``.md``."""
+        """Return the file name for a title, without ``.md``."""
         said = " ".join(clean_line(title).split()).strip("/")
         while said:
-            escaped = _ODD_IN_PAGES.sub(lambda odd: f"%{ord(odd[0]):02X}", said)
+            escaped = _ESCAPED_IN_PAGES.sub(lambda odd: f"%{ord(odd[0]):02X}", said)
             name = escaped.replace("/", self.slash)
-            if len(name) <= max(most, _LONGEST):
+            if len(name) <= max(most, _MAX_STEM):
                 return name
             said = said[:-1].rstrip()
         return "untitled"
@@ -112,7 +111,7 @@ TITLED = Naming(" ", lower=False)
 
 
 def naming_of(stem: str) -> Naming | None:
-    """The way in which a name was made; None where it doesn't show."""
+    """Infer the naming style of a file name, or None if it can't be told."""
     dated = DATED.match(stem)
     stem = stem[dated.end() :] if dated else stem
     lower = stem == stem.casefold()
@@ -126,10 +125,10 @@ def naming_of(stem: str) -> Naming | None:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """A way of making names by a template of zk's, which holds an id made at random, or a date.
+    """File names by a zk template with a random id or a date.
 
-    In `template` stand ``{{id}}``, of so many `letters`, ``{{title}}``, ``{{slug title}}`` and
-    ``{{format-date now '%Y-%m-%d'}}``.
+    `template` may contain ``{{id}}`` (`length` characters of `letters`), ``{{title}}``,
+    ``{{slug title}}`` and ``{{format-date now '%Y-%m-%d'}}``.
     """
 
     template: str
@@ -138,11 +137,11 @@ class FileNames:
 
     @property
     def parts(self) -> set[str]:
-        """The kinds of what it holds: id, title, slug, date."""
+        """The kinds of placeholders in the template: id, title, slug, date."""
         return {str(part.lastgroup) for part in _NAME_PARTS.finditer(self.template)}
 
     def stem(self, title: str, when: datetime, id_: str = "") -> str:
-        """The name for a title, with a new id unless one is given."""
+        """Return the file name for a title, with a new id unless one is given."""
 
         def value(part: re.Match[str]) -> str:
             if part["id"]:
@@ -155,11 +154,11 @@ class FileNames:
         return _NAME_PARTS.sub(value, self.template)
 
     def made(self, stem: str) -> bool:
-        """True for a name that may have been made so."""
+        """Return whether a name matches the template."""
         return self._pattern().fullmatch(stem) is not None
 
     def id_of(self, stem: str) -> str:
-        """The id in a name; empty where it wasn't made so, or there is none."""
+        """Return the id in a name; empty if there is none or it doesn't match the template."""
         found = self._pattern().fullmatch(stem)
         return found["id"] if found and "id" in found.re.groupindex else ""
 
@@ -174,10 +173,9 @@ class FileNames:
 
 
 class Content(TypedDict, total=False):
-    """Content of a new entry; `body` is its whole text, in place of `sections`.
+    """The content of a new entry; `body` is its whole text instead of `sections`.
 
-    `folder` is where it goes, from the entries on (``.`` the topmost one); without one the habits
-    say it.
+    `folder` is relative to the entries (``.`` is their root); without it the habits decide.
     """
 
     body: str | None
@@ -191,7 +189,7 @@ class Content(TypedDict, total=False):
 
 
 class Habits:
-    """The habits of one workspace; `in_place`: it is somebody's own folder."""
+    """The conventions of one workspace; `in_place` means that it is a user's own folder."""
 
     def __init__(self, layout: Layout, infos: Sequence[EntryInfo]) -> None:
         self._layout = layout
@@ -199,7 +197,7 @@ class Habits:
         self.in_place = layout.in_place
 
     def path_for(self, kind: str, title: str, day: date, folder: str = "", number: int = 1) -> str:
-        """The path for a new note; a `number` above 1 tells it from others of that title."""
+        """Return the path for a new note; a `number` above 1 makes it distinct."""
         folder = self.spelled(folder) if folder else self.folder_for(kind)
         template = self.template_in(folder)
         if template:
@@ -217,41 +215,43 @@ class Habits:
         return checked_path(f"{_ROOT}{folder}/{name}" if folder else f"{_ROOT}{name}")
 
     def naming_in(self, folder: str) -> Naming:
-        """How notes in a folder are named, or if it has only few, those of the workspace."""
+        """Return the naming style in a folder, or in the workspace if the folder has few notes."""
         if not self.in_place:
             return KEBAB
         if self.is_logseq and f"{folder}/".startswith("pages/"):
             return PageNames(slash=self._slash)
         here = [info.slug for info in self._infos if info.category == folder]
-        shown = _most(here) or _most(info.slug for info in self._infos)
+        shown = _majority_naming(here) or _majority_naming(info.slug for info in self._infos)
         return shown or (TITLED if self._dendron is None else KEBAB)
 
     def template_in(self, folder: str) -> FileNames | None:
-        """How notes in a folder are named if by a template, as zk's settings and they show."""
+        """Return the zk template by which notes in a folder are named, if they are."""
         settings = self._zk_note(folder) if self.in_place else None
         names = _file_names(settings) if settings is not None else None
         if names is None or not names.parts & {"id", "date"}:
             return None
         here = [info.slug for info in self._infos if info.category == folder]
         made = sum(map(names.made, here))
-        return None if len(here) >= _FEW and made * 2 < len(here) else names
+        return None if len(here) >= _MIN_SAMPLE and made * 2 < len(here) else names
 
     def folder_for(self, kind: str) -> str:
-        """Where a new note of a type goes, from the folder of the entries on."""
+        """Return the folder for a new note of a type, relative to the entries."""
         if not self.in_place:
             return ENTRY_TYPES[kind]
         names = {kind.casefold(), ENTRY_TYPES.get(kind, kind).casefold()}
-        folders = Counter(info.category for info in self._own())
+        folders = Counter(info.category for info in self._non_templates())
         named = [each for each in folders if each.rpartition("/")[2].casefold() in names]
         if named:
             return min(named, key=lambda each: (each.count("/"), -folders[each], each))
-        typed = Counter(info.category for info in self._own() if (info.type or "") == kind)
+        typed = Counter(
+            info.category for info in self._non_templates() if (info.type or "") == kind
+        )
         if typed:
             return max(sorted(typed), key=lambda each: typed[each])
         return self._folder_by_program()
 
     def _folder_by_program(self) -> str:
-        """Where the program that a folder is used with puts new notes."""
+        """Return the folder where the user's notes program puts new notes."""
         if self._dendron is not None and self._dendron.folders:
             return self._dendron.folders[0]
         if self.is_logseq:
@@ -262,14 +262,14 @@ class Habits:
         return ""
 
     def knows_type(self, kind: str) -> bool:
-        """True for a type of ours, and in place for each of the owner's own."""
+        """Return whether a type is one of kbtui's, or in place one of the user's own."""
         if kind in ENTRY_TYPES:
             return True
         of_owner = any(info.type == kind for info in self._infos) or self.template_for(kind)
         return self.in_place and bool(of_owner)
 
     def template_for(self, kind: str) -> str | None:
-        """The path of the owner's template for a type: ``Templates/Meeting Template.md``."""
+        """Return the path of the user's template for a type: ``Templates/Meeting Template.md``."""
         if not self.in_place:
             return None
         names = {kind.casefold(), f"{kind} template".casefold()}
@@ -281,31 +281,31 @@ class Habits:
         return next(found, None)
 
     def templates(self) -> list[str]:
-        """The names by which `template_for` knows the owner's templates."""
+        """Return the names by which `template_for` finds the user's templates."""
         slugs = (info.slug for info in self._infos if self.in_place and self.is_template(info))
         return [re.sub(r"(?i)(?<=.) template$", "", slug) for slug in slugs]
 
     def is_template(self, info: EntryInfo) -> bool:
-        """True for a note that new ones are made of, as its folder or Obsidian's settings say."""
+        """Return whether a note is a template, by its folder or Obsidian's settings."""
         if _TEMPLATES.search(info.category):
             return True
-        return info.path.removeprefix(_ROOT).startswith(self._template_places)
+        return info.path.removeprefix(_ROOT).startswith(self._template_prefixes)
 
     @cached_property
-    def _template_places(self) -> tuple[str, ...]:
-        """How the paths of what Obsidian, and what plugs into it, makes notes of begin."""
+    def _template_prefixes(self) -> tuple[str, ...]:
+        """The path prefixes of templates of Obsidian and its plugins."""
         if not self.in_place:
             return ()
-        named = ((self._settings(file).get(key), end) for file, key, end in _OF_TEMPLATES)
+        named = ((self._settings(file).get(key), end) for file, key, end in _TEMPLATE_SETTINGS)
         places = ((str(name or "").strip("/").removesuffix(".md"), end) for name, end in named)
         return tuple(f"{place}{end}" for place, end in places if place)
 
     def daily_note(self, day: date) -> tuple[str, str | None] | None:
-        """Where the owner's note of a day lies, and the path of its template; None: has none."""
+        """Return the path of the daily note and of its template; None if the user has none."""
         if not self.in_place:
             return None
         daily = self._obsidian_daily()
-        place = self._told_daily(day, daily) or self._usual_daily(day)
+        place = self._configured_daily(day, daily) or self._observed_daily(day)
         if place is None:
             return None
         template = str(daily.get("template") or "").strip("/").removesuffix(".md")
@@ -313,8 +313,8 @@ class Habits:
         below = f"{folder}/{name}" if folder else name
         return checked_path(f"{_ROOT}{below}.md"), f"{_ROOT}{template}.md" if template else None
 
-    def _told_daily(self, day: date, daily: dict[str, Any]) -> tuple[str, str] | None:
-        """Folder and name of the note of a day as a program's settings say it."""
+    def _configured_daily(self, day: date, daily: dict[str, Any]) -> tuple[str, str] | None:
+        """Return folder and name of the daily note according to a program's settings."""
         if daily:
             name = moment(day, str(daily.get("format") or "YYYY-MM-DD"))
             return str(daily.get("folder") or "").strip("/"), name
@@ -325,37 +325,37 @@ class Habits:
             return next(iter(self._dendron.folders), ""), start + luxon(day, pattern)
         return self._foam_daily(day) or self._zk_daily(day)
 
-    def _usual_daily(self, day: date) -> tuple[str, str] | None:
-        """The same where enough notes are called after days."""
-        dated = Counter(i.category for i in self._own() if _DAY.fullmatch(i.slug))
+    def _observed_daily(self, day: date) -> tuple[str, str] | None:
+        """Return folder and name of the daily note if enough notes are named after days."""
+        dated = Counter(i.category for i in self._non_templates() if _DAY.fullmatch(i.slug))
         folder, count = dated.most_common(1)[0] if dated else ("", 0)
-        return (folder, f"{day:%Y-%m-%d}") if count >= _FEW else None
+        return (folder, f"{day:%Y-%m-%d}") if count >= _MIN_SAMPLE else None
 
     def _obsidian_daily(self) -> dict[str, object]:
-        """Obsidian's settings of daily notes; where they were never changed, there may be none."""
+        """Return Obsidian's daily note settings; empty if they were never changed."""
         periodic = self._settings(".obsidian/plugins/periodic-notes/data.json").get("daily")
         if isinstance(periodic, dict) and periodic.get("enabled"):
             return periodic
         if daily := self._settings(".obsidian/daily-notes.json"):
             return daily
         is_on = self._settings(".obsidian/core-plugins.json").get("daily-notes") is True
-        dated = any(_DAY.fullmatch(info.slug) for info in self._own())
+        dated = any(_DAY.fullmatch(info.slug) for info in self._non_templates())
         return {"format": "YYYY-MM-DD"} if is_on and not dated else {}
 
     def _logseq_daily(self, day: date) -> tuple[str, str]:
-        """Folder and name of Logseq's journal of a day."""
+        """Return folder and name of Logseq's journal page."""
         config = self._text("logseq/config.edn")
         folder = re.search(r'^[^;\n]*:journals-directory\s+"([^"\n]+)"', config, re.MULTILINE)
         name = re.search(r'^[^;\n]*:journal/file-name-format\s+"([^"\n]+)"', config, re.MULTILINE)
         return folder[1] if folder else "journals", luxon(day, name[1] if name else "yyyy_MM_dd")
 
     def _foam_daily(self, day: date) -> tuple[str, str] | None:
-        """Folder and name of Foam's note of a day, where the settings (with comments) say it."""
+        """Return folder and name of Foam's daily note; its settings are JSON with comments."""
         found = _FOAM_DAILY.search(self._text(".vscode/settings.json"))
         return (found[1].strip("./"), f"{day:%Y-%m-%d}") if found else None
 
     def _zk_daily(self, day: date) -> tuple[str, str] | None:
-        """Folder and name of the note of a day, in the group of zk's that names notes by days."""
+        """Return folder and name of zk's daily note, from the group whose names are dates."""
         midnight = datetime.combine(day, datetime.min.time())
         for paths, group in self._zk_groups():
             names = _file_names(_table(group, "note"))
@@ -366,19 +366,19 @@ class Habits:
         return None
 
     def front(self, day: date) -> Front:
-        """What the frontmatter of a new note says beside what there is to say."""
+        """Return which optional frontmatter keys a new note gets."""
         if not self.in_place:
             return Front(day)
         dated = sum(info.created is not None for info in self._infos)
         return Front(
             day,
-            dates=dated * _FEW > len(self._infos),
+            dates=dated * _MIN_SAMPLE > len(self._infos),
             type=any(info.type for info in self._infos),
             empty=False,
         )
 
     def entry(self, type_: str, title: str, day: date, content: Content) -> str:
-        """A new entry, as `render_entry` writes it."""
+        """Return the text of a new entry; see `render_entry`."""
         body = content.get("body")
         return render_entry(
             type_,
@@ -393,26 +393,28 @@ class Habits:
         )
 
     def reference(self, name: str) -> str:
-        """An item of ``related``; in somebody's own folder one that Obsidian repairs."""
+        """Return an item for ``related``; in place a wikilink, which Obsidian keeps repaired."""
         return f"[[{name}]]" if self.in_place and not name.startswith("[[") else name
 
     def spelled(self, folder: str) -> str:
-        """A folder as somebody named it, from the entries on, written as it is where it is there.
+        """Return a folder relative to the entries, in the spelling of existing folders.
 
-        ``.`` is the topmost one.
+        ``.`` is their root.
         """
         normal = posixpath.normpath(unicodedata.normalize("NFC", clean_line(folder)).strip("/"))
         if not (self.in_place and self.is_folder(_ROOT[:-1])):
             normal = f"{normal}/".removeprefix(_ROOT).strip("/") or "."
         wanted = "" if normal == "." else normal
-        there = {each.casefold(): each for info in self._infos for each in _above(info.category)}
-        for known in _above(wanted):
+        there = {
+            each.casefold(): each for info in self._infos for each in _with_parents(info.category)
+        }
+        for known in _with_parents(wanted):
             if spelled := there.get(known.casefold()):
                 wanted = spelled + wanted[len(known) :]
         return wanted
 
-    def apart(self, title: str) -> tuple[str, str]:
-        """Folder and title, where a folder that is there, or any after a slash, is named first."""
+    def split_folder(self, title: str) -> tuple[str, str]:
+        """Split ``folder/title`` if the folder exists, or any folder after a leading slash."""
         folder, _, name = title.rpartition("/")
         named = folder.strip("/")
         if name and named and (title.startswith("/") or self.is_folder(named)):
@@ -420,13 +422,13 @@ class Habits:
         return "", title
 
     def is_folder(self, folder: str) -> bool:
-        """True if there are entries in a folder, or below it."""
+        """Return whether there are entries in a folder or below it."""
         wanted = folder.casefold()
         return any(f"{info.category.casefold()}/".startswith(f"{wanted}/") for info in self._infos)
 
     @cached_property
     def is_logseq(self) -> bool:
-        """True for a graph of Logseq's, where a page is called by its file and lies in pages/."""
+        """Whether this is a Logseq graph, where pages are named by their files in pages/."""
         if not self.in_place:
             return False
         folders = {info.category for info in self._infos}
@@ -434,7 +436,7 @@ class Habits:
 
     @cached_property
     def _slash(self) -> str:
-        """What Logseq writes for a slash in the name of a page, by its settings or the pages."""
+        """Logseq's escape of a slash in page names, by majority of the pages or its settings."""
         slugs = [info.slug for info in self._infos if info.category == "pages"]
         votes = {sign: sum(sign in slug for slug in slugs) for sign in ("___", "%2F")}
         if votes["___"] != votes["%2F"]:
@@ -446,21 +448,21 @@ class Habits:
     def _dendron(self) -> Dendron | None:
         return dendron_at(self._layout.root) if self.in_place else None
 
-    def _own(self) -> Iterable[EntryInfo]:
+    def _non_templates(self) -> Iterable[EntryInfo]:
         return (info for info in self._infos if not self.is_template(info))
 
     def _has(self, file: str) -> bool:
         return (self._layout.root / file).is_file()
 
     def _zk(self) -> dict[str, Any] | None:
-        """The settings of zk; None: this is no notebook of zk's."""
+        """Return the settings of zk, or None if this isn't a zk notebook."""
         try:
             return tomllib.loads((self._layout.root / ".zk/config.toml").read_text("utf-8"))
         except (OSError, ValueError):
             return None
 
     def _zk_note(self, folder: str) -> dict[str, Any] | None:
-        """What zk's settings say of new notes in a folder, those of its group before the others."""
+        """Return zk's note settings for a folder; those of its group take precedence."""
         settings = self._zk()
         if settings is None:
             return None
@@ -478,10 +480,10 @@ class Habits:
                 yield [str(path).strip("/") for path in named], group
 
     def _text(self, file: str) -> str:
-        """A small file of another program's; empty where it can't be read."""
+        """Return the text of another program's small file; empty if unreadable."""
         try:
             with (self._layout.root / file).open(encoding="utf-8-sig", errors="replace") as stream:
-                return stream.read(_MOST_SETTINGS)
+                return stream.read(_MAX_SETTINGS)
         except OSError:
             return ""
 
@@ -494,7 +496,7 @@ class Habits:
 
 
 def filled(template: str, title: str, now: datetime) -> str:
-    """The text of a template with the title and the time in it, as Obsidian fills them in."""
+    """Return a template with title and time filled in as Obsidian does."""
 
     def value(found: re.Match[str]) -> str:
         if found["name"] == "title":
@@ -505,7 +507,7 @@ def filled(template: str, title: str, now: datetime) -> str:
 
 
 def moment(when: date, pattern: str) -> str:
-    """A time written in a pattern of moment.js, such as ``YYYY-MM-DD dddd``."""
+    """Format a time by a moment.js pattern such as ``YYYY-MM-DD dddd``."""
     values = {
         "YYYY": f"{when:%Y}",
         "YY": f"{when:%y}",
@@ -536,34 +538,34 @@ def moment(when: date, pattern: str) -> str:
 
 
 def luxon(when: date, pattern: str) -> str:
-    """A time written in a pattern of Java's or luxon's, such as ``yyyy_MM_dd``."""
+    """Format a time by a Java or luxon pattern such as ``yyyy_MM_dd``."""
     as_moment = re.sub(r"y+", lambda years: "YY" if years[0] == "yy" else "YYYY", pattern)
     as_moment = as_moment.replace("do", "Do").replace("dd", "DD")
     return moment(when, as_moment.replace("EEEE", "dddd").replace("EEE", "ddd"))
 
 
-def _above(folder: str) -> list[str]:
-    """A folder and those that it lies in, the topmost first."""
+def _with_parents(folder: str) -> list[str]:
+    """Return a folder and its parents, topmost first."""
     parts = folder.split("/") if folder else []
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
-def _most(stems: Iterable[str]) -> Naming | None:
-    """The way in which most of the names were made; None where too few show one."""
+def _majority_naming(stems: Iterable[str]) -> Naming | None:
+    """Return the most frequent naming style; None if too few names show it."""
     votes = Counter(
         found for stem in stems if not _NUMBER.fullmatch(stem) and (found := naming_of(stem))
     )
     ranked = votes.most_common(1)
-    return ranked[0][0] if ranked and ranked[0][1] >= _FEW else None
+    return ranked[0][0] if ranked and ranked[0][1] >= _MIN_SAMPLE else None
 
 
 def hierarchy_of(stem: str) -> str:
-    """The part of a dotted name that stands for its folder, with the dot: ``project.``."""
+    """Return the parent part of a dotted name, with the dot: ``project.``."""
     return stem[: stem.rfind(".") + 1] if _DOTTED.fullmatch(stem) else ""
 
 
 def is_number(stem: str) -> bool:
-    """True for a name that is only a time or a date, which doesn't follow the title."""
+    """Return whether a name is only a time or date, independent of the title."""
     return _NUMBER.fullmatch(stem) is not None
 
 
@@ -573,7 +575,7 @@ def _table(settings: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _file_names(note: dict[str, Any]) -> FileNames | None:
-    """How zk names notes; None where its template is none that can be followed."""
+    """Return the file names that zk's settings define; None if the template is unsupported."""
     template = str(note.get("filename", "{{id}}"))
     rest = _NAME_PARTS.sub("", template)
     charset = str(note.get("id-charset", "alphanum"))

@@ -1,4 +1,4 @@
-"""How a new entry of each type looks, and how a section of one grows."""
+"""The templates of entry types, and adding text to sections."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 
 
 def section_names(type_: str | None) -> tuple[str, ...]:
-    """The headings of a type's entries, in their order; a topic or fact has plain text."""
+    """Return the headings of a type's template in order; topics and facts have none."""
     return _SECTIONS.get(type_ or "", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The day of a new entry, and the keys that it has beside those that say something.
+    """The day of a new entry, and which optional frontmatter keys it gets.
 
-    These are its dates, its type, and ``related`` and ``tags`` that hold nothing yet.
+    These are the dates, the type, and ``related`` and ``tags`` while they are empty.
     """
 
     day: date
@@ -62,12 +62,11 @@ def render_entry(
     sources: Sequence[str] = (),
     summary: str = "",
 ) -> str:
-    """Write a new entry.
+    """Return the text of a new entry.
 
-    `sections` are texts by heading: those of the type first, then those that it doesn't know. One
-    without text isn't written; one named ``""`` is text above the headings. Where `sections` is a
-    text it stands below the title as it is. None: a person is going to write, so all headings of
-    the type are there to be written into.
+    `sections` are texts by heading, written in the order of the type's template, then any others.
+    Empty ones are omitted; the one named ``""`` goes above the headings. A string is written below
+    the title as it is. With None all headings of the type are written, to be filled in by a person.
     """
     keys: dict[str, tuple[object, Any]] = {
         "type": (front.type, type_),
@@ -85,7 +84,7 @@ def render_entry(
         text = sections.strip("\n")
     else:
         text = _empty_body(type_) if sections is None else _body(type_, sections)
-    if not re.match(r"#[ \t]+\S", text.lstrip()):  # it begins with its title
+    if not re.match(r"#[ \t]+\S", text.lstrip()):  # unless it starts with a title
         text = f"# {clean_line(title)}\n\n{text}".rstrip("\n")
     return f"---\n{head}---\n{text}\n" if head else f"{text}\n"
 
@@ -97,15 +96,15 @@ def _with_section(above: str, section: str, below: str, newline: str) -> str:
 
 
 def append_to_section(text: str, heading: str, line: str, type_: str | None = None) -> str:
-    """Add a line at the end of a section; everything that is there stays as it is.
+    """Append a line to a section; everything else stays as it is.
 
-    A section that is missing is made where the template of the type has it: above those that come
-    after it there, else at the end of the text.
+    A missing section is inserted where the type's template has it: before the sections that follow
+    it there, else at the end of the text.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     span = _section_span(text, heading)
     if span is None:
-        place = _place_of_new(text, heading, type_)
+        place = _insertion_offset(text, heading, type_)
         return _with_section(text[:place], f"## {heading}{newline}{line}", text[place:], newline)
     start, end = span
     kept = text[start:end].rstrip()
@@ -118,15 +117,15 @@ def append_to_section(text: str, heading: str, line: str, type_: str | None = No
 
 
 def section_text(text: str, heading: str) -> str | None:
-    """The text below a heading, None where there is no such heading."""
+    """Return the text below a heading, or None if there is no such heading."""
     span = _section_span(text, heading)
     return text[slice(*span)] if span else None
 
 
 def without_empty_sections(text: str, type_: str | None) -> str:
-    """A text with an empty line for each heading of the type's template that has nothing below.
+    """Blank out the headings of the type's template that have no text below.
 
-    So every other line keeps its number.
+    All other lines keep their numbers.
     """
     ours = section_names(type_)
     for heading, (start, end) in _sections(text):
@@ -136,7 +135,7 @@ def without_empty_sections(text: str, type_: str | None) -> str:
 
 
 def _sections(text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
-    """Each heading, and where the text below it starts and ends."""
+    """Yield each heading, and the start and end of the text below it."""
     code = CodeRanges(text)
     found = [match for match in _HEADING.finditer(text) if match.start() not in code]
     for number, match in enumerate(found):
@@ -147,14 +146,14 @@ def _sections(text: str) -> Iterator[tuple[re.Match[str], tuple[int, int]]]:
 
 
 def _section_span(text: str, heading: str) -> tuple[int, int] | None:
-    """Where the text below a heading starts and ends; None where there is no such heading."""
+    """Return the start and end of the text below a heading, or None if it is missing."""
     wanted = heading.strip().casefold()
     spans = (span for match, span in _sections(text) if match[2].strip().casefold() == wanted)
     return next(spans, None)
 
 
-def _place_of_new(text: str, heading: str, type_: str | None) -> int:
-    """Where a section that is missing belongs."""
+def _insertion_offset(text: str, heading: str, type_: str | None) -> int:
+    """Return the offset where a missing section belongs."""
     known = [name.casefold() for name in section_names(type_)]
     wanted = heading.strip().casefold()
     later = known[known.index(wanted) + 1 :] if wanted in known else ()

@@ -1,6 +1,6 @@
-"""The entries of a workspace as one thing to ask and to change.
+"""Reading and changing the entries of a workspace as a whole.
 
-Others hold a `library.Library`. `reader` looks entries up in a state of the files, now or as of a
-commit (`PastLibrary`); `overlay.Overlay` is a state with edits on top that aren't written yet;
-`dates` keeps `created` and `updated` in step with each change.
+Other packages use `library.Library`. `reader` reads entries as they are now or as of a commit
+(`PastLibrary`); `overlay.Overlay` is the files with unwritten edits on top; `dates` updates
+`created` and `updated` with each change.
 """

@@ -1,8 +1,8 @@
-"""Keeps `created` and `updated` true: a companion of every change.
+"""A companion of every change that keeps the `created` and `updated` dates current.
 
-Left as they are: adopted edits of other programs, what undo and restore bring back, the mere
-repair of a link, a new name, and documents that a person keeps without frontmatter. An `updated`
-that the writer set stands, and one in a form of the user's own (no ISO date) is the user's.
+Not touched are: edits adopted from other programs, undo and restore, link repairs, renames, and
+notes a person keeps without frontmatter. An `updated` set by the writer is kept, and so is one that
+isn't an ISO date.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(?P<seconds>:\d{2})
 
 
 class DateKeeper:
-    """Sets the dates of entries whose content a change alters."""
+    """A companion that sets the dates of entries whose content a change alters."""
 
     def __init__(self, workspace: Workspace, now: Callable[[], datetime] | None = None) -> None:
         self._layout = workspace
@@ -56,23 +56,23 @@ class DateKeeper:
                 return self._new(path, data, matter, by_machine=change.actor.is_machine)
             return self._edited(data, matter, frontmatter.parse(before))
         except UnreadableError:
-            return data  # a form of YAML that can't be changed in place: the date has to wait
+            return data  # YAML that can't be edited in place: the date stays as it is
 
     def _new(self, path: str, data: bytes, matter: Frontmatter, *, by_machine: bool) -> bytes:
-        """Complete the dates of a new entry; a machine's gets frontmatter if it has none.
+        """Add missing dates to a new entry; one by a machine gets frontmatter if it has none.
 
-        In somebody's own folder notes say only what their owner has them say.
+        Notes in a user's own folder are left alone.
         """
         if self._in_place or (not matter.values and not by_machine):
             return data
         today = self._now().date()
-        said = matter.values.get
+        values_of = matter.values.get
         usual = {
             "type": by_machine and TYPE_OF_FOLDER.get(category_of(path).partition("/")[0]),
-            "created": said("updated") or today,
-            "updated": said("created") or today,
+            "created": values_of("updated") or today,
+            "updated": values_of("created") or today,
         }
-        keys = {key: value for key, value in usual.items() if value and not said(key)}
+        keys = {key: value for key, value in usual.items() if value and not values_of(key)}
         return frontmatter.set_keys(data, keys) if keys else data
 
     def _edited(self, data: bytes, matter: Frontmatter, before: Frontmatter) -> bytes:
@@ -87,7 +87,7 @@ class DateKeeper:
         return data if stamp is None else frontmatter.set_keys(data, {"updated": stamp})
 
     def _stamp(self, written: Any) -> str | None:
-        """Write the present in the form that the date had; None: it has a form of its own."""
+        """Return the current time in the format of the old date; None if that isn't ISO."""
         now = self._now()
         if not written:
             return now.date().isoformat()

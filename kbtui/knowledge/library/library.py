@@ -1,4 +1,4 @@
-"""The library: entries found by name, read, created, written, renamed, deleted, and linked."""
+"""The library: finding, reading, creating, writing, renaming, deleting and linking entries."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ TEXT_ENDS = (".txt", ".markdown", ".org")
 
 @dataclass(frozen=True, slots=True)
 class WrittenEntry:
-    """The outcome of a write: where it stands, and the commit; None where a sink took it."""
+    """The outcome of a write: its path and commit; `commit` is None if a sink took it."""
 
     path: str
     commit: Commit | None
 
     @property
     def name(self) -> str:
-        """The path as people name it: ``people/alice``."""
+        """The path as shown to people: ``people/alice``."""
         return short_name(self.path)
 
 
 class Library(Reader):
-    """All entries of one workspace; one object serves all threads.
+    """All entries of one workspace; thread-safe.
 
-    `public` is the same without what is private, for whoever may not see that; to whom `discreet`
-    reads, it may be said that something is private. A model on this machine is read to by
-    `for_own_models`. The library adds its companions to the history. `private_paths` are entries
-    that only local models may read, in ``.gitignore`` syntax.
+    `public` reads without private entries, as if there were none; `discreet` does too but reports
+    that an entry is private; `for_own_models` reads for models on this machine. The library adds
+    its companions to the history. `private_paths` are entries that only local models may read, in
+    ``.gitignore`` syntax.
     """
 
     def __init__(
@@ -89,38 +89,38 @@ class Library(Reader):
         self.for_own_models = OwnModelsReader(self._entries, self.catalog)
         history.add_companion(DateKeeper(workspace, self._now).companion)
         history.add_companion(self.catalog.companion)
-        history.subscribe(self._catch_up)
+        history.subscribe(self._on_change)
 
     def overlay(self) -> Overlay:
-        """The files as they are, for working out edits on top of them; nothing is written."""
+        """Return an overlay for preparing edits on the current files; it writes nothing."""
         return Overlay(self._workspace, self._entries)
 
     def discreet_overlay(self) -> Overlay:
-        """Like `overlay`, for whoever `discreet` is for."""
+        """Return an overlay with the restrictions of `discreet`."""
         return DiscreetOverlay(self._workspace, self._entries)
 
     def public_overlay(self) -> Overlay:
-        """Like `overlay`, for whoever `public` is for."""
+        """Return an overlay with the restrictions of `public`."""
         return PublicOverlay(self._workspace, self._entries)
 
     def refresh(self) -> None:
-        """Look for files that changed without passing through here."""
+        """Scan for files that were changed by other programs."""
         self._entries.refresh()
 
     def listing(self) -> tuple[EntryInfo, ...]:
-        """All entries, without reading any or waiting for who does."""
+        """Return all entries without reading files or waiting for a scan."""
         return self._entries.listing()
 
     def mark(self, paths: Iterable[str]) -> None:
-        """Say that these files changed; they are read when somebody asks next."""
+        """Mark files as changed; they are read on the next lookup."""
         self._entries.mark(paths)
 
     def is_private(self, path: str) -> bool:
-        """True if only local models may read a file of the workspace, whichever it is."""
+        """Return whether only local models may read a file, be it an entry or not."""
         return self._entries.is_private(path)
 
     def is_named_private(self, path: str) -> bool:
-        """True if the settings name a path as private, whether there is such a file or not."""
+        """Return whether the settings make a path private; the file need not exist."""
         return self._entries.is_named_private(path)
 
     def create(
@@ -133,13 +133,13 @@ class Library(Reader):
         origin: Origin = Origin(),  # noqa: B008  # frozen
         **content: Unpack[Content],
     ) -> WrittenEntry:
-        """Write a new entry under a name that is free, which is made of its title.
+        """Write a new entry under a free name derived from its title.
 
-        `type` is one of `ENTRY_TYPES`, or the folder of one; `day` is when it is from, today if
-        None: a decision's name begins with its month.
+        `type` is one of `ENTRY_TYPES` or the folder of one; `day` is its date (None: today), whose
+        month starts the name of a decision.
 
         Raises:
-            UsageError: an unknown type, or no title.
+            UsageError: the type is unknown, the title empty, or the path ignored by scans.
         """
         type_ = TYPE_OF_FOLDER.get(type, type)
         title = clean_line(title)
@@ -157,7 +157,7 @@ class Library(Reader):
         text = habits.entry(type_, title, day, content)
         if template is not None and is_bare:
             text = filled(self.get(template).text, title, self._now())
-        with self._creating:  # two threads must not find the same name free
+        with self._creating:  # two threads must not pick the same free name
             path = self.overlay().free_path(type_, title, day, content.get("folder", ""))
             if self._scanner.passes_over(path):
                 raise UsageError(
@@ -169,7 +169,7 @@ class Library(Reader):
         return WrittenEntry(path, change.result)
 
     def daily_note(self, day: date) -> tuple[str, str] | None:
-        """The path of the owner's note of a day and how its text begins; None: there are none."""
+        """Return the path of the daily note and its initial text; None if the user has none."""
         found = self.overlay().habits().daily_note(day)
         if found is None:
             return None
@@ -181,19 +181,19 @@ class Library(Reader):
             text = ""
         return path, filled(text, title, datetime.combine(day, self._now().time()))
 
-    def apart(self, title: str) -> tuple[str, str]:
-        """Folder and title of a note that somebody calls ``folder/title``, if there is a folder."""
-        return self.overlay().habits().apart(title)
+    def split_folder(self, title: str) -> tuple[str, str]:
+        """Split ``folder/title``; the folder is empty if none is named."""
+        return self.overlay().habits().split_folder(title)
 
     def types(self) -> dict[str, str]:
-        """The types that an entry can have, those of the owner's too, with the folder of each."""
+        """Return the types an entry can have, including the user's own, and their folders."""
         habits = self.overlay().habits()
         own = {info.type for info in self._entries.infos() if info.type} if self.in_place else set()
         kinds = dict.fromkeys([*ENTRY_TYPES, *sorted(own)])
         return {kind: habits.folder_for(kind) for kind in kinds}
 
     def kinds(self) -> dict[str, str]:
-        """What a new entry can be made as: the owner's templates, and `types`, with the folders."""
+        """Return the user's templates and `types`, by which entries are made, with folders."""
         habits, types = self.overlay().habits(), self.types()
         known = {kind.casefold() for kind in types}
         own = [name for name in habits.templates() if name.casefold() not in known]
@@ -201,13 +201,13 @@ class Library(Reader):
 
     @property
     def in_place(self) -> bool:
-        """True for somebody's own folder, where notes are named and filed as its owner does."""
+        """Whether this is a user's own folder, whose naming and filing conventions apply."""
         return self._workspace.in_place
 
     def same_name(self, type: str, title: str) -> list[EntryInfo]:
-        """The entries of a type that are called like this already; in place, of whatever type.
+        """Return the existing entries of a type (in place: of any type) with this name.
 
-        Whoever makes an entry asks this first, because `create` finds another free name.
+        Call this before `create`, which would pick another free name.
         """
         kind = TYPE_OF_FOLDER.get(type, type)
         wanted, slug = fold(clean_line(title)), slugify(title)
@@ -222,8 +222,8 @@ class Library(Reader):
         return found
 
     def notes_naming(self, path: str, headings: Collection[str]) -> list[str]:
-        """The notes with links to headings of an entry that have one of these texts."""
-        names = {text: f"{text} {text}" for text in headings}  # any other text
+        """Return the notes that link to one of these headings of an entry."""
+        names = {text: f"{text} {text}" for text in headings}  # any different text
         data = self._entries.read(path)
         edits = self.overlay().reheaded(path, data, names)
         return [each for each, made in edits.items() if each != path or made != data]
@@ -238,19 +238,19 @@ class Library(Reader):
         reason: str,
         headings: Mapping[str, str] = MappingProxyType({}),
     ) -> Commit | None:
-        """Write a file's whole text; a byte-order mark and CRLF line ends that it had stay.
+        """Write a file's whole text, keeping its byte-order mark and CRLF line endings.
 
         Args:
             path: The file.
-            text: What it is to hold.
-            expecting: The blob id of what the writer read; None: the file must be new.
+            text: The new text.
+            expecting: The blob id of the version the writer read; None: the file must be new.
             actor: Who writes.
-            reason: Why.
-            headings: The new text, by the old one, of headings that links are to follow to.
+            reason: The reason of the change.
+            headings: Renamed headings, new text by old, to update links to.
 
         Raises:
             ConflictError: somebody else changed it meanwhile; both versions are kept.
-            UnreadableError: what is there isn't UTF-8 and would lose characters.
+            UnreadableError: the existing file isn't UTF-8 and would lose characters.
         """
         path = checked_path(path)
         with self._history.change(actor, reason) as change:
@@ -265,9 +265,9 @@ class Library(Reader):
         return change.result
 
     def rename(self, ref: str, new: str, *, sink: Sink | None = None) -> WrittenEntry:
-        """Rename an entry to a title, a slug or category/slug, and repair every link to it.
+        """Rename an entry to a title, a slug or category/slug, and update every link to it.
 
-        The old name becomes an alias. One change holds everything; a `sink` may take it.
+        The old name becomes an alias. All of it is one change, which a `sink` may take.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -283,7 +283,7 @@ class Library(Reader):
         return WrittenEntry(name.path, change.result)
 
     def delete(self, ref: str, *, sink: Sink | None = None) -> Commit | None:
-        """Delete an entry, and clean the links to it; None where a `sink` takes the change.
+        """Delete an entry and remove the links to it; return None if a `sink` takes the change.
 
         Raises:
             NotFoundError: there is no such entry.
@@ -301,17 +301,17 @@ class Library(Reader):
     def link_mentions(
         self, ref: str, paths: Iterable[str], *, sink: Sink | None = None
     ) -> Commit | None:
-        """Make links of the places where some files say the names of an entry, in one change.
+        """Turn mentions of an entry in some files into links, in one change.
 
         Returns:
-            The commit; None where there was nothing to link, or a `sink` takes the change.
+            The commit; None if there was nothing to link, or a `sink` takes the change.
 
         Raises:
             NotFoundError: there is no such entry.
             UnreadableError: a file isn't UTF-8 and would lose characters.
         """
         info = self._entry_info(ref)
-        names, target = self.names_said(info), self._link_name(info)
+        names, target = self.names_said(info), self._link_target(info)
         label_first = self.dendron is not None
         reason = f"link the mentions of {info.name}"
         with self._history.change(Actor.YOU, reason, sink=sink) as change:
@@ -323,8 +323,8 @@ class Library(Reader):
                     change.put(path, _encoded_as(old, new, path), over=old)
         return change.result
 
-    def _link_name(self, info: EntryInfo) -> str:
-        """What a wikilink calls an entry: its slug, or its path where several have that slug."""
+    def _link_target(self, info: EntryInfo) -> str:
+        """Return the target of a wikilink to an entry: its slug if unique, else its path."""
         slug = fold(info.slug)
         twins = sum(fold(each.slug) == slug for each in self._entries.infos())
         return info.slug if twins == 1 else short_name(info.path)
@@ -337,10 +337,9 @@ class Library(Reader):
         shown: Reader | None = None,
         unseen: int = 0,
     ) -> str:
-        """The catalogue for a prompt, ranked for the `query`, at most `budget_tokens` long.
+        """Return the catalogue for a prompt, ranked for the `query`, of at most `budget_tokens`.
 
-        It is of all entries, or of those that `shown` has; `unseen` is how many it says there are
-        besides.
+        It lists all entries, or those of `shown`; `unseen` is the number of others to mention.
         """
         infos = self._entries.infos() if shown is None else shown.infos()
         degree = self._entries.graph().degree
@@ -353,13 +352,13 @@ class Library(Reader):
         return self._entries.same_links(blobs, names)
 
     def left_out(self) -> dict[str, str]:
-        """The files that scans passed over, and why."""
+        """Return the files that scans skipped, and why."""
         return self._scanner.left_out()
 
     def texts(self) -> dict[str, str]:
-        """The texts in somebody's own folder that are no notes by their names, and what they are.
+        """Return the text files in a user's own folder that aren't notes, and what they are.
 
-        Only those beside notes: in other folders they are rather a part of some project.
+        Only those in folders with notes: elsewhere they more likely belong to some project.
         """
         if not self.in_place:
             return {}
@@ -371,19 +370,19 @@ class Library(Reader):
         }
 
     def reindex(self) -> None:
-        """Throw away what is derived and read every file again."""
+        """Discard derived data and read every file again."""
         self._entries.clear()
         self._entries.refresh()
 
     def flush(self) -> Commit | None:
-        """Write an INDEX.md that was postponed."""
+        """Write an INDEX.md that is due."""
         return self.catalog.flush()
 
     def close(self) -> None:
-        """Write what was postponed, if nobody else is writing; else the next start does."""
+        """Write what is due unless another process is writing; then the next start does."""
         self.catalog.close()
 
-    def _catch_up(self, changed: Changed) -> None:
+    def _on_change(self, changed: Changed) -> None:
         self._entries.mark({*changed.all_paths}, changed.written)
 
     def _entry_info(self, ref: str) -> EntryInfo:
@@ -402,7 +401,7 @@ def _undated(slug: str) -> str:
 
 
 def _encoded_as(old: bytes, text: str, path: str) -> bytes:
-    """Write a text in the form of the bytes that it takes the place of."""
+    """Encode a text with the byte-order mark and line endings of the bytes it replaces."""
     decoded = files.decode(old)
     if not decoded.exact or decoded.encoding == "utf-16":
         raise UnreadableError(
@@ -416,20 +415,20 @@ def _encoded_as(old: bytes, text: str, path: str) -> bytes:
 
 
 def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Add tags to an entry, and take away those behind a ``-``; the tags that it has now.
+    """Add tags to an entry, remove those with a leading ``-``, and return all it has now.
 
-    Those in its text are among them.
+    The returned tags include those in its text.
 
     Raises:
-        UsageError: there is no tag among the words, or one to be taken away stands in the text.
-        UnreadableError: its frontmatter can't be read, so it isn't rewritten.
+        UsageError: there is no tag among the words, or one to be removed is in the text.
+        UnreadableError: its frontmatter can't be parsed, so it isn't rewritten.
         ConflictError: somebody else changed it meanwhile.
     """
     entry = library.get(path)
     if entry.problem:
         raise UnreadableError(f"{path} can't be tagged: {entry.problem}", "Correct it first.")
-    added, removed = _asked(words)
-    # What stands in the text is a tag already, and none that could be taken away here.
+    added, removed = _parsed_tags(words)
+    # Tags in the text count as present, but can't be removed here.
     key, items = frontmatter.items(entry.frontmatter, "tags")
     written = {tag.casefold() for tag in frontmatter.tags(entry.frontmatter)}
     every = {tag.casefold() for tag in entry.tags}
@@ -438,7 +437,7 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
             f"#{in_text[0]} stands in the text of {short_name(path)}, not among its tags.",
             "Take it out of the text.",
         )
-    kept = [item for item in items if removed.isdisjoint(_names(item))]
+    kept = [item for item in items if removed.isdisjoint(_folded_tags(item))]
     fresh = [name for name in added if name.casefold() not in every]
     if fresh or kept != items:
         tags = [*kept, *fresh]
@@ -450,7 +449,7 @@ def retag(library: Library, path: str, words: Iterable[str]) -> tuple[str, ...]:
     return library.get(path).tags
 
 
-def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
+def _parsed_tags(words: Iterable[str]) -> tuple[list[str], set[str]]:
     added, removed = dict[str, str](), dict[str, str]()
     for word in map(clean_line, words):
         if name := word.lstrip("-").lstrip("#").strip(","):
@@ -460,5 +459,5 @@ def _asked(words: Iterable[str]) -> tuple[list[str], set[str]]:
     return list(added.values()), set(removed)
 
 
-def _names(item: Any) -> set[str]:
+def _folded_tags(item: Any) -> set[str]:
     return {tag.casefold() for tag in frontmatter.tags({"tags": [item]})}

@@ -1,6 +1,6 @@
-"""The overlay: files as they are, with edits on top, found by name and linked as if written.
+"""The overlay: files with unwritten edits on top, with names and links resolved as if written.
 
-Whoever works out more than one edit, or may not write yet, works on one. It writes nothing.
+It is for preparing several edits together, or edits that may not be written yet.
 """
 
 from __future__ import annotations
@@ -47,16 +47,15 @@ from kbtui.workspace.layout import Layout, short_name
 from kbtui.workspace.scan import attachments_in
 
 Edits = dict[str, "bytes | None"]
-_ENTRIES = "knowledge/"
+_ENTRIES_PREFIX = "knowledge/"
 _BOM = "\ufeff"
 
 
 class Overlay:
-    """Files by workspace path: what they held `before`, if they were there, and the `edits` on top.
+    """Files by workspace path: their content `before` (None: missing) and the `edits` on top.
 
-    `shown` are those that a model was shown, at least in part, `repaired` those that were worked
-    out to change only by a repair of their links, `moved` the paths that entries were worked out to
-    have, each with the one that it had.
+    `shown` are the files that a model was shown, at least in part, `repaired` those of which only
+    links were updated, `moved` the new paths of renamed entries, with the old ones.
     """
 
     def __init__(self, layout: Layout, entries: EntryIndex) -> None:
@@ -72,34 +71,34 @@ class Overlay:
     # Files -----------------------------------------------------------------------------------
 
     def original(self, path: str) -> bytes | None:
-        """The bytes of a file when it was first looked at; None: it wasn't there."""
+        """Return the bytes of a file when first read; None if it didn't exist."""
         if path not in self.before:
             self.before[path] = files.read_if_there(self.layout, path)
         return self.before[path]
 
     def data(self, path: str) -> bytes | None:
-        """The bytes of a file with the edits; None: it isn't there."""
+        """Return the bytes of a file with the edits; None if it doesn't exist."""
         original = self.original(path)
         return self.edits.get(path, original)
 
     def exists(self, path: str) -> bool:
-        """True if a file is there with the edits; what can't be read isn't."""
+        """Return whether a file exists with the edits and can be read."""
         try:
             return self.data(path) is not None
         except KbtuiError:
             return False
 
     def text(self, path: str) -> str | None:
-        """The text of a file with the edits, its lines ended by line feeds; None: it isn't there.
+        """Return the text of a file with the edits and plain line feeds; None if missing.
 
         Raises:
-            UnreadableError: it is no UTF-8 text, so writing it would lose something.
+            UnreadableError: it isn't UTF-8 text, so writing it would lose something.
         """
         data = self.data(path)
         return None if data is None else plain_text(data, path)
 
     def encoded(self, path: str, text: str) -> bytes:
-        """A new text in the form that the file has: its byte-order mark and line ends."""
+        """Encode a new text with the file's byte-order mark and line endings."""
         data = self.data(path)
         if data is None:
             return text.encode("utf-8", "replace")
@@ -110,11 +109,11 @@ class Overlay:
         return (mark + text).encode("utf-8", "replace")
 
     def edit(self, path: str, text: str) -> Edits:
-        """The edit that gives a file a new text, in the form that it has."""
+        """Return the edit that gives a file a new text, encoded as before."""
         return {path: self.encoded(path, text)}
 
     def apply(self, edits: Mapping[str, bytes | None]) -> None:
-        """Put edits on top."""
+        """Add edits on top."""
         for path, data in edits.items():
             self.original(path)
             old = self.entry(path)
@@ -125,39 +124,38 @@ class Overlay:
 
     @property
     def changed(self) -> Edits:
-        """The edits that really change something."""
+        """The edits that actually change something."""
         return {path: data for path, data in self.edits.items() if data != self.before[path]}
 
     def stage(self, change: Change, edits: Mapping[str, bytes | None] | None = None) -> None:
-        """Put edits into a running change, which is refused if a file isn't what it was.
+        """Add edits to an open change, which fails if a file was modified meanwhile.
 
-        Without `edits` those on top, as far as they change something. What only repairs links is
-        marked.
+        The default is `changed`. Edits that only repair links are marked as such.
         """
         edits = self.changed if edits is None else edits
         change.repairs.update(self.repaired, self.moved)
         gone = {path.casefold(): path for path, data in edits.items() if data is None}
         for path, data in edits.items():
             if data is not None and gone.get(path.casefold(), path) != path:
-                change.write(path, data)  # on some disks the same file as the one that goes
+                change.write(path, data)  # on some disks the same file as the deleted one
             else:
                 change.put(path, data, over=self.original(path))
 
     # Names -----------------------------------------------------------------------------------
 
     def entry(self, path: str) -> Entry | EntryInfo | None:
-        """The facts known of an entry with the edits; None where there is none."""
+        """Return the facts of an entry with the edits; None if there is none."""
         if path not in self.edits:
             return self._entries.get(path)
         data = self.edits[path]
         return None if data is None or not is_indexed(path) else parse_entry(path, data)
 
     def parsed(self, path: str) -> Entry:
-        """Read an entry with the edits.
+        """Parse an entry with the edits.
 
         Raises:
-            NotFoundError: there is none.
-            UnreadableError: it is no UTF-8 text.
+            NotFoundError: it doesn't exist.
+            UnreadableError: it isn't UTF-8 text.
         """
         text = self.text(path)
         if text is None:
@@ -165,15 +163,15 @@ class Overlay:
         return parse_entry(path, text.encode("utf-8", "replace"))
 
     def index(self) -> LinkIndex:
-        """The index of entries by name, the edits included."""
+        """Return the index of entries by name, including the edits."""
         return self._entries.index() if self._index is None else self._index
 
     def find_path(self, ref: str) -> str:
-        """The entry that a path, category/slug, slug, title or alias names.
+        """Return the entry that a path, category/slug, slug, title or alias refers to.
 
         Raises:
-            NotFoundError: nothing is called so; the hint names the nearest.
-            UsageError: several are; the hint lists them.
+            NotFoundError: nothing matches; the hint names similar entries.
+            UsageError: several match; the hint lists them.
         """
         return self._find(ref, self.index(), self._entries.infos())
 
@@ -183,26 +181,26 @@ class Overlay:
         return resolve.found_path(ref, index, infos, lambda _path: False)
 
     def find_shown(self, ref: str) -> str:
-        """Like `find_path`, of what whoever edits may see.
+        """Return the entry `find_path` finds, if the editor may see it.
 
         Raises:
-            PrivateError: what is called so may not be shown. Else as `find_path`.
+            PrivateError: the editor may not see it. Else as `find_path`.
         """
         return self.find_path(ref)
 
     def check_shown(self, path: str, name: str) -> None:
-        """See that whoever edits may see a file; of its names they hear the one they gave.
+        """Check that the editor may see a file; an error mentions only `name`.
 
         Raises:
-            PrivateError: they may not.
+            PrivateError: the editor may not.
         """
 
     def conceals(self, _path: str) -> bool:
-        """True if whoever edits must not even know that a file is there."""
+        """Return whether the editor must not even know that a file exists."""
         return False
 
     def taken(self, path: str) -> bool:
-        """True if a file has this path, or one that differs only in case."""
+        """Return whether a file has this path, or one that differs only in case."""
         if self.index().at_path(path) is not None:
             return True
         if path in self.edits:
@@ -216,11 +214,11 @@ class Overlay:
         return path.casefold() in made
 
     def habits(self) -> Habits:
-        """How notes are named here, and where they go."""
+        """Return the naming and filing conventions."""
         return Habits(self.layout, tuple(self._entries.infos()))
 
     def free_path(self, kind: str, title: str, day: date, folder: str = "") -> str:
-        """A path for a new entry, named by the habits, below `folder` or where they say."""
+        """Return a free path for a new entry, in `folder` or where the habits put it."""
         habits, number = self.habits(), 1
         path = habits.path_for(kind, title, day, folder)
         while self.taken(path):
@@ -229,10 +227,10 @@ class Overlay:
         return path
 
     def new_name(self, info: Entry | EntryInfo, wanted: str) -> NewName:
-        """What a person wants an entry renamed to: a title, a slug or category/slug.
+        """Parse the new name a person gives an entry: a title, a slug or category/slug.
 
         Raises:
-            UsageError: nothing was named.
+            UsageError: the name is empty.
             UnsafePathError: the name leads out of the workspace.
         """
         return new_name(info, wanted, self.habits())
@@ -240,10 +238,10 @@ class Overlay:
     # Links -----------------------------------------------------------------------------------
 
     def renamed(self, path: str, name: NewName) -> Edits:
-        """The edits that rename an entry, keep its name as an alias, and lead every link after it.
+        """Return the edits that rename an entry, add its old name as alias and update all links.
 
         Raises:
-            UsageError: there is something under the new name already.
+            UsageError: the new name is taken.
         """
         old, data = self.entry(path), self.data(path)
         if old is None or data is None:
@@ -260,7 +258,7 @@ class Overlay:
         after, retitled = before.changed(old, new), _is_retitled(data, own, old.title)
         move = Move(old, new, before, after, self.entry, self.exists, retitled)
         names = {name for each in (old, new) for name in (each.slug, each.title, *each.aliases)}
-        edits = self._repaired(
+        edits = self._link_repairs(
             (path, name.path),
             names,
             partial(follow, move=move),
@@ -269,7 +267,7 @@ class Overlay:
             own = follow(own, path, move)
             former = old.title if old.title != new.title else page_name(old.slug)
             own = with_aliases(own, [former], new, as_page=self.habits().is_logseq)
-        edits |= self._canvases(move)
+        edits |= self._canvas_edits(move)
         if name.path != path:
             edits[path] = None
         self.moved[name.path] = path
@@ -277,12 +275,12 @@ class Overlay:
         return edits
 
     def reheaded(self, path: str, data: bytes, headings: Mapping[str, str]) -> Edits:
-        """The edits that lead links along where headings of a file read otherwise.
+        """Return the edits that update links after headings of a file were renamed.
 
         Args:
             path: The file.
-            data: What it is to hold; its own links to its headings follow in it.
-            headings: The new text of each heading by the old one.
+            data: Its new bytes, in which its links to its own headings are updated.
+            headings: The renamed headings, new text by old.
         """
         index = self.index()
 
@@ -292,23 +290,23 @@ class Overlay:
 
             return retargeted(data, index.read, lambda _: None, head)
 
-        return {**self._repaired((path,), (), repair), path: repair(data, path)}
+        return {**self._link_repairs((path,), (), repair), path: repair(data, path)}
 
     def removed(self, path: str) -> Edits:
-        """The edits that remove an entry and turn every link to it into its text."""
+        """Return the edits that delete an entry and turn every link to it into text."""
         repair = partial(self.unlinked, path)
-        return {**self._repaired((path,), (), repair), path: None}
+        return {**self._link_repairs((path,), (), repair), path: None}
 
     def unlinked(self, path: str, data: bytes, source: str) -> bytes:
-        """The bytes of the file `source` with every link to an entry turned into its text."""
+        """Return the file `source` with every link to an entry turned into text."""
         index, gone = self.index(), self.entry(path)
         title = clean_line(gone.title) if gone is not None else page_name(slug_of(path))
         if gone is not None and gone.private:
-            title = ""  # notes that others may see don't tell it either
+            title = ""  # it must not get into notes that others may see
         return unlinked(data, title, index.read, lambda link: index.resolve(link, source) == path)
 
     def merged(self, path: str, target: str, text: bytes) -> Edits:
-        """The edits that let `text`, in the file `target`, take the place of two entries."""
+        """Return the edits that merge two entries into `text` in the file `target`."""
         old, kept, grown = self.entry(path), self.entry(target), parse_entry(target, text)
         before = self.index()
         after = before.changed(old, None).changed(kept, grown)
@@ -319,7 +317,7 @@ class Overlay:
                 return None
             return new_target(link, found.by, source, grown, after)
 
-        edits = self._repaired(
+        edits = self._link_repairs(
             (path, target),
             (),
             lambda data, source: retargeted(data, before.read, lambda link: decide(link, source)),
@@ -327,7 +325,7 @@ class Overlay:
         return {**edits, path: None, target: text}
 
     def linked(self, path: str, written: str, target: str) -> bytes | None:
-        """A file in which links to nothing, with that target, lead to an entry; None: it has none.
+        """Point a file's broken links `written` to an entry; None if it has no such link.
 
         Raises:
             UnreadableError: the file can't be changed in place.
@@ -346,8 +344,8 @@ class Overlay:
         self.repaired.add(path)
         return fixed
 
-    def _canvases(self, move: Move) -> Edits:
-        """The canvases that change with a move."""
+    def _canvas_edits(self, move: Move) -> Edits:
+        """Return the edits of canvases affected by a move."""
         found: Edits = {}
         for path in attachments_in(self.layout):
             if not path.endswith(canvas.SUFFIX) or not self.exists(path):
@@ -359,13 +357,13 @@ class Overlay:
                 found[path] = new
         return found
 
-    def _repaired(
+    def _link_repairs(
         self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
     ) -> Edits:
-        """The other files that change by a repair; what can't be read is left as it is."""
-        return dict(self._repairs(moving, names, repair))
+        """Return the edits of other files by `repair`; unreadable files are left alone."""
+        return dict(self._iter_repairs(moving, names, repair))
 
-    def _repairs(
+    def _iter_repairs(
         self, moving: tuple[str, ...], names: Iterable[str], repair: Callable[[bytes, str], bytes]
     ) -> Iterator[tuple[str, bytes]]:
         graph = self._entries.graph()
@@ -384,7 +382,7 @@ class Overlay:
                 yield source, repaired
 
     def _problem(self, path: str, data: bytes) -> str | None:
-        """Why a machine leaves a file alone; where the file is as it was indexed that is known."""
+        """Return why a machine must not edit a file; cached if it is unchanged."""
         known = self._entries.get(path)
         if known is not None and known.blob == files.blob_of(data):
             return known.problem
@@ -392,7 +390,7 @@ class Overlay:
 
 
 def _is_retitled(before: bytes, after: bytes, title: str) -> bool:
-    """True if the title was a heading, and is none any more."""
+    """Return whether the title was a top-level heading and isn't any more."""
     if before == after:
         return False
     found = heading_named(headings_of(files.text_of(before)), title)
@@ -403,9 +401,9 @@ def _is_retitled(before: bytes, after: bytes, title: str) -> bool:
 def with_aliases(
     data: bytes, names: Iterable[str], entry: Entry | EntryInfo, *, as_page: bool = False
 ) -> bytes:
-    """An entry's bytes with names by which it isn't found added to its aliases.
+    """Add names that an entry doesn't have yet to its aliases.
 
-    In frontmatter, or `as_page` of Logseq's in its properties, where it has no frontmatter.
+    They go into the frontmatter or, without one, `as_page` into its Logseq properties.
     """
     known = {fold(name) for name in (entry.title, entry.slug, *entry.aliases)}
     fresh = list({fold(name): name for name in names if fold(name) not in known}.values())
@@ -424,7 +422,7 @@ def with_aliases(
 
 
 def plain_text(data: bytes, path: str) -> str:
-    """The text of a file with plain line feeds; raises as `Overlay.text`."""
+    """Return the text of a file with plain line feeds; raises as `Overlay.text`."""
     decoded = files.decode(data)
     if not decoded.exact or not decoded.encoding.startswith("utf-8"):
         raise UnreadableError(
@@ -434,7 +432,7 @@ def plain_text(data: bytes, path: str) -> str:
 
 
 def shown_text(data: bytes | None) -> str:
-    """The text of a file for comparing and showing; never raises."""
+    """Return the text of a file for comparison and display; never raises."""
     if data is None:
         return ""
     text = files.text_of(data)
@@ -442,5 +440,5 @@ def shown_text(data: bytes | None) -> str:
 
 
 def _is_crlf(text: str) -> bool:
-    """True if each line ends with CRLF; a mixture stays as it is."""
+    """Return whether every line ends with CRLF; mixed endings don't count."""
     return "\r\n" in text and text.count("\n") == text.count("\r\n")

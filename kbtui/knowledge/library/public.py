@@ -1,6 +1,6 @@
-"""The entries as they are to whoever must not know of private ones: as if there were none.
+"""Views of the entries without the private ones, for readers that must not know of them.
 
-A `Reader` over these can't show what is private, whatever it is asked, and needs no flag for it.
+A `Reader` over `PublicEntries` can't return private content, and needs no flag for that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kbtui.workspace.files import checked_path, text_of
 
 
 class PrivateError(UsageError):
-    """Raised where something private is asked for by somebody who may know that it is there."""
+    """Raised if a reader that may know of private entries asks for one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -32,9 +32,9 @@ class PrivateError(UsageError):
 
 
 class PublicEntries:
-    """What `Reader` asks of entries, without the private ones.
+    """The `Entries` of a `Reader`, without the private ones.
 
-    `refused` makes the error of a path that is private.
+    `refused` returns the error for a private path.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class PublicEntries:
         self._infos: tuple[tuple[EntryInfo, ...], tuple[EntryInfo, ...]] = ((), ())
 
     def infos(self) -> tuple[EntryInfo, ...]:
-        """All that are public, by category and slug."""
+        """Return all public entries by category and slug."""
         every, public = self._infos
         if (now := self._entries.infos()) is not every:
             public = tuple(info for info in now if not info.private)
@@ -57,56 +57,56 @@ class PublicEntries:
         return public
 
     def get(self, path: str) -> EntryInfo | None:
-        """The one at a path; None where there is none, or it is private."""
+        """Return the entry at a path; None if there is none or it is private."""
         info = self._entries.get(path)
         return None if info is None or info.private else info
 
     def index(self) -> LinkIndex:
-        """The index of public entries by name."""
+        """Return the index of public entries by name."""
         return self._entries.public_index()
 
     def graph(self) -> PublicLinks:
-        """Who links to whom."""
+        """Return the links between public files."""
         return PublicLinks(self._entries)
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
-        """Read a file; one that is private isn't there, and a catalogue names none of them.
+        """Read a public file; a catalogue is stripped of private entries.
 
         Raises:
-            NotFoundError: it isn't there.
+            NotFoundError: it doesn't exist, or is private (or the error made by `refused`).
         """
         if self._entries.is_private(path):
             raise self._refused(path)
         return without_private_lines(self._catalog, path, self._entries.read(path, limit))
 
     def exists(self, path: str) -> bool:
-        """True if there is such a file, and it is public."""
+        """Return whether a file exists and is public."""
         return self._entries.exists(path) and not self._entries.is_private(checked_path(path))
 
     def attachments(self) -> Mapping[str, str]:
-        """The files among the entries that are no notes; whoever takes one asks if it `exists`."""
+        """Return the files among the entries that aren't notes; check `exists` before use."""
         return self._entries.attachments()
 
 
 def without_private_lines(catalog: Catalog, path: str, data: bytes) -> bytes:
-    """The bytes of a file; of a catalogue without what it says of private entries."""
+    """Return the bytes of a file, without private entries if it is a catalogue."""
     if is_catalogue(path):
         return catalog.public_text(path, text_of(data)).encode("utf-8", "surrogatepass")
     return data
 
 
 class DiscreetReader(Reader):
-    """Reads public entries for whoever may know that there are private ones, and is told so."""
+    """A reader of public entries that reports if an entry is private."""
 
     def __init__(self, entries: EntryIndex, catalog: Catalog, every: Reader) -> None:
         super().__init__(PublicEntries(entries, catalog, PrivateError))
         self._every = every
 
     def named(self, ref: str) -> str | None:
-        """Like `Reader.named`.
+        """See `Reader.named`.
 
         Raises:
-            PrivateError: what is called so is private; its other names aren't told.
+            PrivateError: the entry is private; the error mentions only `ref`.
         """
         path = super().named(ref)
         if path is None and self._every.named(ref) is not None:
@@ -114,7 +114,7 @@ class DiscreetReader(Reader):
         return path
 
     def find_path(self, ref: str) -> str:
-        """Like `Reader.find_path`; raises as `named`."""
+        """See `Reader.find_path`; raises as `named`."""
         try:
             return super().find_path(ref)
         except NotFoundError:
@@ -123,10 +123,10 @@ class DiscreetReader(Reader):
 
 
 class OwnModelsReader(Reader):
-    """Reads all entries for a model on this machine.
+    """A reader of all entries for a model on this machine.
 
-    A catalogue says nothing of private entries to it either: what it was shown is marked by the
-    file, and a catalogue is about many.
+    Catalogues are stripped of private entries here too: what a model was shown is tracked by file,
+    and a catalogue is about many.
     """
 
     def __init__(self, entries: EntryIndex, catalog: Catalog) -> None:
@@ -134,19 +134,19 @@ class OwnModelsReader(Reader):
         self._catalog = catalog
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
-        """Like `Reader.read`."""
+        """See `Reader.read`."""
         return without_private_lines(self._catalog, path, super().read(path, limit))
 
 
 class PublicLinks:
-    """The links between files that are public."""
+    """The links between public files."""
 
     def __init__(self, entries: EntryIndex) -> None:
         self._is_private = entries.is_private
         self._graph = entries.graph()
 
     def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
-        """The links of a file; those to private entries lead nowhere."""
+        """Return the links of a file; those to private entries have no target."""
         if self._is_private(source):
             return ()
         return tuple(
@@ -155,7 +155,7 @@ class PublicLinks:
         )
 
     def incoming(self, target: str) -> list[tuple[str, Link]]:
-        """The links that lead to an entry from other files, each with the file it stands in."""
+        """Return the links from other public files to an entry, each with its source file."""
         if self._is_private(target):
             return []
         found = self._graph.incoming(target)
@@ -163,10 +163,10 @@ class PublicLinks:
 
 
 class DiscreetOverlay(Overlay):
-    """Works out edits for whoever may know that there are private files, and is told so."""
+    """An overlay whose editor is told if a file is private."""
 
     def find_shown(self, ref: str) -> str:
-        """Like `Overlay.find_shown`."""
+        """See `Overlay.find_shown`."""
         try:
             return self._find_public(ref)
         except NotFoundError:
@@ -175,7 +175,7 @@ class DiscreetOverlay(Overlay):
             raise
 
     def check_shown(self, path: str, name: str) -> None:
-        """Like `Overlay.check_shown`."""
+        """See `Overlay.check_shown`."""
         data = self.data(path)
         if self._entries.is_private(path) or (data is not None and parse_entry(path, data).private):
             raise PrivateError(name)
@@ -193,7 +193,7 @@ class DiscreetOverlay(Overlay):
         return self._find(ref, index, infos)
 
     def _public(self, infos: Iterable[EntryInfo]) -> Iterator[Entry | EntryInfo]:
-        """The public entries, with the edits to them."""
+        """Return the public entries, with the edits to them."""
         yield from (info for info in infos if info.path not in self.edits)
         for path in self.edits:
             entry, info = self.entry(path), self._entries.get(path)
@@ -202,12 +202,12 @@ class DiscreetOverlay(Overlay):
 
 
 class PublicOverlay(DiscreetOverlay):
-    """Works out edits as if there were no private files."""
+    """An overlay for editing as if there were no private files."""
 
     def find_shown(self, ref: str) -> str:
-        """Like `Overlay.find_shown`."""
+        """See `Overlay.find_shown`."""
         return self._find_public(ref)
 
     def conceals(self, path: str) -> bool:
-        """Like `Overlay.conceals`."""
+        """See `Overlay.conceals`."""
         return self._entries.is_private(path)

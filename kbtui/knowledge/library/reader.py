@@ -1,4 +1,4 @@
-"""Reads entries, those of now and those of a commit: lists, finds by name, follows links."""
+"""Reading entries, as of now or of a commit: listing, finding by name, following links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kbtui.workspace.files import checked_path
 
 @dataclass(frozen=True, slots=True)
 class ResolvedLink:
-    """A link and where it leads; `path` is None where no such file is there."""
+    """A link and its target; `path` is None if there is no such file."""
 
     link: Link
     path: str | None
@@ -40,7 +40,7 @@ class ResolvedLink:
 
 @dataclass(frozen=True, slots=True)
 class Backlink:
-    """A line of another file that links here."""
+    """A line of another file that links to an entry."""
 
     path: str
     title: str
@@ -50,80 +50,80 @@ class Backlink:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The entries that link to one, and those that it links to; each once, without itself."""
+    """The entries that link to one and those it links to; each once, without itself."""
 
     incoming: tuple[str, ...] = ()
     outgoing: tuple[str, ...] = ()
 
 
 class LinkLookup(Protocol):
-    """Who links to whom."""
+    """A lookup of the links between entries."""
 
     def outgoing(self, source: str) -> tuple[tuple[Link, str | None], ...]:
-        """The links of a file, each with the entry it leads to."""
+        """Return the links of a file, each with its target entry."""
 
     def incoming(self, target: str) -> list[tuple[str, Link]]:
-        """The links that lead to an entry from other files, each with the file it stands in."""
+        """Return the links from other files to an entry, each with its source file."""
 
 
 class Entries(Protocol):
-    """The entries of a place and time, and the files that they are in."""
+    """The entries of a workspace at some time, and the files they are in."""
 
     def infos(self) -> tuple[EntryInfo, ...]:
-        """All of them, by category and slug."""
+        """Return all entries by category and slug."""
 
     def get(self, path: str) -> EntryInfo | None:
-        """The one at a path."""
+        """Return the entry at a path."""
 
     def index(self) -> LinkIndex:
-        """The index of entries by name."""
+        """Return the index of entries by name."""
 
     def graph(self) -> LinkLookup:
-        """Who links to whom."""
+        """Return the links between entries."""
 
     def read(self, path: str, limit: int = files.READ_LIMIT) -> bytes:
-        """Read any file of up to `limit` bytes; raises NotFoundError where there is none."""
+        """Read any file of up to `limit` bytes; raises NotFoundError if it doesn't exist."""
 
     def exists(self, path: str) -> bool:
-        """True if there is such a file."""
+        """Return whether a file exists."""
 
     def attachments(self) -> Mapping[str, str]:
-        """The files among the entries that are no notes, by casefolded name."""
+        """Return the files among the entries that aren't notes, by casefolded name."""
 
 
 class Reader:
-    """Answers about entries, wherever and whenever they are."""
+    """A reader of entries, whichever `Entries` they come from."""
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
 
     def infos(self) -> list[EntryInfo]:
-        """All entries by category and slug, without their texts."""
+        """Return all entries by category and slug, without their texts."""
         return list(self._entries.infos())
 
     def left_out(self) -> dict[str, str]:
-        """The files that can't be recorded, and are no entries therefore: path and reason."""
+        """Return the files that can't be recorded and so aren't entries, with the reason."""
         return {}
 
     def texts(self) -> dict[str, str]:
-        """The texts among the notes that are none themselves, and what they are."""
+        """Return the text files among the notes that aren't notes, and what they are."""
         return {}
 
     def listing(self) -> Sequence[EntryInfo]:
-        """All entries at once, for a first look; of those never read only what names say."""
+        """Return all entries at once; those not read yet are placeholders from their names."""
         return self.infos()
 
     def info(self, path: str) -> EntryInfo | None:
-        """The facts known of one entry or memory note; None where there is none."""
+        """Return the info of an entry or memory note; None if there is none."""
         return self._entries.get(path)
 
     @property
     def dendron(self) -> Dendron | None:
-        """What this is to Dendron, if anything: there a wikilink's label may come first."""
+        """The Dendron workspace, if any, in which a wikilink's label may come first."""
         return self._entries.index().dendron
 
     def tags(self) -> dict[str, int]:
-        """Every tag and how many entries have it, the most frequent first."""
+        """Return every tag and its number of entries, most frequent first."""
         counts = Counter(tag for info in self._entries.infos() for tag in info.tags)
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].casefold())))
 
@@ -131,26 +131,26 @@ class Reader:
         """Read any file.
 
         Raises:
-            NotFoundError: it isn't there.
+            NotFoundError: it doesn't exist.
             UnreadableError: it is larger than `limit` bytes.
             UnsafePathError: the path leads outside.
         """
         return self._entries.read(checked_path(path), limit)
 
     def exists(self, path: str) -> bool:
-        """True if there is such a file."""
+        """Return whether a file exists."""
         return self._entries.exists(path)
 
     def check(self, path: str) -> None:
-        """See that there is such a file; raises as `read` where there isn't."""
+        """Check that a file exists; raises as `read` if it doesn't."""
         if not self.exists(path):
             self.read(path)
 
     def get(self, path: str) -> Entry:
-        """Read the file at a workspace path, which may also be a note of the memory.
+        """Parse the file at a workspace path, an entry or a memory note.
 
         Raises:
-            NotFoundError: there is none; the hint names the nearest entries.
+            NotFoundError: it doesn't exist; the hint names similar entries.
             UnsafePathError: the path leads outside.
         """
         path = checked_path(path)
@@ -160,31 +160,31 @@ class Reader:
             raise resolve.not_found(path, self._entries.infos()) from error
 
     def named(self, ref: str) -> str | None:
-        """The path of the one entry that a name means; None where it means none, or several.
+        """Return the path of the only entry a name refers to; None if there are none or several.
 
-        Unlike `find_path` it costs next to nothing where there is none: no near names are found.
+        Unlike `find_path` it is cheap for unknown names, as it makes no suggestions.
         """
         ref = without_line(clean_line(ref))
         paths = set(self._entries.index().candidates(ref)[1]) if ref else ()
         return next(iter(paths)) if len(paths) == 1 else None
 
     def find(self, ref: str) -> Entry:
-        """Read the entry that a path, category/slug, slug, title or alias names.
+        """Parse the entry that a path, category/slug, slug, title or alias refers to.
 
         Raises:
-            NotFoundError: nothing is called so; the hint names the nearest.
-            UsageError: more than one entry is; the hint lists them.
+            NotFoundError: nothing matches; the hint names similar entries.
+            UsageError: several entries match; the hint lists them.
         """
         return self.get(self.find_path(ref))
 
     def find_path(self, ref: str) -> str:
-        """Like `find`, without reading it; a whole path is found before any other name is known."""
+        """Return the path `find` would parse; full paths are found without building the index."""
         entries = self._entries
-        if (whole := self._whole_path(ref)) is not None:
-            return whole
+        if (exact := self._exact_path(ref)) is not None:
+            return exact
         return resolve.found_path(ref, entries.index(), entries.infos(), entries.exists)
 
-    def _whole_path(self, ref: str) -> str | None:
+    def _exact_path(self, ref: str) -> str | None:
         for path in (ref, f"knowledge/{ref}", f"knowledge/{ref}.md"):
             try:
                 if is_entry(path) and self._entries.exists(path):
@@ -194,18 +194,18 @@ class Reader:
         return None
 
     def by_file(self, path: str, data: bytes, file: Callable[[str], str]) -> bytes:
-        """The note of these bytes with links by files' names alone; `file` is where a path lies."""
+        """Rewrite a note's links to file names only; `file` maps a path to its file."""
         return ByFile(self._entries.index(), path, file).note(data)
 
     def outgoing(self, path: str) -> list[ResolvedLink]:
-        """The links of a file, in the order they are written."""
+        """Return the links of a file in the order written."""
         return [
             self._resolved(path, link, target)
             for link, target in self._entries.graph().outgoing(path)
         ]
 
     def outgoing_of(self, entry: Entry) -> list[ResolvedLink]:
-        """The links of an entry as it was read, such as an older version, resolved as of here."""
+        """Return the links of a parsed entry, perhaps an older version, resolved here."""
         index = self._entries.index()
         return [
             self._resolved(entry.path, link, index.resolve(link, entry.path))
@@ -213,17 +213,17 @@ class Reader:
         ]
 
     def neighbours(self, path: str) -> Neighbours:
-        """What is one link away from an entry; reads no file."""
+        """Return the entries one link away; reads no file."""
         incoming = dict.fromkeys(source for source, _ in self._entries.graph().incoming(path))
         return Neighbours(tuple(incoming), self.targets(path))
 
     def targets(self, path: str) -> tuple[str, ...]:
-        """The entries that one links to, in the order of its links, without itself."""
+        """Return the entries that one links to in link order, without itself."""
         found = self._entries.graph().outgoing(path)
         return tuple(dict.fromkeys(target for _, target in found if target not in {None, path}))
 
     def backlinks(self, path: str) -> list[Backlink]:
-        """The lines of other files that link to an entry."""
+        """Return the lines of other files that link to an entry."""
         found: list[Backlink] = []
         texts: dict[str, list[str]] = {}
         for source, link in self._entries.graph().incoming(path):
@@ -241,12 +241,12 @@ class Reader:
         return found
 
     def names_said(self, info: EntryInfo) -> list[str]:
-        """The names by which texts mention an entry: its title, the file's name, its aliases."""
+        """Return the names by which texts mention an entry: title, file name, aliases."""
         slug = info.slug if info.slug != slugify(info.slug) else ""
         return searchable_names((info.title, slug, *info.aliases))
 
     def mentions(self, path: str, among: Iterable[str]) -> list[Backlink]:
-        """The lines of files that say the name of an entry and don't link to it there."""
+        """Return the lines of some files that name an entry without linking to it there."""
         info = self._entries.get(path)
         names = self.names_said(info) if info is not None else []
         found: list[Backlink] = []
@@ -271,30 +271,29 @@ class Reader:
 
 
 class LibraryOfToday(Protocol):
-    """What is asked of the library of now, to which most of another time is the same."""
+    """The current library, used as a cache for a past one that shares most files with it."""
 
     def infos(self) -> Sequence[EntryInfo]:
-        """All entries."""
+        """Return all entries."""
 
     @property
     def dendron(self) -> Dendron | None:
-        """What this is to Dendron, if anything."""
+        """The Dendron workspace, if any."""
 
     def same_links(
         self, blobs: Mapping[str, str], names: Iterable[str]
     ) -> tuple[dict[str, tuple[Link, ...]], list[str]]:
-        """Of files with certain contents, by blob ids, the links of those that have them now.
+        """Return the links of files that still have these blob ids, and the paths of the others.
 
-        Only files with a link that says one of some names are among them. The paths of those that
-        have another content now, or are gone, are told as well.
+        Only files with a link that uses one of `names` are included in the former.
         """
 
 
 class PastLibrary(Reader):
-    """The library of one commit; what it says never changes. One object serves all threads.
+    """The immutable library of one commit; thread-safe.
 
-    The `history` may be somebody else's. `at` is any revision, and then its full id; `today` is the
-    library of now, to which most entries are the same.
+    The `history` may be of another repository. `at` is any revision, and afterwards its full id;
+    `today` is the current library, which most entries are shared with.
 
     Raises:
         NotFoundError: there is no such commit.
@@ -314,17 +313,16 @@ class PastLibrary(Reader):
 
 
 class _CommitEntries:
-    """The entries of a commit, worked out when they are asked for.
+    """The entries of a commit, computed lazily.
 
-    What stands there today with the same bytes isn't parsed again, so that a look at yesterday
-    costs what differs from today.
+    Files unchanged since then aren't parsed again, so the cost is that of the difference to today.
     """
 
     def __init__(self, history: HistoryReader, at: str, today: LibraryOfToday | None) -> None:
         self._history = history
         self._at = at
         self._today = today
-        self._links: dict[str, tuple[Link, ...]] = {}  # of what differs, and was looked at
+        self._links: dict[str, tuple[Link, ...]] = {}  # of parsed files that differ from today
 
     @cached_property
     def blobs(self) -> dict[str, str]:
@@ -383,7 +381,7 @@ class _CommitEntries:
     @cached_property
     def _infos(self) -> tuple[EntryInfo, ...]:
         now = {info.path: info for info in self._today.infos()} if self._today else {}
-        # Of a repository that isn't laid out as ours every Markdown file is an entry.
+        # In a repository with another layout every Markdown file is an entry.
         notes = [path for path in self.blobs if is_entry(path)] or [
             path for path in self.blobs if path.lower().endswith(".md")
         ]

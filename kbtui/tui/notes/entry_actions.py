@@ -72,7 +72,7 @@ async def new_entry(
     chosen = await node.app.push_screen_wait(NewEntryDialog(types, type_, title))
     if chosen is None:
         return None
-    folder, name = await asyncio.to_thread(kb.library.apart, chosen.title)
+    folder, name = await asyncio.to_thread(kb.library.split_folder, chosen.title)
     known = await asyncio.to_thread(kb.library.same_name, chosen.type, name)
     if known:
         keys = {"o": "open it", "y": "make a second one"}

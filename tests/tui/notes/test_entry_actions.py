@@ -71,7 +71,7 @@ async def test_the_loop_never_asks_for_what_a_change_of_many_notes_has_made_new(
     kb = make_kb(tmp_path)
     app = NotesApp(kb)
     asked: list[str] = []
-    real = EntryIndex._current
+    real = EntryIndex._up_to_date
 
     def noted(index):
         if threading.current_thread() is threading.main_thread():
@@ -80,7 +80,7 @@ async def test_the_loop_never_asks_for_what_a_change_of_many_notes_has_made_new(
 
     async with app.run_test() as pilot:
         notes = await opened(pilot, ALICE)
-        monkeypatch.setattr(EntryIndex, "_current", noted)
+        monkeypatch.setattr(EntryIndex, "_up_to_date", noted)
         await pilot.press("R")
         await until(pilot, lambda: len(app.screen_stack) == 2)
         await pilot.press("ctrl+u", *"Alice Smith", "enter")

@@ -1,9 +1,8 @@
-"""The notes: the tree of entries, reading one, writing in it.
+"""The notes pane: the tree of entries, the reader and the editor.
 
-`notes_pane.NotesPane` is the pane; the app and time travel show it and call `open_entry`,
-`knowledge_ready` and `knowledge_changed`. Others may use `documents` (a file as it is shown),
-`fuzzy` (entries by a few letters), `entry_actions` (new, rename, move, delete, ...),
-`map.MapScreen` (what is around a note), `why.WhyScreen` (where a line comes from) and
-`note_area.NoteArea` (the text field).
+The app and time travel show `notes_pane.NotesPane` and call its `open_entry`, `knowledge_ready`
+and `knowledge_changed`. Other public modules: `documents` (a file prepared for display), `fuzzy`
+(fuzzy search of names), `entry_actions` (new, rename, move, delete, ...), `map.MapScreen` (the link
+graph around a note), `why.WhyScreen` (the origin of a line) and `note_area.NoteArea`.
 The package imports diff/, widgets/ and below; search/ and history/ stand above it.
 """

@@ -1,4 +1,4 @@
-"""A file as it is shown: an entry, plain text, a conversation, or the reason why it can't be.
+"""Files prepared for display: entries, plain text, conversations, days, and error messages.
 
 Everything here reads files, so call it in threads.
 """
@@ -45,36 +45,34 @@ from kbtui.workspace.layout import ENTRIES, NAME_PREFIX, short_name
 Kind = Literal["entry", "text", "conversation", "binary", "missing"]
 READ_LIMIT_BYTES = 20 * 1024 * 1024
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
-_SHOWN_ELSEWHERE = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
-_CHANGED = ("updated", "modified")
-_SAID_AS = {"aliases": "also called", "alias": "also called"}
+_SPECIAL_KEYS = frozenset({"type", "tags", "tag", "title", "summary", "description", "private"})
+_CHANGED_KEYS = ("updated", "modified")
+_KEY_LABELS = {"aliases": "also called", "alias": "also called"}
 _LINKED_PATH = re.compile(r"\[\[([^\]|#\n]+/[^\]|#\n]+)")
 _PATH = re.compile(r"[a-z0-9-]+(?:/[a-z0-9-]+)+(?:\.md)?")
-_HEAD_OF_MESSAGE = re.compile(r"##### \w+ · (\d+)")
-_MOST_BACKLINKS = 200
-_LONGEST_SAID = 50
-_MOST_NAMES = 4
-_MOST_MENTIONS = 100
+_MESSAGE_HEADING = re.compile(r"##### \w+ · (\d+)")
+_MAX_BACKLINKS = 200
+_MAX_EXCERPT_CHARACTERS = 50
+_MAX_NAMES = 4
+_MAX_MENTIONS = 100
 _BOXES = {"true": "☑", "false": "☐"}
-_MOST_PROPERTIES = 40
+_MAX_PROPERTIES = 40
 _EMPTY_DAY = "Nothing is written here yet. What you tell kbtui comes here."
-_MOST_VALUES = 20
-_LONGEST_VALUE = 200
-_LEAST_HEADINGS = 3
-"""Headings from which on an outline helps."""
-_IN_LINKS = frozenset("[]|#^`")
+_MAX_VALUES = 20
+_MAX_VALUE_CHARACTERS = 200
+_MIN_OUTLINE_HEADINGS = 3
+"""Headings from which a document gets an outline."""
+_LINK_SYNTAX = frozenset("[]|#^`")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file as it is shown.
+    """A file prepared for display.
 
-    `text` is the whole file and `body` what is shown of it, which begins with line `first_line`:
-    without the headings of a template that nothing was written below. `properties` are what the
-    frontmatter says.
-    `raw` asks for no rendering; `reason` says in one line why, or why there is nothing to see.
-    `blob` is the content's hash. `editable` tells whether its text can be edited here without
-    losing a byte.
+    `text` is the whole file, and `body` the part to show, from line `first_line` on, without empty
+    sections of a template. `properties` come from the frontmatter. `raw` text isn't rendered;
+    `reason` explains in one line why, or why there is nothing to see. `blob` is the hash of the
+    content. `editable` tells whether the text can be edited without losing a byte.
     """
 
     path: str
@@ -95,15 +93,15 @@ class Document:
 
     @property
     def named(self) -> Named:
-        """It as it is called, with the sign of its kind where it is an entry."""
+        """The document's display name, with its kind if it is an entry."""
         is_entry = self.kind == "entry" and self.entry is not None
         kind = notes.kind_of(self.entry.type, self.path) if is_entry and self.entry else None
         return Named(self.path, self.title, kind)
 
     def source(self, links: DocumentLinks | None = None, *, whole: bool = False) -> SourceText:
-        """It as it is drawn below its title, with what is known of its links.
+        """Return the input for the renderer, with `links` once they are known.
 
-        With `whole` nothing else is left out.
+        With `whole` nothing is hidden that Obsidian would hide.
         """
         if self.picture is not None:
             embeds = {LinkRef("markdown", "it"): self.picture}
@@ -126,19 +124,19 @@ class Document:
         return source._replace(embeds=links.embeds, leads_to=links.named, below=below)
 
     def _named_by_path(self, link: LinkRef) -> Named:
-        """What a link leads to, as far as its path says it."""
+        """Return the name of a link's target if it is a path, else an empty name."""
         path = f"{ENTRIES}{link.target.removesuffix('.md')}.md"
         return self.names[path] if _PATH.fullmatch(link.target) else Named(path, "")
 
 
 def _names_by_path(kb: KnowledgeBase, head: str, body: str) -> Names:
-    """The names of the notes that a text leads to by their paths."""
+    """Return the names of notes that a text refers to by path."""
     targets = {*_PATH.findall(head), *_LINKED_PATH.findall(body)}
     return names_of(kb.library, {f"{ENTRIES}{each.removesuffix('.md')}.md" for each in targets})
 
 
 def _without_title(body: str, title: str) -> tuple[str, int]:
-    """A text without the heading that only repeats its title, and the lines that are left out."""
+    """Return a text without a first heading that repeats the title, and the lines removed."""
     rest, above = _without_heading(body, title)
     return (rest, above) if rest.strip() else (body, 0)
 
@@ -152,12 +150,12 @@ def _without_heading(body: str, title: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class DocumentLinks:
-    """Where a document leads, and what leads to it.
+    """The links of a document, in both directions.
 
-    `mentions` are the lines that say its name and don't link. `embeds` are the files that it shows
-    inside itself, `inner` the links in these, and `names` what they all are called. `called` are
-    the entries that values of its properties name without a link, and `outline` is a list of links
-    to its headings, empty where it has only a few.
+    `mentions` are lines that name it without a link. `embeds` are the files it embeds, `inner` the
+    links inside these, and `names` the display names of all. `called` maps property values that
+    name an entry without a link to its path. `outline` is a list of links to its headings, empty
+    if there are few.
     """
 
     outgoing: tuple[ResolvedLink, ...] = ()
@@ -173,11 +171,11 @@ class DocumentLinks:
     def _links(self) -> dict[str, ResolvedLink]:
         found: dict[str, ResolvedLink] = {}
         for resolved in (*self.outgoing, *self.inner):
-            found.setdefault(_key(resolved.link.target), resolved)
+            found.setdefault(_link_key(resolved.link.target), resolved)
         return found
 
     def shown(self, document: Document) -> str:
-        """The text of a document with the target first in each link; its lines stay the same."""
+        """Return a document's body with the target first in each link; lines stay the same."""
         turned = {each.link for each in self.outgoing if each.link.turned_round}
         in_vaults = any(each.link.target.startswith(IN_VAULT) for each in self.outgoing)
         if document.raw or not (turned or in_vaults):
@@ -189,18 +187,18 @@ class DocumentLinks:
         return target_first(document.body, document.first_line, read)
 
     def path_of(self, link: LinkRef) -> str | None:
-        """The file that a link in the text leads to; None where it leads nowhere."""
+        """Return the path a link leads to, or None if it is broken."""
         if link.kind == "file":
             return link.target
-        resolved = self._links.get(_key(link.target))
+        resolved = self._links.get(_link_key(link.target))
         return resolved.path if resolved is not None else self.called.get(link.target)
 
     def named(self, link: LinkRef) -> Named | None:
-        """What a link leads to, without a title where it is no note; None where it leads nowhere.
+        """Return the name of a link's target, or None if it is broken.
 
-        A link without a target leads to a place in the note itself.
+        The title is empty if the target isn't a note, or is a place in the same note.
         """
-        resolved = self._links.get(_key(link.target))
+        resolved = self._links.get(_link_key(link.target))
         if resolved is None and link.target in self.called:
             return self.names[self.called[link.target]]
         if resolved is None or resolved.path is None:
@@ -208,15 +206,15 @@ class DocumentLinks:
         return self.names[resolved.path] if resolved.title else Named(resolved.path, "")
 
     def sections(self) -> tuple[Section, ...]:
-        """What is listed below the text: the lines that link here, those that only name it."""
+        """Return the lists below the text: backlinks and unlinked mentions."""
         found: list[Section] = []
         for title, lines in (
             ("linked from", self.backlinks),
             ("named in, without a link · L links all", self.mentions),
         ):
             rows = [
-                Neighbour(self.names[back.path], _said_of(back.text, self.names), back.line)
-                for back in lines[:_MOST_BACKLINKS]
+                Neighbour(self.names[back.path], _excerpt(back.text, self.names), back.line)
+                for back in lines[:_MAX_BACKLINKS]
             ]
             if len(lines) > len(rows):
                 rows.append(Neighbour(None, f"… {len(lines) - len(rows):,} more: b lists all"))
@@ -225,31 +223,31 @@ class DocumentLinks:
         return tuple(found)
 
     def ends(self, among: Sequence[LinkRef] = ()) -> list[tuple[str, str, LinkRef]]:
-        """Where one can go, each with what is said of it: along links, and to what links here.
+        """Return label, remark and link of each place to go to.
 
-        `among` are the links of a line; without any, those of the whole note.
+        These are the links in `among` if given, else all links and backlinks of the note.
         """
         if among:
-            return [*map(self._end, among)]
+            return [*map(self._link_choice, among)]
         out = (LinkRef("wiki", at.link.target, at.link.heading or "") for at in self.outgoing)
         back = (*self.backlinks, *self.mentions)
-        return [*map(self._end, dict.fromkeys(out)), *map(self._beginning, back)]
+        return [*map(self._link_choice, dict.fromkeys(out)), *map(self._backlink_choice, back)]
 
-    def _end(self, ref: LinkRef) -> tuple[str, str, LinkRef]:
+    def _link_choice(self, ref: LinkRef) -> tuple[str, str, LinkRef]:
         named = self.named(ref) if ref.kind in {"wiki", "markdown"} else None
         title = (named and named.title) or unquote(ref.target) or ref.heading
         there = named is not None or ref.kind in {"web", "file"}
         place = "" if ref.heading.startswith("^") else ref.heading
         return f"→ {title}", place if there else "not there yet", ref
 
-    def _beginning(self, back: Backlink) -> tuple[str, str, LinkRef]:
-        said = shorten(_said_of(back.text, self.names), _LONGEST_SAID)
+    def _backlink_choice(self, back: Backlink) -> tuple[str, str, LinkRef]:
+        said = shorten(_excerpt(back.text, self.names), _MAX_EXCERPT_CHARACTERS)
         ref = LinkRef("file", back.path, str(back.line))
         return f"← {self.names[back.path].title}", said, ref
 
 
-def _said_of(line: str, names: Names) -> str:
-    """A line that links here, as it reads; of a property with several values only its name."""
+def _excerpt(line: str, names: Names) -> str:
+    """Return a linking line without markup; for a list property only its name."""
     line = clean_line(line)
     name, colon, values = line.partition(": ")
     if colon and values.startswith("[") and not values.startswith("[["):
@@ -257,21 +255,21 @@ def _said_of(line: str, names: Names) -> str:
     return as_read(line, names)
 
 
-def _key(target: str) -> str:
+def _link_key(target: str) -> str:
     return unquote(clean(target)).casefold()
 
 
 def load_document(kb: KnowledgeBase, path: str) -> Document:
-    """Read a file of the workspace for showing; whatever is wrong is said in the document."""
+    """Load a file of the workspace for display; errors become the document's `reason`."""
     title = clean_line(path.rpartition("/")[2])
     try:
         if path.startswith("sessions/"):
-            return _conversation(kb, path)
+            return _load_conversation(kb, path)
         if path.startswith(NAME_PREFIX):
-            return _name(kb, path)
+            return _load_name_page(kb, path)
         day = day_of(path)
-        month = () if day is None else (_month(day, _days_beside(kb, path)),)
-        return replace(_file(kb, path), below=month)
+        month = () if day is None else (_month_calendar(day, _days_in_folder(kb, path)),)
+        return replace(_load_file(kb, path), below=month)
     except NotFoundError:
         reason = "Nothing is remembered yet." if path == notes.MEMORY else "This file is gone."
         return Document(path, "missing", title, reason=reason)
@@ -279,14 +277,14 @@ def load_document(kb: KnowledgeBase, path: str) -> Document:
         return Document(path, "missing", title, reason=clean_line(str(error)))
 
 
-def _file(kb: KnowledgeBase, path: str) -> Document:
+def _load_file(kb: KnowledgeBase, path: str) -> Document:
     if kind_of(path) and is_document(path, kb.settings.search.roots):
-        return _converted(kb, path)
+        return _load_converted(kb, path)
     data = kb.library.read(path, READ_LIMIT_BYTES)
     if _is_binary(data):
         title = clean_line(path.rpartition("/")[2])
         reason = f"{readable_size(len(data))}, not text."
-        return Document(path, "binary", title, reason=reason, picture=_picture(kb, path))
+        return Document(path, "binary", title, reason=reason, picture=_load_picture(kb, path))
     entry = parse_entry(path, data)
     decoded = decode(data)
     whole = Document(
@@ -306,7 +304,7 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
         return replace(whole, reason=clean_line(entry.problem))
     day = notes.day_of_note(path)
     if day is not None:
-        return _day(whole, entry, day)
+        return _as_day_note(whole, entry, day)
     return replace(
         whole,
         raw=False,
@@ -322,8 +320,8 @@ def _file(kb: KnowledgeBase, path: str) -> Document:
     )
 
 
-def _day(document: Document, entry: Entry, day: date) -> Document:
-    """A note of a day under its name, without the heading that says the date."""
+def _as_day_note(document: Document, entry: Entry, day: date) -> Document:
+    """Return a day's note titled by its day, without the heading of the date."""
     body, above = _without_heading(entry.body, day.isoformat())
     return replace(
         document,
@@ -336,8 +334,8 @@ def _day(document: Document, entry: Entry, day: date) -> Document:
     )
 
 
-def _days_beside(kb: KnowledgeBase, path: str) -> dict[date, str]:
-    """The notes of days in the folder of one of them."""
+def _days_in_folder(kb: KnowledgeBase, path: str) -> dict[date, str]:
+    """Return the paths of day notes in the same folder, by day."""
     folder = path.rpartition("/")[0]
     paths = (*kb.journal.days(), *(info.path for info in kb.library.infos()))
     beside = (each for each in paths if each.rpartition("/")[0] == folder)
@@ -345,24 +343,24 @@ def _days_beside(kb: KnowledgeBase, path: str) -> dict[date, str]:
 
 
 def is_day(path: str) -> bool:
-    """True for the note of a day."""
+    """Return whether a path is that of a day note."""
     return day_of(path) is not None
 
 
 def day_beside(kb: KnowledgeBase, path: str, way: int) -> str | None:
-    """The note of the nearest day before that of a note (-1), or after it (1)."""
-    days, here = _days_beside(kb, path), day_of(path)
+    """Return the path of the previous (-1) or next (1) day note, or None."""
+    days, here = _days_in_folder(kb, path), day_of(path)
     found = [day for day in days if here is not None and (day - here).days * way > 0]
     nearest = min(found, key=lambda day: day.toordinal() * way, default=None)
     return days[nearest] if nearest is not None else None
 
 
-def _month(shown: date, days: Mapping[date, str]) -> Section:
-    """The weeks of a month, whose days lead to their notes, and the days written before and after.
+def _month_calendar(shown: date, days: Mapping[date, str]) -> Section:
+    """Return a calendar of the month that links days to their notes, and to nearby months.
 
     Args:
-        shown: The day that is read.
-        days: The paths of the notes by day.
+        shown: The day being read.
+        days: The paths of day notes by day.
     """
 
     def cell(day: int) -> Cell:
@@ -385,7 +383,7 @@ def _month(shown: date, days: Mapping[date, str]) -> Section:
 
 
 def picture_embed(path: str, documents: Documents) -> Embed:
-    """A picture with its name and size, or the reason why it isn't shown."""
+    """Return the embed of a picture with its name and size, or the reason it isn't shown."""
     name = clean_line(path.rpartition("/")[2])
     try:
         picture = documents.picture(path)
@@ -394,15 +392,15 @@ def picture_embed(path: str, documents: Documents) -> Embed:
     return Embed(f"{name} · {picture.width:,} x {picture.height:,}", picture=picture)
 
 
-def _picture(kb: KnowledgeBase, path: str) -> Embed | None:
+def _load_picture(kb: KnowledgeBase, path: str) -> Embed | None:
     if not is_picture(path):
         return None
     with Documents(kb.workspace) as documents:
         return picture_embed(path, documents)
 
 
-def _converted(kb: KnowledgeBase, path: str) -> Document:
-    """The text that was made of a document: to be read, not edited."""
+def _load_converted(kb: KnowledgeBase, path: str) -> Document:
+    """Load the text extracted from a document, read-only."""
     with Documents(kb.workspace) as documents:
         text = documents.read(path)
     title = clean_line(path.rpartition("/")[2])
@@ -418,14 +416,14 @@ def _is_binary(data: bytes) -> bool:
 
 
 def readable_size(count: int) -> str:
-    """A number of bytes as people say it."""
+    """Format a number of bytes."""
     if count < 1024:
         return f"{count} bytes"
     return f"{count / 1024:,.0f} kB" if count < 1024**2 else f"{count / 1024**2:,.1f} MB"
 
 
-def _name(kb: KnowledgeBase, path: str) -> Document:
-    """The lines that have a name, by day."""
+def _load_name_page(kb: KnowledgeBase, path: str) -> Document:
+    """Load the page of a name: the lines that mention it, grouped by day."""
     name = path.removeprefix(NAME_PREFIX)
     lines = kb.names.lines(name)
     names = names_of(kb.library, {each.path for each in lines})
@@ -444,7 +442,7 @@ def _name(kb: KnowledgeBase, path: str) -> Document:
 
 
 def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
-    """Where the lines of a name stand."""
+    """Return links to the lines that mention a name."""
     lines = kb.names.lines(path.removeprefix(NAME_PREFIX))
     return DocumentLinks(
         backlinks=tuple(
@@ -455,13 +453,13 @@ def _links_of_name(kb: KnowledgeBase, path: str) -> DocumentLinks:
     )
 
 
-def _conversation(kb: KnowledgeBase, path: str) -> Document:
+def _load_conversation(kb: KnowledgeBase, path: str) -> Document:
     session = session_of(path)
     log = kb.sessions.read_log(session)
     parts = [
-        f"##### {speaker(said.role, session)} · {said.id}\n\n{said.content.strip()}\n"
-        for said in log.messages
-        if said.role in {"user", "assistant"} and said.content.strip()
+        f"##### {speaker(message.role, session)} · {message.id}\n\n{message.content.strip()}\n"
+        for message in log.messages
+        if message.role in {"user", "assistant"} and message.content.strip()
     ]
     body = "\n".join(parts)
     title = clean_line(log.shown_title)
@@ -470,12 +468,12 @@ def _conversation(kb: KnowledgeBase, path: str) -> Document:
 
 
 def session_of(path: str) -> str:
-    """The id of the session whose log lies at a path."""
+    """Return the session id of a log's path."""
     return path.removeprefix("sessions/").removesuffix(".jsonl")
 
 
 def message_line(document: Document, message: int) -> int:
-    """The line of a shown conversation on which the message of that id begins."""
+    """Return the line on which a message begins in a conversation's document; 1 if missing."""
     for number, line in enumerate(document.body.split("\n"), 1):
         if line.startswith("##### ") and line.endswith(f" {message}"):
             return number
@@ -483,17 +481,18 @@ def message_line(document: Document, message: int) -> int:
 
 
 def message_at(document: Document, line: int) -> int | None:
-    """The id of the message that a line of a shown conversation belongs to."""
+    """Return the id of the message at a line of a conversation's document, or None."""
     for above in reversed(document.body.split("\n")[:line]):
-        if found := _HEAD_OF_MESSAGE.fullmatch(above):
+        if found := _MESSAGE_HEADING.fullmatch(above):
             return int(found[1])
     return None
 
 
 def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
-    """Resolve a document's links both ways; an unreadable neighbour costs only its own links.
+    """Resolve a document's links and backlinks; both are empty if the library can't be read.
 
-    What is open, and what is linked with it, is what a person will ask about next.
+    The document and its link targets move to the front of the indexing queue, as the user is likely
+    to ask about them next.
     """
     path = document.path
     if path.startswith(NAME_PREFIX):
@@ -502,7 +501,7 @@ def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
         links = DocumentLinks(
             tuple(kb.library.outgoing(path)),
             tuple(kb.library.backlinks(path)),
-            called=dict(_called(kb, document)),
+            called=dict(_named_in_properties(kb, document)),
             names=Names(kb.library.infos()),
             outline=_outline(document),
         )
@@ -513,38 +512,38 @@ def load_links(kb: KnowledgeBase, document: Document) -> DocumentLinks:
 
 
 def _outline(document: Document) -> str:
-    """The headings below the title as a list of links; those that no link can name are left out."""
-    named = (each for each in headings_of(document.text) if not _IN_LINKS & {*each.text})
+    """Return the headings as a list of links, without those no link can name."""
+    named = (each for each in headings_of(document.text) if not _LINK_SYNTAX & {*each.text})
     headings = [each for each in named if each.text != document.title]
-    if document.raw or len(headings) < _LEAST_HEADINGS:
+    if document.raw or len(headings) < _MIN_OUTLINE_HEADINGS:
         return ""
     highest = min(each.level for each in headings)
     lines = [f"{'  ' * (each.level - highest)}- [[#{each.text}]]" for each in headings]
     return "\n".join(["**outline**", "", *lines])
 
 
-def _called(kb: KnowledgeBase, document: Document) -> Iterator[tuple[str, str]]:
+def _named_in_properties(kb: KnowledgeBase, document: Document) -> Iterator[tuple[str, str]]:
     for each in document.properties:
-        for value in each.values if each.name and each.name not in _SAID_AS.values() else ():
+        for value in each.values if each.name and each.name not in _KEY_LABELS.values() else ():
             path = kb.library.named(value)
             if path is not None and path != document.path:
                 yield value, path
 
 
 def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
-    """The lines of other notes that say the name of one without linking to it, as search knows.
+    """Return the lines of other notes that name this one without a link, found by search.
 
-    Not of the past: nothing can be linked there, and all of it would have to be indexed first.
-    Nor of the memory, whose name is a word like others.
+    There are none in time travel, where nothing can be linked and no index exists, nor for
+    MEMORY.md, whose name is an ordinary word.
     """
     info = None if isinstance(kb.library, PastLibrary) else kb.library.info(path)
     if info is None or path == notes.MEMORY:
         return ()
     found: list[str] = []
     try:
-        for name in kb.library.names_said(info)[:_MOST_NAMES]:
+        for name in kb.library.names_said(info)[:_MAX_NAMES]:
             said = '"' + name.replace('"', " ") + '"'
-            hits = kb.search.search(said, "knowledge", _MOST_MENTIONS, semantic=False).hits
+            hits = kb.search.search(said, "knowledge", _MAX_MENTIONS, semantic=False).hits
             found += [hit.path for hit in hits]
         return tuple(kb.library.mentions(path, found))
     except KbtuiError:
@@ -552,36 +551,36 @@ def load_mentions(kb: KnowledgeBase, path: str) -> tuple[Backlink, ...]:
 
 
 def properties_of(entry: Entry) -> tuple[Property, ...]:
-    """An entry's frontmatter as people read it: its type, what it says, its tags, its last change.
+    """Return an entry's properties for display: type, other properties, tags, last change.
 
-    The day on which it was begun is only said where nothing is said of a change since.
+    The date of creation is shown only without a date of change.
     """
     written = entry.frontmatter
-    keys = (*_CHANGED, "created")
+    keys = (*_CHANGED_KEYS, "created")
     changed = next((key for key in keys if frontmatter.word(written, key)), "")
     found = [Property("", (kind,))] if (kind := frontmatter.word(written, "type")) else []
     if entry.private:
         found.append(Property("private", ("local models only",)))
-    found += _said_by_itself(written, {changed, "created"} if changed else set())
-    found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MOST_VALUES]]
+    found += _other_properties(written, {changed, "created"} if changed else set())
+    found += [Property("", (f"#{tag}",)) for tag in frontmatter.tags(written)[:_MAX_VALUES]]
     if changed:
         found.append(
             Property("", (format_written_day(frontmatter.word(written, changed)),), quiet=True)
         )
-    return tuple(found[:_MOST_PROPERTIES])
+    return tuple(found[:_MAX_PROPERTIES])
 
 
-def _said_by_itself(written: Mapping[str, object], left_out: set[str]) -> Iterator[Property]:
-    """The properties that aren't shown elsewhere."""
+def _other_properties(written: Mapping[str, object], left_out: set[str]) -> Iterator[Property]:
+    """Yield the properties that aren't shown elsewhere."""
     for key, value in written.items():
         values = tuple(map(format_written_day, _values(value)))
-        if values and key not in _SHOWN_ELSEWHERE | left_out:
-            name = _SAID_AS.get(key, key)
-            yield Property(name, values[:_MOST_VALUES], linked=key == "related")
+        if values and key not in _SPECIAL_KEYS | left_out:
+            name = _KEY_LABELS.get(key, key)
+            yield Property(name, values[:_MAX_VALUES], linked=key == "related")
 
 
 def _values(value: object) -> Iterator[str]:
-    """The values of a property, each in one line; of a mapping with its keys."""
+    """Yield the values of a property as single lines; those of a mapping with their keys."""
     if isinstance(value, list):
         for each in value:
             yield from _values(each)
@@ -589,14 +588,14 @@ def _values(value: object) -> Iterator[str]:
         for key, each in value.items():
             yield from (f"{key}: {said}" for said in _values(each))
     elif isinstance(value, str) and value.strip():
-        yield _BOXES.get(value) or shorten(value, _LONGEST_VALUE)
+        yield _BOXES.get(value) or shorten(value, _MAX_VALUE_CHARACTERS)
 
 
 def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
-    """Turn the box of a task that was read, in the file as it is now.
+    """Toggle a task's checkbox in the file as it is now.
 
     Raises:
-        KbtuiError: the line says something else by now, or can't be written.
+        KbtuiError: The line changed meanwhile, or can't be written.
     """
     now = load_document(kb, path)
     there = task_at(now.text, task.line)
@@ -611,7 +610,7 @@ def tick(kb: KnowledgeBase, path: str, task: TaskLine) -> None:
 
 
 def stated_summary(entry: Entry) -> str:
-    """The summary that somebody wrote; a derived one would only repeat the text below."""
+    """Return the summary in the frontmatter; a derived one would only repeat the text."""
     for key in ("summary", "description"):
         value = entry.frontmatter.get(key)
         if isinstance(value, str) and value.strip():

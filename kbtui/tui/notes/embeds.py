@@ -1,6 +1,6 @@
-"""What a note shows of others inside itself: ``![[note]]``, ``![[note#heading]]``, pictures.
+"""Embeds in a note: ``![[note]]``, ``![[note#heading]]``, pictures.
 
-One step only: what an embedded note embeds is a link there. Reads files, so call it in threads.
+Embeds aren't nested: inside an embedded note they are links. Reads files, so call it in threads.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from kbtui.tui.notes.documents import (
     readable_size,
 )
 
-_MOST_EMBEDS = 50
-_MOST_CHARACTERS = 20_000
+_MAX_EMBEDS = 50
+_MAX_CHARACTERS = 20_000
 
 
 def with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> DocumentLinks:
-    """The links of a document with what it embeds, and where the links in that lead."""
+    """Return a document's links completed by its embeds and the links inside these."""
     if document.raw:
         return links
     embeds: dict[LinkRef, Embed] = {}
     inner = list(links.inner)
     with Documents(kb.workspace) as documents:
-        for ref in embedded_in(clean(document.body))[:_MOST_EMBEDS]:
+        for ref in embedded_in(clean(document.body))[:_MAX_EMBEDS]:
             path = links.path_of(ref)
             if path is None or path == document.path:
                 continue
@@ -46,7 +46,7 @@ def with_embeds(kb: KnowledgeBase, document: Document, links: DocumentLinks) -> 
 
 
 def _embed(kb: KnowledgeBase, path: str, ref: LinkRef, documents: Documents) -> Embed:
-    """What is shown of a file: its text or a part of it, a picture, else its name and size."""
+    """Return a file's embed: its text or a part of it, a picture, or its name and size."""
     name = clean_line(path.rpartition("/")[2])
     if is_picture(path):
         return picture_embed(path, documents)
@@ -60,7 +60,7 @@ def _embed(kb: KnowledgeBase, path: str, ref: LinkRef, documents: Documents) -> 
 
 
 def _note_embed(shown: Document, heading: str) -> Embed:
-    """The text of a note, or the part of it below a heading."""
+    """Return the embed of a note, or of its part below a heading."""
     if shown.raw or not shown.body.strip():
         return Embed(f"{shown.title} · {shown.reason or 'nothing is in it'}")
     text, title = shown.body, shown.title
@@ -68,6 +68,6 @@ def _note_embed(shown: Document, heading: str) -> Embed:
         text, title = part_named(text, heading), f"{title} > {heading}"
     if not text.strip():
         return Embed(f"{title} · there is no such part")
-    if len(text) > _MOST_CHARACTERS:
-        text = f"{text[:_MOST_CHARACTERS].rpartition(chr(10))[0]}\n\n…"
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS].rpartition(chr(10))[0]}\n\n…"
     return Embed(title, clean(text))

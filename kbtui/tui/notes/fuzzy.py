@@ -1,8 +1,8 @@
-"""Finding entries by a few typed letters, among 10,000 of them in a few milliseconds.
+"""Fuzzy search of entries by name, among 10,000 of them in a few milliseconds.
 
-What is typed is compared, folded, with title, slug, aliases, path and tags. Whole words and
-beginnings come first, then parts, then letters in order (``pgan`` finds *PostgreSQL for
-analytics*), and where little is found, names that differ by a typing error.
+The case-folded query is compared with title, slug, aliases, path and tags. Exact names and prefixes
+rank first, then substrings, then subsequences (``pgan`` finds *PostgreSQL for analytics*), and if
+little is found, names within a typing error.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from kbtui.knowledge_base import KnowledgeBase
 
 TEXTS_AFTER_SECONDS = 0.15
-"""Seconds without a key before texts are searched."""
-_SHORTEST_CHARACTERS = 3
-_MOST_ENTRIES = 10
-_FEW_MATCHES = 1
+"""Seconds without a key press before the texts of entries are searched."""
+_MIN_QUERY_CHARACTERS = 3
+_MAX_ENTRIES = 10
+_ENOUGH_MATCHES = 1
 _SURE_SCORE = 500
 _TYPO_SCORE = 74.0
-_NO_TITLE = 30
-"""What a slug or an alias counts less than a title that fits as well."""
+_NOT_TITLE_PENALTY = 30
+"""Penalty for a match of a slug or an alias compared to one of the title."""
 _CHECK_EVERY_CANDIDATES = 512
 _WORDS = re.compile(r"[^\W_]+")
 
 
 class Match(NamedTuple):
-    """An entry that was found, and how well it fits (higher is better)."""
+    """A matching entry and its score (higher is better)."""
 
     score: float
     entry: EntryInfo
@@ -45,15 +45,15 @@ class _Candidate(NamedTuple):
     entry: EntryInfo
     names: tuple[str, ...]
     initials: str
-    everything: str
+    haystack: str
     recency: float
 
 
 class FuzzyIndex:
-    """The names of all entries, prepared for searching; made and asked in threads."""
+    """An index over the names of all entries; built and queried in threads."""
 
     def __init__(self, entries: Sequence[EntryInfo]) -> None:
-        self._last: tuple[str, list[_Candidate]] = ("", [])
+        self._last_search: tuple[str, list[_Candidate]] = ("", [])
         newest_first = sorted(entries, key=lambda entry: -entry.mtime_ns)
         count = max(1, len(newest_first))
         self._candidates = [
@@ -67,9 +67,9 @@ class FuzzyIndex:
         *,
         stale: Callable[[], bool] = lambda: False,
     ) -> list[Match]:
-        """The entries that fit, best first, or for no query the newest first.
+        """Return matching entries, best first; for an empty query all, newest first.
 
-        Ends early with nothing once `stale` says so.
+        Aborts and returns nothing once `stale` returns true.
         """
         folded = fold(query).strip()
         if not folded:
@@ -77,58 +77,58 @@ class FuzzyIndex:
         found: list[Match] = []
         fitting: list[_Candidate] = []
         scorer = _Scorer(folded)
-        for number, candidate in enumerate(self._narrowed(folded)):
+        for number, candidate in enumerate(self._candidates_for(folded)):
             if number % _CHECK_EVERY_CANDIDATES == 0 and stale():
                 return []
             score = scorer.score(candidate)
             if score:
                 fitting.append(candidate)
                 found.append(Match(score + candidate.recency, candidate.entry))
-        self._last = (folded, fitting)
-        if sum(match.score >= _SURE_SCORE for match in found) < _FEW_MATCHES:
-            found = _best_of([*found, *_with_typos(folded, self._candidates)])
+        self._last_search = (folded, fitting)
+        if sum(match.score >= _SURE_SCORE for match in found) < _ENOUGH_MATCHES:
+            found = _deduplicated([*found, *_with_typos(folded, self._candidates)])
         found.sort(key=lambda match: (-match.score, match.entry.path))
         return found[:limit]
 
-    def _narrowed(self, query: str) -> list[_Candidate]:
-        """Where to look: what fits a longer query fitted the shorter one before it."""
-        last, fitting = self._last
+    def _candidates_for(self, query: str) -> list[_Candidate]:
+        """Return the candidates: if the query extends the last one, only its matches."""
+        last, fitting = self._last_search
         return fitting if last and query.startswith(last) else self._candidates
 
 
 def _candidate(entry: EntryInfo, recency: float) -> _Candidate:
     names = tuple(fold(name) for name in (entry.title, entry.slug, *entry.aliases) if name)
     place = short_name(entry.path)
-    everything = " ".join((*names, fold(place), *(fold(f"#{tag}") for tag in entry.tags)))
+    haystack = " ".join((*names, fold(place), *(fold(f"#{tag}") for tag in entry.tags)))
     initials = "".join(word[0] for word in _WORDS.findall(names[0])) if names else ""
-    return _Candidate(entry, names, initials, everything, recency)
+    return _Candidate(entry, names, initials, haystack, recency)
 
 
 class _Scorer:
-    """One query, ready to be compared with many candidates."""
+    """A query prepared for scoring many candidates."""
 
     def __init__(self, query: str) -> None:
         self._query = query
         self._words = query.split()
-        self._at_word = re.compile(r"(?:^|[\W_])" + re.escape(query))
+        self._word_start = re.compile(r"(?:^|[\W_])" + re.escape(query))
         letters = [re.escape(char) for char in query if not char.isspace()]
-        self._in_order = re.compile(".*?".join(letters)) if len(letters) > 1 else None
-        # Many letters in order are found by chance in any long title if they may be far apart.
-        self._widest = 16 / max(2, len(letters)) + 1
+        self._subsequence = re.compile(".*?".join(letters)) if len(letters) > 1 else None
+        # A subsequence with wide gaps is found in any long title by chance.
+        self._max_spread = 16 / max(2, len(letters)) + 1
 
     def score(self, candidate: _Candidate) -> float:
-        """How well the candidate fits; 0 where it doesn't."""
-        if self._query in candidate.everything:
+        """Return the score of a candidate; 0 for no match."""
+        if self._query in candidate.haystack:
             scores = [*map(self._name_score, candidate.names)]
-            others = [each - _NO_TITLE for each in scores[1:] if each]
+            others = [each - _NOT_TITLE_PENALTY for each in scores[1:] if each]
             return max([*scores[:1], *others], default=0) or 600
-        if all(word in candidate.everything for word in self._words):
+        if all(word in candidate.haystack for word in self._words):
             return 550
-        if self._in_order is None:
+        if self._subsequence is None:
             return 0
         if candidate.initials.startswith(self._query):
             return 450
-        return max(map(self._letters_score, candidate.names), default=0)
+        return max(map(self._subsequence_score, candidate.names), default=0)
 
     def _name_score(self, name: str) -> float:
         query = self._query
@@ -139,15 +139,15 @@ class _Scorer:
         closeness = 50 * len(query) / len(name)
         if name.startswith(query):
             return 900 + closeness
-        return (800 if self._at_word.search(name) else 700) + closeness
+        return (800 if self._word_start.search(name) else 700) + closeness
 
-    def _letters_score(self, name: str) -> float:
-        match = self._in_order.search(name) if self._in_order is not None else None
+    def _subsequence_score(self, name: str) -> float:
+        match = self._subsequence.search(name) if self._subsequence is not None else None
         if match is None:
             return 0
         length = match.end() - match.start()
         spread = length / len(self._query)
-        return 0 if spread > self._widest else 400 - 40 * spread
+        return 0 if spread > self._max_spread else 400 - 40 * spread
 
 
 def _with_typos(query: str, candidates: Sequence[_Candidate]) -> list[Match]:
@@ -160,7 +160,7 @@ def _with_typos(query: str, candidates: Sequence[_Candidate]) -> list[Match]:
     return [Match(3.8 * score, candidates[index].entry) for _, score, index in similar]
 
 
-def _best_of(matches: Sequence[Match]) -> list[Match]:
+def _deduplicated(matches: Sequence[Match]) -> list[Match]:
     best: dict[str, Match] = {}
     for match in matches:
         if match.entry.path not in best or match.score > best[match.entry.path].score:
@@ -169,7 +169,7 @@ def _best_of(matches: Sequence[Match]) -> list[Match]:
 
 
 def matched_spans(text: str, query: str) -> list[tuple[int, int]]:
-    """Where in `text` a query matches, for showing it; nothing where folding moved letters."""
+    """Return the spans of a query in `text`; none if folding changed its length."""
     folded, wanted = fold(text), fold(query).strip()
     if not wanted or len(folded) != len(text):
         return []
@@ -182,10 +182,10 @@ def matched_spans(text: str, query: str) -> list[tuple[int, int]]:
         for match in [re.search(re.escape(word), folded)]
         if match is not None
     ]
-    return spans or _letters_in_order(folded, wanted)
+    return spans or _subsequence_spans(folded, wanted)
 
 
-def _letters_in_order(text: str, query: str) -> list[tuple[int, int]]:
+def _subsequence_spans(text: str, query: str) -> list[tuple[int, int]]:
     spans, at = [], 0
     for char in query.replace(" ", ""):
         at = text.find(char, at)
@@ -200,7 +200,7 @@ _indexes: WeakKeyDictionary[Library, tuple[list[EntryInfo], FuzzyIndex]] = WeakK
 
 
 def names_of(kb: KnowledgeBase) -> FuzzyIndex:
-    """The index over all entries and pages, made again only when they changed; for threads."""
+    """Return the cached index over all entries and pages; call it in a thread."""
     entries = [*kb.library.infos(), *pages_of(kb)]
     known = _indexes.get(kb.library)
     if known is None or known[0] != entries:
@@ -209,17 +209,18 @@ def names_of(kb: KnowledgeBase) -> FuzzyIndex:
 
 
 def worth_searching(query: str) -> bool:
-    """True if texts are searched for it: almost every text says one or two letters."""
-    return len(query) >= _SHORTEST_CHARACTERS
+    """Return whether to search texts for a query: almost any text matches one or two letters."""
+    return len(query) >= _MIN_QUERY_CHARACTERS
 
 
 def entries_saying(kb: KnowledgeBase, query: str) -> list[tuple[EntryInfo, int]]:
-    """At most ten entries, best first, each with the line that says it; for threads.
+    """Return up to ten entries whose text matches, best first, with the matching line.
 
-    None where search can't answer: names are enough here, and the search screen says what is wrong.
+    Call it in a thread. Returns nothing if search fails: matches of names are enough here, and the
+    search screen reports the problem.
     """
     try:
-        hits = kb.search.search(query, "knowledge", _MOST_ENTRIES, semantic=False).hits
+        hits = kb.search.search(query, "knowledge", _MAX_ENTRIES, semantic=False).hits
     except KbtuiError:
         return []
     lines: dict[str, int] = {}

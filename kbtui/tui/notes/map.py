@@ -1,4 +1,4 @@
-"""The map: a note between what links to it and what it links to, and a look at each of these."""
+"""The map screen: the link graph around a note, with a preview of the selected one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kbtui.tui.messages import KnowledgeChanged, OpenEntry
 from kbtui.tui.notes.documents import load_document
 from kbtui.tui.notes.map_layout import (
     EDGES,
-    MOST_STEPS,
+    MAX_STEPS,
     Around,
     Drawing,
     Group,
@@ -50,12 +50,12 @@ from kbtui.tui.widgets.pane import Pane
 from kbtui.tui.widgets.row_list import Choice
 from kbtui.workspace.layout import short_name
 
-_LOOK_ROWS = 24
-"""Rows from which on there is room for a look at a note below the map."""
+_MIN_PREVIEW_ROWS = 24
+"""Screen height in rows from which a preview fits below the map."""
 
 
 def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
-    """The neighbours of a note, and what is up to so many steps away; called in a thread."""
+    """Read the link graph around a note up to `steps` links away; call it in a thread."""
     names = Names(kb.library.infos())
 
     @cache
@@ -79,7 +79,7 @@ def read_around(kb: KnowledgeBase, path: str, steps: int = 2) -> Around:
 
 
 class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
-    """Draws a map; the cursor is on one of its spots."""
+    """A widget that draws a map, with a cursor on one of its spots."""
 
     LOOKS: ClassVar[Mapping[str, str]] = {
         "map--line": "$foreground 40%",
@@ -99,10 +99,10 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
     cursor: reactive[int] = reactive(0, repaint=False)
 
     class SpotHighlighted(Message):
-        """The cursor is on another note or group."""
+        """Posted when the cursor moves to another note or group."""
 
     class SpotSelected(Message):
-        """A spot was clicked twice."""
+        """Posted when a spot is double-clicked."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -114,12 +114,12 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def item(self) -> Item | None:
-        """The note or group under the cursor."""
+        """The note or group at the cursor."""
         spots = self.drawing.spots
         return spots[self.cursor].item if self.cursor < len(spots) else None
 
     def show(self, around: Around, path: str = "") -> None:
-        """Show a map, with the cursor on a note of it where that is shown."""
+        """Show a map, with the cursor on the note `path` if that is shown."""
         middle = self.around.middle.path if self.around is not None else ""
         if middle != around.middle.path:
             self.unfolded = frozenset()
@@ -127,34 +127,34 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
         self._draw(path)
 
     def fold(self, group: Group) -> None:
-        """Show the members of a group below it, or hide them again."""
+        """Fold or unfold a group."""
         self.unfolded ^= {group.name}
         self._draw(group.name)
 
     def point_at(self, note: Named) -> None:
-        """Bring the cursor to a note, out of its group if it is in one."""
+        """Move the cursor to a note, unfolding its group if needed."""
         groups = (spot.item for spot in self.drawing.spots if isinstance(spot.item, Group))
-        if not any(_name(spot.item) == note.path for spot in self.drawing.spots):
+        if not any(_item_key(spot.item) == note.path for spot in self.drawing.spots):
             self.unfolded |= {group.name for group in groups if note in group.members}
         self._draw(note.path)
 
     def _draw(self, name: str = "") -> None:
         if self.around is None or not self.size.width:
             return
-        name = name or (_name(self.item) if self.item is not None else "")
+        name = name or (_item_key(self.item) if self.item is not None else "")
         self.drawing = lay_out(
             self.around, self.size.width - 1, self.unfolded, self.steps, self.size.height
         )
         self._rows = self.drawing.rows()
-        found = (n for n, spot in enumerate(self.drawing.spots) if _name(spot.item) == name)
-        self.virtual_size = Size(self.size.width - 1, len(self._rows) + self._above)
+        found = (n for n, spot in enumerate(self.drawing.spots) if _item_key(spot.item) == name)
+        self.virtual_size = Size(self.size.width - 1, len(self._rows) + self._top_margin)
         self.refresh()
         self.cursor = next(found, 0)
-        self._follow()
+        self._scroll_to_cursor()
 
     @property
-    def _above(self) -> int:
-        """Empty rows above a map that doesn't fill the pane."""
+    def _top_margin(self) -> int:
+        """The number of empty rows above a map that doesn't fill the pane."""
         return max(0, (self.size.height - len(self._rows)) * 2 // 5)
 
     def on_resize(self) -> None:
@@ -163,11 +163,11 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
     # Moving
 
     def watch_cursor(self) -> None:
-        self._follow()
+        self._scroll_to_cursor()
 
-    def _follow(self) -> None:
+    def _scroll_to_cursor(self) -> None:
         if self.drawing.spots:
-            y = self.drawing.spots[self.cursor].y + self._above
+            y = self.drawing.spots[self.cursor].y + self._top_margin
             self.refresh()
             self.scroll_to_region(
                 Region(0, max(0, y - 2), 1, 5), animate=False, force=True, immediate=True
@@ -175,13 +175,12 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.SpotHighlighted())
 
     def walk(self, dx: int, dy: int) -> None:
-        """Go to the next spot in a direction."""
+        """Move the cursor to the next spot in a direction."""
         if self.drawing.spots:
             self.cursor = step(self.drawing.spots, self.cursor, dx, dy)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to what was clicked; twice chooses it."""
-        y = event.y + round(self.scroll_y) - self._above
+        y = event.y + round(self.scroll_y) - self._top_margin
         for number, spot in enumerate(self.drawing.spots):
             if spot.y == y and spot.x <= event.x < spot.x + spot.width:
                 self.cursor = number
@@ -192,13 +191,13 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        at = y + round(self.scroll_y) - self._above
+        at = y + round(self.scroll_y) - self._top_margin
         if not 0 <= at < len(self._rows):
             return Strip.blank(width, self.visual_style.rich_style)
         return self._row(at, width)
 
     def picture(self) -> str:
-        """The whole map as SVG, also what is out of sight."""
+        """Render the whole map as SVG, including what is scrolled out of sight."""
         from io import StringIO
 
         from rich.console import Console
@@ -242,12 +241,12 @@ class MapView(Looks, ScrollView, can_focus=True, inherit_bindings=False):
         return sign(kind) + title
 
 
-def _name(item: Item) -> str:
+def _item_key(item: Item) -> str:
     return item.path if isinstance(item, Named) else item.name
 
 
 class MapScreen(FullScreen[OpenEntry]):
-    """Walks from note to note; the answer is the entry to open."""
+    """A screen to walk from note to note; returns the entry to open."""
 
     DEFAULT_CSS = """
     MapScreen {
@@ -270,7 +269,7 @@ class MapScreen(FullScreen[OpenEntry]):
 
     def __init__(self, kb: KnowledgeBase, path: str) -> None:
         super().__init__(kb)
-        self._way = [path]
+        self._trail = [path]
 
     def compose_body(self) -> ComposeResult:
         with Divided(id="map-split", classes="parts"):
@@ -282,20 +281,19 @@ class MapScreen(FullScreen[OpenEntry]):
     def on_mount(self) -> None:
         self.query_one(MarkdownView).can_focus = False
         self.map.focus()
-        self._go(self._way[0])
+        self._show_map(self._trail[0])
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the look at a note where there is room for it."""
         super().on_resize(event)
-        high = event.size.height >= _LOOK_ROWS
+        high = event.size.height >= _MIN_PREVIEW_ROWS
         self.set_class(high or self.has_class("-beside"), "-look")
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self) -> None:
-        self._go(self._way[-1])
+        self._show_map(self._trail[-1])
 
     @latest("map")
-    async def _go(self, path: str, pointed: str = "") -> None:
+    async def _show_map(self, path: str, pointed: str = "") -> None:
         around = await asyncio.to_thread(read_around, self.kb, path, self.map.steps)
         notes = counted(len(around.notes) + 1, "note")
         place = f"{notes} within {counted(self.map.steps, 'step')}"
@@ -306,12 +304,12 @@ class MapScreen(FullScreen[OpenEntry]):
     # The note under the cursor
 
     @on(MapView.SpotHighlighted)
-    def _look(self) -> None:
+    def _update_preview(self) -> None:
         if self.map.item is not None and self.has_class("-look"):
-            self._look_at(self.map.item)
+            self._load_preview(self.map.item)
 
     @latest("look")
-    async def _look_at(self, item: Item) -> None:
+    async def _load_preview(self, item: Item) -> None:
         pane, text = self.query_one("#map-look", Pane), self.query_one(MarkdownView)
         if isinstance(item, Group):
             pane.label_with(sign(item.kind) + Content(item.title))
@@ -328,7 +326,6 @@ class MapScreen(FullScreen[OpenEntry]):
         self.map.walk(dx, dy)
 
     def action_scroll(self, pages: int) -> None:
-        """Read on in the note that is looked at."""
         text = self.query_one(MarkdownView)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 
@@ -337,11 +334,11 @@ class MapScreen(FullScreen[OpenEntry]):
         item = self.map.item
         if isinstance(item, Group):
             self.map.fold(item)
-        elif item is not None and item.path == self._way[-1]:
+        elif item is not None and item.path == self._trail[-1]:
             self.action_open()
         elif item is not None:
-            self._way.append(item.path)
-            self._go(item.path)
+            self._trail.append(item.path)
+            self._show_map(item.path)
 
     def action_open(self) -> None:
         item = self.map.item
@@ -349,9 +346,9 @@ class MapScreen(FullScreen[OpenEntry]):
             self.dismiss(OpenEntry(item.path))
 
     def action_before(self) -> None:
-        if len(self._way) > 1:
-            left = self._way.pop()
-            self._go(self._way[-1], left)
+        if len(self._trail) > 1:
+            left = self._trail.pop()
+            self._show_map(self._trail[-1], left)
 
     @latest("find")
     async def action_find(self) -> None:
@@ -367,9 +364,9 @@ class MapScreen(FullScreen[OpenEntry]):
             self.map.point_at(around.notes[path])
 
     def action_step(self, by: int) -> None:
-        if 1 <= self.map.steps + by <= MOST_STEPS:
+        if 1 <= self.map.steps + by <= MAX_STEPS:
             self.map.steps += by
-            self._go(self._way[-1])
+            self._show_map(self._trail[-1])
 
     @latest("save")
     async def action_save(self) -> None:

@@ -1,4 +1,4 @@
-"""A look at where a link leads, without going there."""
+"""A popup preview of link targets."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kbtui.tui.widgets.line_view import coloured
 
 
 class LinkTarget(NamedTuple):
-    """Where a link leads: a file, and the link, which may name a part of it."""
+    """The target file of a link, and the link itself, which may name a part of it."""
 
     path: str
     link: LinkRef
 
 
 class PreviewScreen(ReadingDialog[None]):
-    """Shows the notes that some links lead to, one at a time, and goes to one of them."""
+    """A dialog that shows link targets one at a time, and opens one."""
 
     NEEDS_ALL_HINTS = False
     DEFAULT_CSS = """
@@ -47,7 +47,7 @@ class PreviewScreen(ReadingDialog[None]):
         super().__init__()
         self._kb = kb
         self._targets = targets
-        self._at = 0
+        self._index = 0
         self._line: int | None = None
         more = "K next link · " if len(targets) > 1 else ""
         self.HINT = f"{more}Enter goes there · Esc closes"
@@ -60,8 +60,8 @@ class PreviewScreen(ReadingDialog[None]):
         self.action_next(0)
 
     def action_next(self, by: int) -> None:
-        self._at = (self._at + by) % len(self._targets)
-        self._show(self._targets[self._at])
+        self._index = (self._index + by) % len(self._targets)
+        self._show(self._targets[self._index])
 
     @latest("preview")
     async def _show(self, target: LinkTarget) -> None:
@@ -71,12 +71,12 @@ class PreviewScreen(ReadingDialog[None]):
             self._line = int(part)
         elif part:
             self._line = await asyncio.to_thread(line_named, document.text, part)
-        among = f" {self._at + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
+        position = f" {self._index + 1}/{len(self._targets)}" if len(self._targets) > 1 else ""
         self.query_one(Vertical).border_title = coloured(
-            self, signed(document.named) + Content(among)
+            self, signed(document.named) + Content(position)
         )
         reveal = (self._line, None) if self._line is not None else None
         self.query_one(MarkdownView).show(document.source(), reveal=reveal)
 
     def action_open(self) -> None:
-        leave_for(self, OpenEntry(self._targets[self._at].path, self._line))
+        leave_for(self, OpenEntry(self._targets[self._index].path, self._line))

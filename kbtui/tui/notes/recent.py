@@ -1,4 +1,4 @@
-"""The last changes, below a tree that leaves room for them."""
+"""The list of recent changes below the tree."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 
-_MOST = 50
+_MAX_CHANGES = 50
 _ACTOR_CHARACTERS = 12
 
 
 class RecentChanges(RowList[Commit], can_focus=False):
-    """What was done last, a line each; a click shows it in the history, as the key of that does."""
+    """A list of the latest commits; a click shows one in the history."""
 
     DEFAULT_CSS = """
     RecentChanges {
@@ -45,25 +45,23 @@ class RecentChanges(RowList[Commit], can_focus=False):
         self.border_title = " Recent changes "
 
     def on_mount(self) -> None:
-        """Read them."""
         self.read()
 
     @latest("log")
     async def read(self) -> None:
-        """Read what was done last."""
-        self._names, commits = await asyncio.to_thread(self._last)
+        """Read the latest commits from the history."""
+        self._names, commits = await asyncio.to_thread(self._read_log)
         self.show(commits, 0)
 
-    def _last(self) -> tuple[Names, list[Commit]]:
+    def _read_log(self) -> tuple[Names, list[Commit]]:
         log = (commit for commit in self._kb.history.log() if not is_upkeep(commit))
-        return Names(self._kb.library.infos()), [*islice(log, _MOST)]
+        return Names(self._kb.library.infos()), [*islice(log, _MAX_CHANGES)]
 
     def _row_state(self, index: int) -> str:
-        """No key acts on a row, so none is marked but the one that a click would take."""
+        """Highlight only the hovered row: no key acts on rows."""
         return "rows--hover" if index == self._hover else ""
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw when, who and what."""
         commit = self.items[index]
         moment = commit.time.astimezone()
         is_today = moment.date() == datetime.now().astimezone().date()
@@ -80,7 +78,6 @@ class RecentChanges(RowList[Commit], can_focus=False):
         return [line.truncate(width - 1, ellipsis=True)]
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Show it in the history."""
         event.stop()
         if self.item is not None:
             self.post_message(OpenHistory(commit=self.item.id))

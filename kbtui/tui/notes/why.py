@@ -1,4 +1,4 @@
-"""Why a line stands where it stands: its commit, and the messages that it was made of."""
+"""The dialog that explains a line: its commit, and the messages it was made from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MESSAGE_CHARACTERS = 400
 
 
 class WhyScreen(ListDialog[None]):
-    """Where one line comes from, and ways to go there."""
+    """A dialog that shows the origin of a line and leads to it."""
 
     DEFAULT_CLASSES = "wide"
     DEFAULT_CSS = """
@@ -54,10 +54,10 @@ class WhyScreen(ListDialog[None]):
     ]
 
     def __init__(self, kb: KnowledgeBase, path: str, line: int, at: str | None = None) -> None:
-        """Show it for a line of a file, as it stands now or stood after a commit."""
+        """Create the dialog for a line of a file, now or as of the commit `at`."""
         super().__init__()
         self.TITLE_TEXT = f"Why {name_of(path)}, line {line}"
-        self._at = at
+        self._commit = at
         self._kb = kb
         self._path = path
         self._line = line
@@ -73,43 +73,41 @@ class WhyScreen(ListDialog[None]):
     async def on_mount(self) -> None:
         text = self.query_one("#why-text", Static)
         try:
-            why = await asyncio.to_thread(self._ask)
+            why = await asyncio.to_thread(self._look_up)
         except KbtuiError as error:
             text.update(Content.styled(clean(str(error)), "$text-error"))
             return
         self.why = why
         named = f"Why {self._names[self._path].title}, line {why.line}"
         self.query_one(Vertical).border_title = Content(clean_line(named))
-        text.update(Content("\n").join(_explained(why, self._names)))
+        text.update(Content("\n").join(_explanation(why, self._names)))
         hints = ["Enter goes there"] if why.messages else []
         hints += ["H change", "y copy id"] if why.commit is not None else []
         self.HINT = " · ".join([*hints, "Esc close"])
         self.say(self.HINT)
         if why.messages:
             self.add_class("-said")
-            choices = [_choice(message, why) for message in why.messages]
+            choices = [_message_choice(message, why) for message in why.messages]
             first = next((n for n, m in enumerate(why.messages) if m.id in why.telling), 0)
             said = self.choices
             said.show(choices, first)
             said.styles.height = min(_MESSAGE_ROWS, len(choices))
             said.focus()
 
-    def _ask(self) -> Why:
-        why = self._kb.provenance.why(self._path, self._line, self._at)
+    def _look_up(self) -> Why:
+        why = self._kb.provenance.why(self._path, self._line, self._commit)
         paths = [change.path for change in why.commit.paths] if why.commit is not None else []
         paths += [self._path, *filter(None, [why.moved_from])]
         self._names = names_of(self._kb.library, paths)
         return why
 
     def action_move(self, by: int) -> None:
-        """Go to another message, or scroll."""
         if self.has_class("-said"):
             super().action_move(by)
         else:
             self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
 
     def action_take(self) -> None:
-        """Go to where the chosen message was said."""
         choice = self.choices.item
         if choice is not None and self.why is not None and self.why.session is not None:
             leave_for(self, OpenMessage(self.why.session, choice.value))
@@ -126,7 +124,7 @@ class WhyScreen(ListDialog[None]):
             self.app.copy_to_clipboard(self.why.origin.commit)
 
 
-def _explained(why: Why, names: Names) -> Iterator[Content]:
+def _explanation(why: Why, names: Names) -> Iterator[Content]:
     line = without_markup(clean_line(why.text.strip())) or "(an empty line)"
     is_head = why.line == 1 and not line.strip("-")
     yield Content.styled("(its properties)" if is_head else line, "bold $text-primary")
@@ -147,7 +145,7 @@ def _explained(why: Why, names: Names) -> Iterator[Content]:
         yield Content.styled(clean_line(why.title), "bold")
 
 
-def _choice(message: SessionMessage, why: Why) -> Choice[int]:
+def _message_choice(message: SessionMessage, why: Why) -> Choice[int]:
     who = speaker(message.role, why.session or "")
     mark = "●" if message.id in why.telling else "·"
     said = shorten(clean_line(message.content), _MESSAGE_CHARACTERS)
@@ -156,7 +154,7 @@ def _choice(message: SessionMessage, why: Why) -> Choice[int]:
 
 
 def description(commit: Commit, names: Names | None = None) -> Content:
-    """What a commit did, when and why, in a few lines; whatever names it by a number is copied."""
+    """Describe in a few lines what a commit did, when and why."""
     local = commit.time.astimezone()
     facts = [f"{day_heading(local.date())}, {local:%H:%M}"]
     if commit.origin.model not in {None, "", OFFLINE} and commit.actor is not Actor.MCP:

@@ -1,5 +1,5 @@
-"""The inbox: changes that machines propose, decided on place by place.
+"""The inbox: changes proposed by machines, accepted or rejected place by place.
 
-`inbox.InboxScreen` is the screen, `proposals` holds its list, its difference and the field to
-write in; `inbox_watch.InboxWatch` tells a widget what comes and goes, for the status line.
+`inbox.InboxScreen` is the screen; `proposals` holds its list, diff view and editor.
+`inbox_watch.InboxWatch` notifies a widget, such as the status line, of new and decided proposals.
 """

@@ -1,4 +1,4 @@
-"""The inbox: what machines would change in the notes, decided on place by place."""
+"""The inbox screen, where changes proposed by machines are accepted or rejected place by place."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from kbtui.tui.widgets.dialogs import ask
 from kbtui.tui.widgets.divided import Divided
 from kbtui.tui.widgets.row_list import RowList
 
-_FRAME = 2
-_NOTE_ROWS = 40
-"""Rows from which on there is room for the note below what would change in it."""
+_FRAME_ROWS = 2
+_MIN_NOTE_ROWS = 40
+"""The screen height from which the note is shown below its diff."""
 _MANY_PLACES = 5
-"""From so many places on, deciding on all of them is asked about."""
-_OWN = {action.call.partition("(")[0] for action in actions("inbox")}
-_NOTHING = "Nothing waits for you."
-_EMPTY = """
+"""The number of places from which deciding on all of them needs a confirmation."""
+_ACTION_NAMES = {action.call.partition("(")[0] for action in actions("inbox")}
+_EMPTY_TITLE = "Nothing waits for you."
+_EMPTY_TEXT = """
 
 What kbtui does by itself never changes a line that you wrote. If Dream finds one that is out of \
 date, if a conversation contradicts your memory, or if another machine changed the same line, the \
@@ -58,13 +58,13 @@ change comes here first, and you decide on it place by place.
 To decide on all that is written, set "Ask before writing" of Memory to `ask` in /config."""
 
 
-def _decides(
+def _queued_decision(
     work: Callable[[InboxScreen, Plan, ProposedPlace], Coroutine[Any, Any, None]],
 ) -> Callable[[InboxScreen], None]:
-    """Do it with the place that the person is at, when what was typed before is done.
+    """Queue an action on the selected place behind the actions that were typed before it.
 
-    By then it may be another place; it is never one of another proposal, nor one behind the field
-    that what was typed before has opened.
+    The place is looked up when the action's turn comes, so it may be another one by then. Nothing
+    is done if another proposal is selected or an earlier action has opened the editor.
     """
 
     @wraps(work)
@@ -77,9 +77,9 @@ def _decides(
 
 
 class InboxScreen(ListAndDiff):
-    """Proposals in a list, the places of the selected one beside or below it.
+    """A list of proposals, with the places of the selected one beside or below it.
 
-    `turns` decides one after the other, each on what is left by the one before.
+    `turns` runs decisions one after another, each on what the previous one left.
     """
 
     DEFAULT_CSS = """
@@ -117,7 +117,7 @@ class InboxScreen(ListAndDiff):
     diff: PlaceView
 
     def __init__(self, kb: KnowledgeBase, proposal: str = "") -> None:
-        """Show what waits, with `proposal` selected if it is there."""
+        """Show the waiting proposals, with the one whose id is `proposal` selected if it exists."""
         super().__init__(kb)
         self.rows = ProposalList(classes="split-list framed")
         self.diff = PlaceView()
@@ -125,10 +125,10 @@ class InboxScreen(ListAndDiff):
         self._note.border_title = " As it is now "
         self.turns = SerialQueue(self, "decide")
         self._inbox = kb.memory.inbox
-        self._at = proposal
-        self._said = ""
+        self._selected_id = proposal
+        self._status = ""
         self._accepted: Commit | None = None
-        self._moved_on_at = 0.0
+        self._selected_since = 0.0
 
     def compose_body(self) -> ComposeResult:
         with Vertical(id="inbox-empty", classes="framed"):
@@ -149,55 +149,52 @@ class InboxScreen(ListAndDiff):
         action: str,
         parameters: tuple[object, ...],  # noqa: ARG002 - Textual's signature
     ) -> bool | None:
-        """While somebody writes, and where nothing waits, there is nothing to decide."""
+        """Disable the decisions while the editor is open or the inbox is empty."""
         if self.has_class("-editing"):
-            return action not in _OWN
-        return action not in _OWN - {"back", "undo"} or not self.has_class("-empty")
+            return action not in _ACTION_NAMES
+        return action not in _ACTION_NAMES - {"back", "undo"} or not self.has_class("-empty")
 
     # Reading
 
     @on(KnowledgeChanged)
     @on(InboxChanged)
-    def _something_changed(self) -> None:
-        """Merge what waits into what the files say now."""
+    def _inbox_changed(self) -> None:
+        """Read the proposals again, merged into the current files."""
         run_latest(self, "inbox", self._read)
 
     async def _read(self, *, settle: bool = False) -> None:
-        """Read what waits, and show it.
-
-        `settle`: what stands in the files already goes out of the inbox before.
-        """
+        """Read and show the proposals; `settle` first removes those already in the files."""
         with errors_told(self):
             if settle and self.kb.workspace.writable:
                 await asyncio.to_thread(self._inbox.settle)
             self._show_plans(*await asyncio.to_thread(self._waiting))
 
     def _waiting(self) -> tuple[Sequence[Plan], Names]:
-        """What waits, and how the notes are called that it is about."""
+        """Return the waiting proposals, and the names of the notes that they change."""
         plans = self._inbox.waiting()
         return plans, names_of(self.kb.library, (path for each in plans for path in paths_of(each)))
 
     def _show_plans(self, plans: Sequence[Plan], names: Names) -> None:
-        at = self.rows.item.proposal.id if self.rows.item is not None else self._at
-        self._at = ""
-        most = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME
-        self.rows.styles.max_height = None if self.has_class("-beside") else most
+        at = self.rows.item.proposal.id if self.rows.item is not None else self._selected_id
+        self._selected_id = ""
+        max_height = max(1, len(plans)) * ProposalList.ROW_HEIGHT + _FRAME_ROWS
+        self.rows.styles.max_height = None if self.has_class("-beside") else max_height
         self.diff.names = names
         self.rows.show_plans(plans, names, at)
         if self.rows.item is None or self.rows.item.proposal.id != at:
-            self._moved_on_at = monotonic()
+            self._selected_since = monotonic()
         self._show_plan()
-        self._say(self._said)
+        self._show_status(self._status)
         self.set_class(not plans, "-empty")
         if not plans:
             self.remove_class("-full")
-            told = Content.assemble((_NOTHING, "bold $foreground"), _EMPTY)
-            self.query_one("#inbox-empty > Static", Static).update(told)
+            empty_text = Content.assemble((_EMPTY_TITLE, "bold $foreground"), _EMPTY_TEXT)
+            self.query_one("#inbox-empty > Static", Static).update(empty_text)
         self.refresh_bindings()
 
-    def _say(self, text: str) -> None:
-        """Say what was done, where it covers nothing, until something else is done."""
-        self._said = text
+    def _show_status(self, text: str) -> None:
+        """Show the outcome of the last action in the frame, where it covers nothing."""
+        self._status = text
         count = self.rows.row_count
         empty = self.query_one("#inbox-empty")
         self.rows.border_title = empty.border_title = Content(f"Inbox {count or ''}".rstrip())
@@ -207,7 +204,7 @@ class InboxScreen(ListAndDiff):
             frame.border_subtitle = Content(clean_line(text))
 
     @on(RowList.Highlighted)
-    def _highlighted(self) -> None:
+    def _row_highlighted(self) -> None:
         self._show_plan()
 
     def _show_plan(self) -> None:
@@ -218,15 +215,14 @@ class InboxScreen(ListAndDiff):
             self._show_note()
 
     def _show_note(self) -> None:
-        """Show below the place, where there is room, the note that it is in."""
+        """Show the place's note below the diff if there is room."""
         place = self.diff.place
-        has_room = self.size.height >= _NOTE_ROWS and place is not None and not place.whole
+        has_room = self.size.height >= _MIN_NOTE_ROWS and place is not None and not place.whole
         self.set_class(has_room, "-with-note")
         if place is not None and has_room:
             self._note.look_at(self.diff.path, (place.first + 1, max(place.first + 1, place.last)))
 
     def on_resize(self, event: events.Resize) -> None:
-        """There may be room for the note."""
         super().on_resize(event)
         self._show_note()
 
@@ -246,22 +242,22 @@ class InboxScreen(ListAndDiff):
     # Deciding
 
     def was_seen(self) -> bool:
-        """True if the proposal was there already when the key was typed that is handled now."""
-        return not isinstance(self.app, KeysInOrder) or self.app.handling_since >= self._moved_on_at
+        """Return whether the proposal was selected when the key being handled was typed."""
+        return not isinstance(self.app, KeysInOrder) or self.app.handling_since >= self._selected_since
 
     async def decide(
         self,
         proposal: str,
         work: Callable[[InboxScreen, Plan, ProposedPlace], Coroutine[Any, Any, None]],
     ) -> None:
-        """Do something with the place that the person is at now, if it is of that proposal."""
+        """Run `work` on the selected place if it belongs to `proposal`."""
         plan, place = self.rows.item, self.diff.place
         if self.has_class("-editing") or plan is None or place is None:
             return
         if plan.proposal.id == proposal:
             await work(self, plan, place)
 
-    @_decides
+    @_queued_decision
     async def action_accept(self, plan: Plan, place: ProposedPlace) -> None:
         if not place.why:
             await self._accept(plan, [place.key])
@@ -276,25 +272,25 @@ class InboxScreen(ListAndDiff):
         elif answer == "x":
             await self._reject(plan, place)
 
-    @_decides
+    @_queued_decision
     async def action_accept_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
         keys = [place.key for place in plan.places if not place.why]
         if not keys:
-            self._say("Every place conflicts: decide on each (a), or write it (e).")
-        elif await self._is_sure(plan, "Accept"):
+            self._show_status("Every place conflicts: decide on each (a), or write it (e).")
+        elif await self._confirm_all(plan, "Accept"):
             await self._accept(plan, keys)
 
-    @_decides
+    @_queued_decision
     async def action_reject(self, plan: Plan, place: ProposedPlace) -> None:
         await self._reject(plan, place)
 
-    @_decides
+    @_queued_decision
     async def action_reject_all(self, plan: Plan, _hunk: ProposedPlace) -> None:
-        if await self._is_sure(plan, "Reject"):
+        if await self._confirm_all(plan, "Reject"):
             work = partial(self._inbox.reject, plan.proposal.id)
-            await self._done(work, "The proposal is rejected; it isn't made again.")
+            await self._run_and_reload(work, "The proposal is rejected; it isn't made again.")
 
-    @_decides
+    @_queued_decision
     async def action_edit(self, plan: Plan, place: ProposedPlace) -> None:
         await self._edit(plan, place)
 
@@ -304,7 +300,7 @@ class InboxScreen(ListAndDiff):
     async def _undo(self) -> None:
         commit = self._accepted
         if commit is None:
-            self._say("Nothing was accepted here yet; F4 shows every change.")
+            self._show_status("Nothing was accepted here yet; F4 shows every change.")
             return
         history = self.kb.history
         with errors_told(self):
@@ -313,7 +309,7 @@ class InboxScreen(ListAndDiff):
             if done is None:
                 return
             self._accepted = None
-            self._say("Taken back.")
+            self._show_status("Taken back.")
         await self._read()
 
     async def _accept(self, plan: Plan, keys: Sequence[str], *, theirs: bool = False) -> None:
@@ -324,21 +320,21 @@ class InboxScreen(ListAndDiff):
             rest = f"; {left} still wait{'s' * (left == 1)}" if left else ""
             self._accepted = commit or self._accepted
             done = "Accepted, u takes it back" if commit else "It stood there already"
-            self._say(f"{done}{rest}.")
+            self._show_status(f"{done}{rest}.")
         await self._read()
 
     async def _reject(self, plan: Plan, place: ProposedPlace) -> None:
         work = partial(self._inbox.reject, plan.proposal.id, hunks=[place.key])
-        await self._done(work, "Rejected; it isn't proposed again.")
+        await self._run_and_reload(work, "Rejected; it isn't proposed again.")
 
-    async def _done(self, work: Callable[[], object], said: str) -> None:
+    async def _run_and_reload(self, work: Callable[[], object], status: str) -> None:
         with errors_told(self):
             await asyncio.to_thread(work)
-            self._say(said)
+            self._show_status(status)
         await self._read()
 
-    async def _is_sure(self, plan: Plan, what: str) -> bool:
-        """Ask before many places are decided at once."""
+    async def _confirm_all(self, plan: Plan, what: str) -> bool:
+        """Return whether to decide on all places of a proposal, asking first if there are many."""
         count = len(plan.places)
         if count < _MANY_PLACES:
             return True
@@ -348,7 +344,7 @@ class InboxScreen(ListAndDiff):
     # Writing
 
     async def _edit(self, plan: Plan, place: ProposedPlace) -> None:
-        """Open a field below the difference; the keys of the inbox rest meanwhile."""
+        """Open an editor below the diff; the keys of the inbox are disabled meanwhile."""
         try:
             draft = await asyncio.to_thread(self._inbox.draft, plan.proposal.id, place.key)
         except KbtuiError as error:
@@ -363,19 +359,19 @@ class InboxScreen(ListAndDiff):
 
     @on(PlaceEditor.Saved)
     @latest("take")
-    async def _take(self, event: PlaceEditor.Saved) -> None:
-        """Take the text; where it can't be taken, it stays in the field."""
+    async def _save_edit(self, event: PlaceEditor.Saved) -> None:
+        """Save the edited text; if that fails, the editor stays open."""
         edit = partial(self._inbox.edit, event.proposal, event.place, event.text, seen=event.seen)
         with errors_told(self):
             await asyncio.to_thread(edit)
-            self._say("Your text is proposed there now: a accepts it.")
+            self._show_status("Your text is proposed there now: a accepts it.")
             self._close_editor()
             await self._read()
 
     @on(PlaceEditor.Finished)
     @latest("leave")
-    async def _leave(self, event: PlaceEditor.Finished) -> None:
-        """Leave the place as it is proposed, after a question where something was typed."""
+    async def _cancel_edit(self, event: PlaceEditor.Finished) -> None:
+        """Close the editor without saving, after a confirmation if there are edits."""
         keys = {"d": "give it up"}
         asked = "What you wrote isn't taken yet."
         if not event.unsaved or await ask(self, "Your text", asked, keys) == "d":
@@ -389,7 +385,7 @@ class InboxScreen(ListAndDiff):
 
 
 def _description(plan: Plan, names: Names) -> Content:
-    """Say who proposes it, why, and from what."""
+    """Describe who made a proposal, when, why and from what."""
     proposal = plan.proposal
     facts = [actor_name(proposal.actor, proposal.origin), format_time(proposal.created)]
     if proposal.origin.session:

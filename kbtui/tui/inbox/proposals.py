@@ -1,4 +1,4 @@
-"""The parts of the inbox: a list of proposals, their places as a difference, a field to write."""
+"""The widgets of the inbox: the list of proposals, the diff of their places, and the editor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kbtui.tui.widgets.row_list import RowList, at_both_ends
 
 
 class ProposalList(RowList[Plan]):
-    """Two lines for each proposal."""
+    """The list of proposals, two lines each."""
 
     ROW_HEIGHT = 2
 
@@ -39,19 +39,19 @@ class ProposalList(RowList[Plan]):
         super().__init__(classes=classes)
 
     def show_plans(self, plans: Sequence[Plan], names: Names, at: str = "") -> None:
-        """Show proposals, with the cursor on the one that is named, or where it was."""
+        """Show proposals, with the cursor on the one with id `at`, or where it was."""
         self.names = names
         places = (index for index, plan in enumerate(plans) if plan.proposal.id == at)
         self.show(tuple(plans), next(places, self.cursor))
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw one proposal: who would change what, and why."""
+        """Render one proposal: who would change what, and why."""
         plan = self.items[index]
         proposal = plan.proposal
         parts: list[Content | tuple[str, str]] = [
             (f" {actor_name(proposal.actor, proposal.origin)} ", ".rows--accent"),
             ("would change ", ".rows--muted"),
-            self._named(plan),
+            self._file_names(plan),
         ]
         if plan.conflicts:
             parts.append((f"  {counted(len(plan.conflicts), 'conflict')}", ".rows--bad"))
@@ -60,13 +60,13 @@ class ProposalList(RowList[Plan]):
         first = at_both_ends(Content.assemble(*parts), when, width)
         return [first, why.truncate(width, ellipsis=True)]
 
-    def _named(self, plan: Plan) -> Content:
+    def _file_names(self, plan: Plan) -> Content:
         named, more = named_files(plan, self.names)
         return Content(", ").join(map(signed, named)) + more
 
 
 class PlaceView(DiffView):
-    """A difference whose hunks are the places that wait, in their order."""
+    """A diff whose hunks are the waiting places of a proposal, in order."""
 
     SIDE_BY_SIDE_COLUMNS = 90
     keep_flash = True
@@ -77,38 +77,38 @@ class PlaceView(DiffView):
         self._at = 0
 
     def show_plan(self, plan: Plan) -> None:
-        """Show a proposal; at the place that one was at, if it is the same proposal.
+        """Show a proposal, keeping the selected place if it is the same proposal.
 
-        Keys act on it at once, though it takes a moment until it is drawn.
+        Keys act on it at once, though drawing it takes a moment.
         """
         if plan is self._plan:
             return
         same = self._plan is not None and self._plan.proposal.id == plan.proposal.id
         self._plan = plan
         self._at = max(0, min(self._at, len(plan.places) - 1)) if same else 0
-        self._show_plan(plan, same=same)
+        self._load_plan(plan, same=same)
 
     @latest("plan")
-    async def _show_plan(self, plan: Plan, *, same: bool) -> None:
+    async def _load_plan(self, plan: Plan, *, same: bool) -> None:
         self.show(await asyncio.to_thread(plan_diff, plan), keep=same)
 
     @property
     def place(self) -> ProposedPlace | None:
-        """The place that the person is at."""
+        """The selected place."""
         hunks = self._plan.places if self._plan is not None else ()
         return hunks[self._at] if self._at < len(hunks) else None
 
     @property
     def path(self) -> str:
-        """The file of that place, empty where there is none."""
+        """The workspace path of the selected place's file; empty if no place is selected."""
         return self._plan.find(self.place.key)[0].path if self._plan and self.place else ""
 
     def on_diff_view_shown(self) -> None:
-        """Mark where keys act."""
+        """Highlight the selected place."""
         self.go_to_hunk(0)
 
     def go_to_hunk(self, by: int) -> None:
-        """Go to the place below (1) or above (-1), whatever is on the screen."""
+        """Select the place `by` positions further down, even if it isn't drawn yet."""
         count = len(self._plan.places) if self._plan is not None else 0
         self._at = max(0, min(count - 1, self._at + by))
         if self._at < len(self._hunks):
@@ -117,7 +117,7 @@ class PlaceView(DiffView):
 
 
 class PlaceEditor(Vertical):
-    """A text field with the proposed lines; where the file was changed, with both sides."""
+    """A text area with the proposed lines or, in a conflict, both sides."""
 
     DEFAULT_CSS = """
     PlaceEditor {
@@ -130,7 +130,7 @@ class PlaceEditor(Vertical):
 
     @dataclass
     class Saved(Message):
-        """The text shall stand there."""
+        """The person saved `text` for a place of a proposal."""
 
         proposal: str
         place: str
@@ -139,7 +139,7 @@ class PlaceEditor(Vertical):
 
     @dataclass
     class Finished(Message):
-        """The editor may go; `unsaved` is True where something was typed."""
+        """The person wants to close the editor; `unsaved` says whether there are edits."""
 
         unsaved: bool = field(kw_only=True)
 

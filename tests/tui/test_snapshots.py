@@ -15,7 +15,7 @@ from textual.app import App
 
 from kbtui.tui.app import app as app_module
 from kbtui.tui.app.app import KbtuiApp
-from kbtui.tui.history.year import Written, YearView
+from kbtui.tui.history.year import YearCounts, YearView
 from kbtui.tui.notes.map import MapScreen
 from kbtui.tui.search.search import SearchScreen
 from kbtui.tui.search.switcher import SwitcherScreen
@@ -111,6 +111,6 @@ def test_year(snap_compare: Callable[..., bool]) -> None:
     class YearApp(App[None]):
         def compose(self) -> Any:
             days = {TODAY - timedelta(days=n * n % 365): n % 9 for n in range(60)}
-            yield YearView(Written(Counter(days), Counter()), TODAY)
+            yield YearView(YearCounts(Counter(days), Counter()), TODAY)
 
     assert snap_compare(_in_our_colours(YearApp()), terminal_size=(120, 12))

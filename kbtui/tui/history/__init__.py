@@ -1,6 +1,6 @@
-"""The history: every change with its difference, undo and restore, and going back in time.
+"""The history: every change with its diff, undo and restore, and time travel.
 
-`history.HistoryScreen` lists commits, of which `commit_detail` shows one; `history.browse` looks at
-any git repository. `time_travel` shows the notes as they were (`travel` asks for the moment) and
-brings files back from there. Reading is in `commit_detail`, called in threads.
+`history.HistoryScreen` lists commits and `commit_detail` shows the selected one, reading it in
+threads; `history.browse` opens any git repository. `time_travel` shows the notes as they were
+(`travel` asks for the date) and restores files from there.
 """

@@ -1,4 +1,4 @@
-"""One commit: its message, and its differences, compared in a thread."""
+"""The detail view of one commit: its message and its diffs, computed in a thread."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from kbtui.tui.diff.lines import HunkPlace
 from kbtui.tui.notes.why import description
 from kbtui.tui.terminal.background import latest, run_latest
 
-_SELECTED_SECONDS = 0.04
-"""Seconds that a commit stays selected until it is read: a cursor may only run over it."""
-_QUIET_SECONDS = 0.15
+_DEBOUNCE_SECONDS = 0.04
+"""The debounce before the selected commit is read, as the cursor may only pass over it."""
+_LOADING_DELAY_SECONDS = 0.15
 _CONTEXT_LINES = 3
 _MAX_CONTEXT_LINES = 99
 _FINE_STEP_LINES = 5
 
 
 class CommitDetail(Vertical):
-    """Shows the commit that was asked for last, the file `path` first."""
+    """Shows the commit requested last, with the file `path` first."""
 
     DEFAULT_CSS = """
     CommitDetail {
@@ -56,7 +56,7 @@ class CommitDetail(Vertical):
         self._history = history
         self._path = path
         self._read_names = names
-        self._around = _CONTEXT_LINES
+        self._context_lines = _CONTEXT_LINES
         self._shown: tuple[Commit, tuple[FileDiff, ...]] | None = None
 
     def compose(self) -> ComposeResult:
@@ -65,26 +65,26 @@ class CommitDetail(Vertical):
 
     @latest("diff")
     async def show(self, commit: Commit) -> None:
-        """Show a commit, unless another one is asked for at once."""
-        await asyncio.sleep(_SELECTED_SECONDS)
+        """Show a commit, unless another one is requested right after."""
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
         self.diff.names = await asyncio.to_thread(self._read_names)
         self.query_one("#history-what", Static).update(description(commit, self.diff.names))
         await self._read(commit)
 
     def show_nothing(self) -> None:
-        """There is no commit to show."""
+        """Clear the view."""
         self._shown = None
         self.query_one("#history-what", Static).update(Content())
         self.diff.show_text("")
 
     def change_context(self, commit: Commit, by: int) -> None:
-        """Show more unchanged lines around each changed place of a commit, or fewer."""
-        step = by * (1 if self._around + min(by, 0) < _FINE_STEP_LINES else _FINE_STEP_LINES)
-        self._around = max(0, min(_MAX_CONTEXT_LINES, self._around + step))
+        """Show more or fewer unchanged lines around each hunk of a commit."""
+        step = by * (1 if self._context_lines + min(by, 0) < _FINE_STEP_LINES else _FINE_STEP_LINES)
+        self._context_lines = max(0, min(_MAX_CONTEXT_LINES, self._context_lines + step))
         run_latest(self, "diff", self._read, commit, keep=True)
 
     def place_in(self, commit: Commit) -> ShownPlace | None:
-        """The changed place that the person is at; None until that of this commit is shown."""
+        """Return the current place in the diff, or None until the diff of `commit` is shown."""
         at = self.diff.hunk
         if self._shown is None or at is None:
             return None
@@ -93,10 +93,10 @@ class CommitDetail(Vertical):
         return ShownPlace(shown, diffs, at) if fits else None
 
     async def _read(self, commit: Commit, *, keep: bool = False) -> None:
-        """Read what it changed; with `keep` it is drawn where the person stands."""
-        work = asyncio.to_thread(diffs_of, self._history, commit, self._path, self._around)
+        """Read and show the diffs of a commit; `keep` keeps the scroll position."""
+        work = asyncio.to_thread(diffs_of, self._history, commit, self._path, self._context_lines)
         reading = asyncio.create_task(work)
-        done, _ = await asyncio.wait({reading}, timeout=_QUIET_SECONDS)
+        done, _ = await asyncio.wait({reading}, timeout=_LOADING_DELAY_SECONDS)
         if not done and not keep:
             self.diff.show_text("Reading the change …")
         try:
@@ -110,24 +110,24 @@ class CommitDetail(Vertical):
         self.diff.show(diffs, keep=keep, note=note)
 
 
-_USUAL = 3
-_ACCOUNTS = {"memory/tombstones.jsonl", "memory/cursors.json"}
+_STORED_CONTEXT_LINES = 3
+_MAINTAINED_FILES = {"memory/tombstones.jsonl", "memory/cursors.json"}
 MAX_FILES = 200
-"""Files of one commit that are compared; an import may hold 10,000, which takes long."""
+"""The most files compared in one commit; an import may have 10,000, which takes long."""
 
 
 def diffs_of(
     history: HistoryReader, commit: Commit, path: str | None, context: int
 ) -> tuple[FileDiff, ...]:
-    """The differences that a commit made, the asked path first.
+    """Return the diffs of a commit, that of `path` first.
 
-    What kbtui keeps by itself, as the catalogue, isn't among them where anything else changed: it
-    says what the entries say.
+    Files that kbtui maintains, such as the catalogue, are left out if anything else changed: they
+    only repeat what the entries say.
     """
     diffs = _changes(history, commit, path)
     if not is_catalogue(path or ""):
         diffs = tuple(diff for diff in diffs if not is_catalogue(diff.path)) or diffs
-    if context != _USUAL:
+    if context != _STORED_CONTEXT_LINES:
         diffs = tuple(_with_context(history, commit, diff, context) for diff in diffs)
     return tuple(
         sorted(
@@ -141,7 +141,7 @@ def diffs_of(
 
 
 def hidden_files(commit: Commit) -> int:
-    """How many files of a commit `diffs_of` leaves out."""
+    """Return how many files of a commit `diffs_of` leaves out."""
     return max(0, len(commit.paths) - MAX_FILES)
 
 
@@ -159,8 +159,10 @@ def _changes(history: HistoryReader, commit: Commit, path: str | None) -> tuple[
 
 
 def is_catalogue(path: str) -> bool:
-    """True of a file that kbtui keeps by itself: INDEX.md, tombstones, how far was read."""
-    return path in _ACCOUNTS or (path.startswith("knowledge/") and path.endswith("INDEX.md"))
+    """Return whether kbtui maintains this file itself: INDEX.md, tombstones and read cursors."""
+    return path in _MAINTAINED_FILES or (
+        path.startswith("knowledge/") and path.endswith("INDEX.md")
+    )
 
 
 def _with_context(history: HistoryReader, commit: Commit, diff: FileDiff, context: int) -> FileDiff:
@@ -179,7 +181,7 @@ def _with_context(history: HistoryReader, commit: Commit, diff: FileDiff, contex
 
 
 class ShownPlace(NamedTuple):
-    """A changed place as it is on the screen, and whose it is."""
+    """A hunk on the screen, with its commit."""
 
     commit: Commit
     diffs: tuple[FileDiff, ...]
@@ -187,38 +189,38 @@ class ShownPlace(NamedTuple):
 
     @property
     def diff(self) -> FileDiff | None:
-        """The difference of its file."""
+        """The diff of the file that the hunk belongs to."""
         return next((diff for diff in self.diffs if diff.path == self.at.path), None)
 
     @property
     def hunk(self) -> Hunk | None:
-        """The hunk that stands in this place."""
+        """The hunk itself, or None if it isn't in `diffs`."""
         diff = self.diff
         return diff.hunks[self.at.number] if diff and self.at.number < len(diff.hunks) else None
 
     @property
     def first_line(self) -> tuple[str, int, str] | None:
-        """The file, the line and the commit in which its first changed line stands."""
+        """The path, line number and commit id of the first changed line, or None."""
         commit, diff, hunk = self.commit, self.diff, self.hunk
         if diff is None or hunk is None:
             return None
-        if (number := _first_number(hunk, "+")) is not None:
+        if (number := _first_line_number(hunk, "+")) is not None:
             return diff.path, number, commit.id
-        if commit.parent is None or (number := _first_number(hunk, "-")) is None:
+        if commit.parent is None or (number := _first_line_number(hunk, "-")) is None:
             return None
         return diff.old_path or diff.path, number, commit.parent
 
 
-def _first_number(hunk: Hunk, kind: str) -> int | None:
-    """The number of the first line that was added or removed, and says something."""
-    said = (line for line in hunk.lines if line.kind == kind and line.text.strip())
-    return next((line.new if kind == "+" else line.old for line in said), None)
+def _first_line_number(hunk: Hunk, kind: str) -> int | None:
+    """Return the number of the first added or removed line that isn't blank."""
+    lines = (line for line in hunk.lines if line.kind == kind and line.text.strip())
+    return next((line.new if kind == "+" else line.old for line in lines), None)
 
 
 def hunk_number(history: HistoryReader, place: ShownPlace) -> int | None:
-    """Which hunk of its file (as `History.undo` counts) is shown in a place.
+    """Return the number of a shown hunk within its file, as `History.undo` counts, from 1.
 
-    With more context than usual several may be shown as one: then there is no answer.
+    None if it isn't one of them: with more context than usual, several hunks are shown as one.
     """
     path = place.at.path
     diffs = (diff for diff in _changes(history, place.commit, path) if diff.path == path)

@@ -1,4 +1,4 @@
-"""The list of commits by days; thousands are read in parts, and only those in sight are drawn."""
+"""The list of commits by day; thousands are read in batches and only the visible ones rendered."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from kbtui.tui.terminal.background import latest
 from kbtui.tui.widgets.kinds import pieces_drawn
 from kbtui.tui.widgets.row_list import RowList
 
-_FIRST_COMMITS = 200
-_MORE_COMMITS = 1_000
+_FIRST_BATCH = 200
+_NEXT_BATCH = 1_000
 _ACTOR_CHARACTERS = 14
-_READING = "Reading the history …"
-_NOTHING_YET = "Nothing was written yet. What is, stands here, and can be taken back."
-_AIRY_ROWS = 30
-"""Rows of the screen from which on there is a blank one above each day."""
-_IN_VIEW_SECONDS = 0.1
+_LOADING_TEXT = "Reading the history …"
+_EMPTY_TEXT = "Nothing was written yet. What is, stands here, and can be taken back."
+_SPACIOUS_ROWS = 30
+"""The screen height from which a blank row separates the days."""
+_DEBOUNCE_SECONDS = 0.1
 _BAR_CELLS = 6
-_MANY_FILES = 50
-"""Files of a commit that aren't compared for the bar of its size."""
+_MAX_COMPARED_FILES = 50
+"""The number of files above which a commit's size bar counts files instead of lines."""
 
 
 class CommitList(RowList[Commit | date | None]):
-    """Commits, newest first, below their days: when, who, what; those of `path`, or all.
+    """All commits or those of `path`, newest first, grouped by day: when, who, what.
 
-    The cursor stays on the commit where it belongs, and is never on a day.
+    Reading again keeps the cursor on its commit. Headings of days can't be selected.
     """
 
     CLICK_SELECTS: ClassVar[bool] = False
 
     class Empty(Message):
-        """There is no commit, or none that fits the filter."""
+        """There are no commits, or none that match the filter."""
 
     def __init__(
         self,
@@ -56,20 +56,20 @@ class CommitList(RowList[Commit | date | None]):
         names: Callable[[], Names] = Names,
         classes: str | None = None,
     ) -> None:
-        """Begin at the commit `at`; `names` reads how notes are called, in a thread."""
+        """Start with the cursor on the commit with id `at`; `names` is called in a thread."""
         self.commits: list[Commit] = []
         self.items: list[Commit | date | None] = []
         self._sizes: dict[str, tuple[int, int]] = {}
-        self._undone: set[str] = set()
+        self._undone_ids: set[str] = set()
         self._names = Names()
         self._read_names = names
         self._history = history
         self._path = path
-        self._at = at
-        self._going_to: str | None = None
+        self._initial_id = at
+        self._target_id: str | None = None
         self.day: date | None = None
         self._filter = ""
-        self.empty = _READING
+        self.empty = _LOADING_TEXT
         self._actor_width = 0
         super().__init__(classes=classes)
 
@@ -79,75 +79,76 @@ class CommitList(RowList[Commit | date | None]):
         return self.item if isinstance(self.item, Commit) else None
 
     def rests_on(self, index: int) -> bool:
-        """Days are passed by."""
         return isinstance(self.items[index], Commit)
 
     # Reading
 
     def read(self, text: str = "") -> None:
-        """Read those of `day`, or all, that fit a filter; what was being read before is left."""
+        """Read the commits of `day`, or all, that match a filter, cancelling any earlier read."""
         self._filter = text
         self._read(text)
 
     def read_again(self) -> None:
-        """Read what was committed meanwhile; the cursor stays, or is on the newest as before."""
+        """Read new commits. The cursor stays on its commit, or on the newest if it was there."""
         here = self.commit.id if self.commit is not None and self.cursor > 1 else None
-        self._at = self._going_to or here
+        self._initial_id = self._target_id or here
         self.read(self._filter)
 
     def go_to(self, commit: Commit) -> None:
-        """Read again and select a commit, even if another is made before it is there."""
-        self._at = self._going_to = commit.id
+        """Read again and select a commit, even if another one is made before it is listed."""
+        self._initial_id = self._target_id = commit.id
         self.read()
 
     def on_row_list_highlighted(self) -> None:
-        """Arrive at the commit that was to be gone to."""
-        if self.commit is not None and self.commit.id == self._going_to:
-            self._going_to = None
+        """Forget the target of `go_to` once the cursor is there."""
+        if self.commit is not None and self.commit.id == self._target_id:
+            self._target_id = None
 
     @latest("log")
     async def _read(self, text: str) -> None:
-        self.empty = _READING
-        nothing = "No change matches." if text.strip() or self.day else _NOTHING_YET
+        self.empty = _LOADING_TEXT
+        empty_text = "No change matches." if text.strip() or self.day else _EMPTY_TEXT
         commits: Iterator[Commit] = iter(())
-        part: list[Commit] = []
+        batch: list[Commit] = []
         self._names = await asyncio.to_thread(self._read_names)
         try:
             commits = matching_commits(self._history, text, self._path, self._names, self.day)
-            part = await asyncio.to_thread(_take, commits, _FIRST_COMMITS)
+            batch = await asyncio.to_thread(_take, commits, _FIRST_BATCH)
         except KbtuiError as error:
-            nothing = str(error)
-        self.empty = nothing
-        self.commits, self.items, self._undone = [], [], set()
-        self._add(part)
-        places = (index for index, row in enumerate(self.items) if _is(row, self._at))
+            empty_text = str(error)
+        self.empty = empty_text
+        self.commits, self.items, self._undone_ids = [], [], set()
+        self._add(batch)
+        places = (
+            index for index, row in enumerate(self.items) if _is_commit(row, self._initial_id)
+        )
         self.rows_changed(next(places, 1))
-        if not part:
+        if not batch:
             self.post_message(self.Empty())
-        await self._read_on(commits, full=len(part) == _FIRST_COMMITS)
+        await self._read_rest(commits, full=len(batch) == _FIRST_BATCH)
 
-    async def _read_on(self, commits: Iterator[Commit], *, full: bool) -> None:
-        """Read the older ones; what can't be read ends the list."""
+    async def _read_rest(self, commits: Iterator[Commit], *, full: bool) -> None:
+        """Read the older commits; an error ends the list."""
         while full:
             try:
-                part = await asyncio.to_thread(_take, commits, _MORE_COMMITS)
+                batch = await asyncio.to_thread(_take, commits, _NEXT_BATCH)
             except KbtuiError:
                 return
-            self._add(part)
+            self._add(batch)
             self._resize_canvas()
-            full = len(part) == _MORE_COMMITS
+            full = len(batch) == _NEXT_BATCH
 
-    def _add(self, part: Sequence[Commit]) -> None:
-        for commit in part:
+    def _add(self, batch: Sequence[Commit]) -> None:
+        for commit in batch:
             day = commit.time.astimezone().date()
             last = self.commits[-1].time.astimezone().date() if self.commits else None
             if day != last:
-                airy = bool(self.items) and self.app.size.height >= _AIRY_ROWS
-                self.items += [None, day] if airy else [day]
+                spacious = bool(self.items) and self.app.size.height >= _SPACIOUS_ROWS
+                self.items += [None, day] if spacious else [day]
             self.items.append(commit)
             self.commits.append(commit)
-            self._undone.update((commit.origin.undoes or "").split())
-        widest = max((len(committer(commit)) for commit in part), default=0)
+            self._undone_ids.update((commit.origin.undoes or "").split())
+        widest = max((len(committer(commit)) for commit in batch), default=0)
         if widest > self._actor_width:
             self._actor_width = min(widest, _ACTOR_CHARACTERS)
             self._strips.clear()
@@ -155,54 +156,52 @@ class CommitList(RowList[Commit | date | None]):
     # Drawing
 
     def render_row(self, index: int, width: int) -> Sequence[Content]:
-        """Draw a day, or one commit: the hour, who, what."""
+        """Render the heading of a day, or one commit: the time, who, what."""
         row = self.items[index]
         if row is None:
             return []
         if not isinstance(row, Commit):
             return [Content.styled(f" {day_heading(row)}", ".rows--strong")]
-        did = summarize(row, self._names, self._path)
+        summary = summarize(row, self._names, self._path)
         who = shorten(committer(row), _ACTOR_CHARACTERS)
         style = ".rows--second" if row.actor is Actor.YOU else ".rows--accent"
-        said = Content.assemble(*pieces_drawn(did.pieces))
-        if row.id in self._undone:
-            said = said.stylize(".rows--gone")
+        description = Content.assemble(*pieces_drawn(summary.pieces))
+        if row.id in self._undone_ids:
+            description = description.stylize(".rows--gone")
         line = Content.assemble(
             (f"  {row.time.astimezone():%H:%M}  ", ".rows--muted"),
             (f"{who:<{self._actor_width}}  ", style),
-            said,
+            description,
         )
         bar = _bar(*self._sizes.get(row.id, (0, 0)))
         room = width - _BAR_CELLS - 2
         gap = Content(" " * (1 + _BAR_CELLS - bar.cell_length))
         return [line.truncate(room, ellipsis=True, pad=True) + gap + bar]
 
-    # Sizes: of what is in view, as far as it is known by now
+    # Size bars, computed lazily for the commits in view
 
     def rows_changed(self, cursor: int | None = None) -> None:
-        """Draw again, and find out how large the changes in view are."""
         super().rows_changed(cursor)
-        self._measure()
+        self._load_sizes()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Other changes are in view."""
         super().watch_scroll_y(old_value, new_value)
-        self._measure()
+        self._load_sizes()
 
     @latest("sizes")
-    async def _measure(self) -> None:
-        await asyncio.sleep(_IN_VIEW_SECONDS)
+    async def _load_sizes(self) -> None:
+        await asyncio.sleep(_DEBOUNCE_SECONDS)
         top = round(self.scroll_y)
         for index, row in enumerate(self.items[top : top + self.size.height], top):
             if isinstance(row, Commit) and row.id not in self._sizes:
-                self._sizes[row.id] = await asyncio.to_thread(_size, self._history, row)
+                self._sizes[row.id] = await asyncio.to_thread(_change_size, self._history, row)
                 self.row_changed(index)
 
 
-def _size(history: HistoryReader, commit: Commit) -> tuple[int, int]:
-    """How many lines a commit added and removed; of one with very many files, how many files."""
+def _change_size(history: HistoryReader, commit: Commit) -> tuple[int, int]:
+    """Return the lines that a commit added and removed, or (files, 0) if it has very many files."""
     paths = [change.path for change in commit.paths if not is_derived(change.path)]
-    if len(paths) > _MANY_FILES:
+    if len(paths) > _MAX_COMPARED_FILES:
         return len(paths), 0
     try:
         diffs = history.diff(commit.parent, commit.id, paths)
@@ -213,7 +212,7 @@ def _size(history: HistoryReader, commit: Commit) -> tuple[int, int]:
 
 
 def _bar(added: int, removed: int) -> Content:
-    """The size of a change as a short bar: a cell more for twice as much."""
+    """Render the size of a change as a short bar, on a logarithmic scale."""
     lines = added + removed
     cells = min(_BAR_CELLS, lines.bit_length())
     good = round(cells * added / lines) if lines else 0
@@ -221,7 +220,7 @@ def _bar(added: int, removed: int) -> Content:
     return Content.assemble(("▪" * good, ".rows--good"), ("▪" * (cells - good), ".rows--bad"))
 
 
-def _is(row: Commit | date | None, commit: str | None) -> bool:
+def _is_commit(row: Commit | date | None, commit: str | None) -> bool:
     return isinstance(row, Commit) and row.id == commit
 
 
@@ -232,12 +231,12 @@ def matching_commits(
     names: Names | None = None,
     day: date | None = None,
 ) -> Iterator[Commit]:
-    """The commits of `path` and `day` that fit a filter, newest first, read as they are taken.
+    """Yield the commits of `path` and `day` that match a filter lazily, newest first.
 
-    An actor's name as a word of its own means the actor; all other words are searched for. What
-    kbtui keeps by itself is no row of its own, except of `path`.
+    A word of the filter that is an actor's name selects that actor; a commit must contain all other
+    words. Upkeep by kbtui itself is left out, unless `path` is given.
     """
-    actor, words = _asked_for(text)
+    actor, words = _parse_filter(text)
     known, since, until = names or Names(), None, None
     if day is not None:
         since, until = (datetime.combine(day, at).astimezone() for at in (time.min, time.max))
@@ -246,8 +245,8 @@ def matching_commits(
             yield commit
 
 
-def _asked_for(text: str) -> tuple[Actor | None, list[str]]:
-    """The actor that a filter names, and its other words."""
+def _parse_filter(text: str) -> tuple[Actor | None, list[str]]:
+    """Return the actor that a filter names, and its other words."""
     actors = {str(actor): actor for actor in Actor}
     words = text.casefold().split()
     name = next((name for word in words if (name := word.lstrip("@")) in actors), "")
@@ -258,8 +257,8 @@ def _matches(commit: Commit, words: Sequence[str], names: Names) -> bool:
     if not words:
         return True
     paths = " ".join(change.path for change in commit.paths)
-    said = sentence(commit, names)
-    text = f"{said} {commit.subject} {commit.body} {paths} {commit.id}".casefold()
+    description = sentence(commit, names)
+    text = f"{description} {commit.subject} {commit.body} {paths} {commit.id}".casefold()
     return all(word in text for word in words)
 
 

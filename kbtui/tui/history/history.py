@@ -1,4 +1,4 @@
-"""All changes: what they did, and the way back."""
+"""The history screen: every change, and how to undo or restore it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.row_list import Choice, RowList
 
 _YEAR_ROWS = 44
-"""Rows from which on the year stands above the list by itself."""
+"""The screen height from which the year is always shown above the list."""
 
 
-def _in_turn(
+def _queued_action(
     work: Callable[[HistoryScreen, Commit], Coroutine[Any, Any, None]],
 ) -> Callable[[HistoryScreen], None]:
-    """Do it with the selected commit, when what was asked for before is done."""
+    """Queue an action on the selected commit behind the earlier actions."""
 
     @wraps(work)
     def do(screen: HistoryScreen) -> None:
@@ -57,7 +57,7 @@ def _in_turn(
 
 
 class HistoryScreen(ListAndDiff):
-    """Commits, of a file or all, in a list, the selected one as a difference beside or below it."""
+    """The commits of one file or all, with the diff of the selected one beside or below."""
 
     DEFAULT_CSS = """
     HistoryScreen {
@@ -82,9 +82,9 @@ class HistoryScreen(ListAndDiff):
         *,
         name: str = "",
     ) -> None:
-        """Show the history of everything or of `path`, with `commit` selected if it is there.
+        """Show the history of everything or of `path`, with `commit` selected if it exists.
 
-        `name` says whose it is, where that isn't the workspace.
+        `name` is the title of another repository than the workspace's.
         """
         super().__init__(kb)
         self.path = path
@@ -95,21 +95,21 @@ class HistoryScreen(ListAndDiff):
             kb.history, path, names=self._names, classes="split-detail framed"
         )
         self.diff = self.detail.diff
-        self._whose = name
+        self._repository_name = name
         self.turns = SerialQueue(self, "do")
 
     def compose_body(self) -> ComposeResult:
-        whose = self._whose if self.path is None else self._names()[self.path].title
+        whose = self._repository_name if self.path is None else self._names()[self.path].title
         self.rows.border_title = Content(f"History {clean_line(whose)}".rstrip())
         yield Divided(self.rows, self.detail, classes="parts")
 
     def _names(self) -> Names:
-        """How the notes are called now; of another repository, by their paths."""
+        """Return the current names of notes; in another repository, notes go by their paths."""
         return Names(_infos(self.kb.library))
 
     @property
     def place(self) -> ShownPlace | None:
-        """The changed place that the person is at; None until the selected commit's are shown."""
+        """The current place in the diff; None until the diff of the selected commit is shown."""
         commit = self.rows.commit
         return self.detail.place_in(commit) if commit is not None else None
 
@@ -121,7 +121,6 @@ class HistoryScreen(ListAndDiff):
 
     @on(KnowledgeChanged)
     def _knowledge_changed(self) -> None:
-        """Show what was committed meanwhile."""
         self.rows.read_again()
         if self.query(YearView):
             self._show_year()
@@ -131,7 +130,7 @@ class HistoryScreen(ListAndDiff):
         self.detail.show_nothing()
 
     @on(RowList.Highlighted)
-    def _highlighted(self) -> None:
+    def _row_highlighted(self) -> None:
         commit = self.rows.commit
         if commit is None:
             return
@@ -146,8 +145,8 @@ class HistoryScreen(ListAndDiff):
             self.give_room(to_diff=True)
 
     def action_back(self) -> None:
-        filters = any(field.has_focus for field in self.query(Input))
-        if filters and self.end_filter():
+        filtering = any(field.has_focus for field in self.query(Input))
+        if filtering and self.end_filter():
             self.give_room(to_diff=False)
         elif self.rows.day is not None and not self.has_class("-full"):
             self._leave_year()
@@ -155,42 +154,40 @@ class HistoryScreen(ListAndDiff):
             super().action_back()
 
     def _show_commit(self, commit: Commit) -> None:
-        """Show all commits, with one selected."""
         self.query(Input).remove()
         self._leave_year()
         self.rows.go_to(commit)
 
-    # The year: where there is room it is always there, and the cursor of the list moves in it
+    # The year: always shown if there is room; then it follows the cursor of the list
 
     @property
-    def _keeps_year(self) -> bool:
+    def _year_always_shown(self) -> bool:
         return self.size.height >= _YEAR_ROWS and self.has_class("-beside")
 
     def on_resize(self, event: events.Resize) -> None:
-        """There may be room for the year."""
         super().on_resize(event)
-        if self._keeps_year and not self.query(YearView):
+        if self._year_always_shown and not self.query(YearView):
             self._show_year()
 
     def action_year(self) -> None:
         if self.rows.day is None:
-            self._walk_in_year()
+            self._focus_year()
         else:
             self._leave_year()
 
     @latest("walk")
-    async def _walk_in_year(self) -> None:
+    async def _focus_year(self) -> None:
         await self._read_year()
         year = self.query_one(YearView)
         self.give_room(to_diff=False)
         year.focus()
-        self._show_day(year.day)
+        self._filter_by_day(year.day)
 
     def _leave_year(self) -> None:
-        """Show all days."""
-        self._show_day(None)
+        """Return to the commits of all days, and hide the year if there is little room."""
+        self._filter_by_day(None)
         self.rows.focus()
-        if not self._keeps_year:
+        if not self._year_always_shown:
             self.query(YearView).remove()
             self.remove_class("-year")
 
@@ -200,28 +197,26 @@ class HistoryScreen(ListAndDiff):
 
     async def _read_year(self) -> None:
         today = datetime.now().astimezone().date()
-        written = await asyncio.to_thread(read_year, self.kb.history, self.path, today)
+        counts = await asyncio.to_thread(read_year, self.kb.history, self.path, today)
         if self.query(YearView):
-            self.query_one(YearView).show(written)
+            self.query_one(YearView).show(counts)
             return
-        year = YearView(written, today, id="history-year")
+        year = YearView(counts, today, id="history-year")
         year.add_class("framed")
         await self.mount(year, before=".parts")
         self.add_class("-year")
 
-    def _show_day(self, day: date | None) -> None:
+    def _filter_by_day(self, day: date | None) -> None:
         self.rows.day = day
         self.rows.read()
 
     def on_year_view_day_highlighted(self, event: YearView.DayHighlighted) -> None:
-        self._show_day(event.day)
+        self._filter_by_day(event.day)
 
     def on_year_view_day_selected(self) -> None:
-        """Go to what was done on that day."""
         self.rows.focus()
 
     def filter_by(self, text: str) -> None:
-        """Show the changes that fit a text."""
         self.rows.read(text)
 
     # The difference
@@ -247,9 +242,9 @@ class HistoryScreen(ListAndDiff):
 
     # Undoing
 
-    @_in_turn
+    @_queued_action
     async def action_undo(self, commit: Commit) -> None:
-        await self._undone(commit, partial(self.kb.history.undo, commit.id))
+        await self._confirm_and_undo(commit, partial(self.kb.history.undo, commit.id))
 
     def action_undo_hunk(self) -> None:
         if self.place is not None:
@@ -262,9 +257,9 @@ class HistoryScreen(ListAndDiff):
             tell(self, "Several places are shown as one: { shows less around each.", "warning")
             return
         undo = partial(history.undo, place.commit.id, paths=(place.at.path,), hunk=number)
-        await self._undone(place.commit, undo)
+        await self._confirm_and_undo(place.commit, undo)
 
-    @_in_turn
+    @_queued_action
     async def action_undo_group(self, commit: Commit) -> None:
         turn, batch = commit.origin.turn, commit.origin.batch
         if not turn and not batch:
@@ -274,26 +269,26 @@ class HistoryScreen(ListAndDiff):
         undo = (
             partial(history.undo_turn, turn) if turn else partial(history.undo_batch, batch or "")
         )
-        await self._undone(commit, undo)
+        await self._confirm_and_undo(commit, undo)
 
-    async def _undone(self, commit: Commit, undo: Callable[..., object]) -> None:
-        said = sentence_drawn(commit, self._names()).plain
-        done = await confirm_and_undo(self, self.kb.history, said, undo)
+    async def _confirm_and_undo(self, commit: Commit, undo: Callable[..., object]) -> None:
+        description = sentence_drawn(commit, self._names()).plain
+        done = await confirm_and_undo(self, self.kb.history, description, undo)
         if done is not None:
-            tell(self, f"Undone: {said}. The undo is a change of its own.")
+            tell(self, f"Undone: {description}. The undo is a change of its own.")
             self._show_commit(done)
 
-    @_in_turn
+    @_queued_action
     async def action_restore(self, commit: Commit) -> None:
         from kbtui.tui.history.time_travel import restore_file
 
-        path = await self._which_path(commit)
+        path = await self._choose_path(commit)
         if path is not None:
             done = await restore_file(self, self.kb.history, path, commit)
             if done is not None:
                 self._show_commit(done)
 
-    async def _which_path(self, commit: Commit) -> str | None:
+    async def _choose_path(self, commit: Commit) -> str | None:
         paths = [change.path for change in commit.paths]
         if self.path in paths:
             return self.path
@@ -305,7 +300,7 @@ class HistoryScreen(ListAndDiff):
         choices = [Choice(path.removeprefix("knowledge/"), "", path) for path in entries]
         return await pick(self, "Restore which file?", choices)
 
-    @_in_turn
+    @_queued_action
     async def action_restore_all(self, commit: Commit) -> None:
         from kbtui.tui.history.time_travel import restore_before
 
@@ -323,14 +318,14 @@ class HistoryScreen(ListAndDiff):
             self.app.push_screen(TimeTravelScreen(self.kb, commit, path))
 
 
-def _refuse_why(*_asked: object) -> NoReturn:
+def _refuse_why(*_args: object) -> NoReturn:
     raise UsageError(
         "What a line was made of is known of your own notes only.",
         "The commit says who changed it, and when.",
     )
 
 
-def _refuse_search(*_asked: object, **_more: object) -> NoReturn:
+def _refuse_search(*_args: object, **_kwargs: object) -> NoReturn:
     raise UsageError("Another repository's history can't be searched; / filters its tree.")
 
 
@@ -339,21 +334,21 @@ def _infos(library: Library | None) -> Iterable[EntryInfo]:
 
 
 async def browse(screen: Screen[None], folder: str) -> None:
-    """Show the history of a git repository; asks for its folder where none is given."""
+    """Show the history of a git repository, asking for its folder if none is given."""
     wanted: str | None = folder.strip()
     if not wanted:
         about = "A folder with a git repository, bare or not."
         wanted = await ask_text(screen, "Which repository?", about=about)
     if not wanted:
         return
-    kb = await asyncio.to_thread(_foreign, wanted)
+    kb = await asyncio.to_thread(_read_only_kb, wanted)
     name = f"{Path(wanted).name} (only to look at)"
     screen.app.push_screen(HistoryScreen(kb, name=name))
 
 
-def _foreign(folder: str) -> KnowledgeBase:
-    """As much of a knowledge base as history and time travel ask for; it can't be written."""
-    foreign = SimpleNamespace(
+def _read_only_kb(folder: str) -> KnowledgeBase:
+    """Return a read-only stand-in for `KnowledgeBase`, for browsing another git repository."""
+    kb = SimpleNamespace(
         workspace=None,
         sessions=None,
         library=None,
@@ -361,4 +356,4 @@ def _foreign(folder: str) -> KnowledgeBase:
         search=SimpleNamespace(search=_refuse_search),
         provenance=SimpleNamespace(why=_refuse_why),
     )
-    return cast("KnowledgeBase", foreign)
+    return cast("KnowledgeBase", kb)

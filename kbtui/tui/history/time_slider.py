@@ -1,4 +1,4 @@
-"""A strip of all changes, the newest at the right, with a mark where one stands in time."""
+"""A timeline of all changes, the newest at the right, with the current position marked."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kbtui.history.history import HistoryReader
 from kbtui.presentation.commit_summary import is_upkeep
 from kbtui.presentation.times import format_day
 
-_NOW = " now"
+_NOW_LABEL = " now"
 
 
 def read_commits(history: HistoryReader, here: Commit) -> list[Commit]:
-    """All changes but upkeep, the oldest first, and the one where one stands; for threads."""
+    """Read all changes except upkeep, oldest first, always including `here`; run in a thread."""
     found = [each for each in history.log() if not is_upkeep(each) or each.id == here.id]
     if all(each.id != here.id for each in found):
         found.append(here)
@@ -32,22 +32,22 @@ def read_commits(history: HistoryReader, here: Commit) -> list[Commit]:
 
 
 def day_of(commit: Commit) -> date:
-    """The day of a change where the person is."""
+    """Return the day of a change in local time."""
     return commit.time.astimezone().date()
 
 
-def another_day(commits: Sequence[Commit], at: int, way: int) -> int:
-    """The last change of the nearest other day in a direction; the last one there is otherwise."""
+def another_day(commits: Sequence[Commit], at: int, direction: int) -> int:
+    """Return the index of the last change of the nearest other day in a direction (1 or -1)."""
     here = day_of(commits[at])
-    beyond = range(at, len(commits) if way > 0 else -1, way)
+    beyond = range(at, len(commits) if direction > 0 else -1, direction)
     day = next((day_of(commits[n]) for n in beyond if day_of(commits[n]) != here), None)
     if day is None:
-        return beyond[-1]
+        return beyond[-1]  # no other day: the first or last change
     return next(n for n in reversed(range(len(commits))) if day_of(commits[n]) == day)
 
 
 class TimeSlider(Widget, can_focus=True):
-    """Where in time one is; the arrows step from change to change while it has the focus."""
+    """The timeline; the arrow keys step from change to change while it has the focus."""
 
     DEFAULT_CSS = """
     TimeSlider {
@@ -62,11 +62,11 @@ class TimeSlider(Widget, can_focus=True):
         Binding("end", "step(1000000)", "Last change", show=False),
     ]
     at: reactive[int] = reactive(0, init=False)
-    """The number of the change that one looks at things after."""
+    """The index of the change after which the notes are shown."""
 
     @dataclass
     class Stepped(Message):
-        """One stands at another change."""
+        """The position moved to another change."""
 
         commit: Commit
 
@@ -75,7 +75,7 @@ class TimeSlider(Widget, can_focus=True):
         self.commits: Sequence[Commit] = (commit,)
 
     def show(self, commits: Sequence[Commit]) -> None:
-        """Show all changes; one stands at the same as before."""
+        """Show all changes, keeping the position."""
         here = self.commits[self.at].id
         self.commits = commits
         self.set_reactive(
@@ -92,37 +92,36 @@ class TimeSlider(Widget, can_focus=True):
     def action_step(self, by: int) -> None:
         self.at += by
 
-    def step_days(self, way: int) -> None:
-        """Go to the end of another day on which something changed."""
-        self.at = another_day(self.commits, self.at, way)
+    def step_days(self, direction: int) -> None:
+        """Go to the last change of the next (1) or previous (-1) day that has changes."""
+        self.at = another_day(self.commits, self.at, direction)
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)
-        lead, room = len(self._lead), self._room
+        lead, room = len(self._start_label), self._track_width
         if at is not None and 0 <= at.x - lead < room:
             self.at = round((at.x - lead) * (len(self.commits) - 1) / max(1, room - 1))
 
     # Drawing
 
     @property
-    def _lead(self) -> str:
+    def _start_label(self) -> str:
         return f"{format_day(day_of(self.commits[0]))} "
 
     @property
-    def _room(self) -> int:
-        return max(1, self.content_size.width - len(self._lead) - len(_NOW))
+    def _track_width(self) -> int:
+        return max(1, self.content_size.width - len(self._start_label) - len(_NOW_LABEL))
 
     def render(self) -> Content:
-        """The strip between the day of the first change and now."""
-        room, last = self._room, max(1, len(self.commits) - 1)
+        room, last = self._track_width, max(1, len(self.commits) - 1)
         cells = ["─"] * room
         for number in range(len(self.commits)):
             cells[number * (room - 1) // last] = "•"
         here = self.at * (room - 1) // last
         return Content.assemble(
-            self._lead,
+            self._start_label,
             "".join(cells[:here]),
             ("●", "bold $text-warning"),
             "".join(cells[here + 1 :]),
-            _NOW,
+            _NOW_LABEL,
         )

@@ -1,4 +1,4 @@
-"""Going back: a look at everything as it was at a commit, and bringing files back from there."""
+"""Time travel: browsing everything as it was at a commit, and restoring files from there."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ from kbtui.tui.widgets.full_screen import FullScreen
 from kbtui.tui.widgets.kinds import sentence_drawn
 from kbtui.tui.widgets.line_view import coloured
 
-_STEP_SECONDS = 0.08
-"""Seconds that one stands at a change until its notes are read: one may only pass by."""
-_READING = frozenset(
+_DEBOUNCE_SECONDS = 0.08
+"""The debounce before the notes of a change are read, as the slider may only pass over it."""
+_READ_ACTIONS = frozenset(
     {"down", "up", "left", "right", "open", "filter", "backlinks", "back", "forward", "history",
      "tags", "map"}
 )  # fmt: skip
-_TAKEN = {key for action in actions("past") for key in action.keys.split(",")}
-# They say why nothing happens, but aren't offered.
-_REFUSED = [
+_PAST_KEYS = {key for action in actions("past") for key in action.keys.split(",")}
+# These keys explain why nothing happens, but aren't shown as hints.
+_REFUSED_BINDINGS = [
     Binding(action.keys, "refuse", action.title, show=False, id=action.id)
     for action in actions("notes")
-    if action.keys and action.method not in _READING and action.keys not in _TAKEN
+    if action.keys and action.method not in _READ_ACTIONS and action.keys not in _PAST_KEYS
 ]
-_READ = [
+_READ_BINDINGS = [
     each
     for each in bindings("notes")
-    if isinstance(each, Binding) and str(each.id).partition(".")[2] in _READING
+    if isinstance(each, Binding) and str(each.id).partition(".")[2] in _READ_ACTIONS
 ]
 
 
 def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
-    """As much of a knowledge base as readers of notes ask for, as it was at a commit.
+    """Return a read-only stand-in for `KnowledgeBase`, as it was at a commit.
 
-    It is searched by meaning as well where the vectors are still there, but not ahead, nor are
-    conversations; pages of names are made of what is written now.
+    Search by meaning covers notes whose vectors still exist. Conversations aren't searched, nothing
+    is read ahead, and there are no name pages.
     """
 
     def days() -> list[str]:
-        found = (path for path in kb.history.tree(commit.id) if path.startswith("memory/"))
-        return sorted((path for path in found if day_of(path) is not None), reverse=True)
+        paths = (path for path in kb.history.tree(commit.id) if path.startswith("memory/"))
+        return sorted((path for path in paths if day_of(path) is not None), reverse=True)
 
     past = SimpleNamespace(
         workspace=kb.workspace,
@@ -93,13 +93,13 @@ def past_knowledge(kb: KnowledgeBase, commit: Commit) -> KnowledgeBase:
 
 
 class PastPane(NotesPane, inherit_bindings=False):
-    """The notes of a `PastKnowledge`: everything that reads works, nothing that writes does."""
+    """The notes of `past_knowledge`: whatever reads works, whatever writes is refused."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("past"), *_REFUSED, *_READ]
-    WITH_RECENT = False  # the slider says what was done
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("past"), *_REFUSED_BINDINGS, *_READ_BINDINGS]
+    WITH_RECENT = False  # the slider shows recent changes
 
     def offer_to_make(self, target: str) -> None:
-        """A link led nowhere then."""
+        """Say that a link had no target then."""
         del target
         tell(self, "That note wasn't there then.")
 
@@ -120,15 +120,15 @@ class PastPane(NotesPane, inherit_bindings=False):
 
 
 class Since(NamedTuple):
-    """What differs from now: the files of then, marks for the tree, and a word for the banner."""
+    """The differences from now: the files of then, marks for the tree, and a summary."""
 
     then: Mapping[str, str]
     marks: Mapping[str, ChangeMark]
-    said: str
+    summary: str
 
 
 def read_since(history: HistoryReader, at: str) -> Since:
-    """Compare the notes at a commit with those of the newest one; called in a thread."""
+    """Compare the notes at a commit with the newest ones; run in a thread."""
     then, now = history.tree(at), history.tree("HEAD")
     marks = {
         path: ChangeMark(
@@ -144,7 +144,7 @@ def read_since(history: HistoryReader, at: str) -> Since:
 
 
 class TimeTravelScreen(FullScreen[None]):
-    """Shows the notes of a commit; `R` brings an entry of it back."""
+    """Shows the notes as of a commit; `R` restores one of them."""
 
     AUTO_FOCUS = "KnowledgeTree"
     TITLE_TEXT = "Back in time"
@@ -159,7 +159,7 @@ class TimeTravelScreen(FullScreen[None]):
     """
 
     def __init__(self, kb: KnowledgeBase, commit: Commit, path: str | None = None) -> None:
-        """Show the state after `commit`, perhaps with an entry open."""
+        """Show the state after `commit`, with the entry `path` open if it existed."""
         super().__init__(kb)
         self._commit = commit
         self._path = path
@@ -182,7 +182,6 @@ class TimeTravelScreen(FullScreen[None]):
     notes = getters.query_one(PastPane)
 
     def on_mount(self) -> None:
-        """Read the commit, and which others there are."""
         self._open()
         self._read_commits()
 
@@ -194,7 +193,6 @@ class TimeTravelScreen(FullScreen[None]):
     slider = getters.query_one(TimeSlider)
 
     def on_time_slider_stepped(self, event: TimeSlider.Stepped) -> None:
-        """Show everything as it was after another change."""
         self._commit = event.commit
         self.query_one("#past-banner", Static).update(self._banner())
         self._open()
@@ -202,7 +200,7 @@ class TimeTravelScreen(FullScreen[None]):
     @latest("past")
     async def _open(self) -> None:
         if self._past is not None:
-            await asyncio.sleep(_STEP_SECONDS)
+            await asyncio.sleep(_DEBOUNCE_SECONDS)
         try:
             past = await asyncio.to_thread(past_knowledge, self.kb, self._commit)
             since = await asyncio.to_thread(read_since, self.kb.history, self._commit.id)
@@ -213,7 +211,7 @@ class TimeTravelScreen(FullScreen[None]):
             return
         first, self._past = self._past is None, past
         self.notes.panel.mark(since.marks)
-        self.query_one("#past-banner", Static).update(self._banner(names, since.said))
+        self.query_one("#past-banner", Static).update(self._banner(names, since.summary))
         if not first:
             self.notes.turn_to(past)
             return
@@ -223,11 +221,11 @@ class TimeTravelScreen(FullScreen[None]):
         else:
             self.notes.focus_tree()
 
-    # What the notes ask for
+    # Requests of the notes
 
     @on(OpenSearch)
     def _search(self, event: OpenSearch) -> None:
-        """Search in what was there then."""
+        """Search the past state."""
         if self._past is None:
             return
         from kbtui.tui.search.search import SearchScreen
@@ -247,7 +245,7 @@ class TimeTravelScreen(FullScreen[None]):
         self.app.screen_stack[0].post_message(OpenHistory(event.path, event.commit, self.kb))
 
     def want(self, what: str, path: str | None) -> None:
-        """Do something with the past: ``now``, ``restore``, ``compare``, or a step."""
+        """Run an action of the past: ``now``, ``restore``, ``compare``, or a step in time."""
         steps: Mapping[str, Callable[[], object]] = {
             "earlier": lambda: self.slider.action_step(-1),
             "later": lambda: self.slider.action_step(1),
@@ -263,7 +261,7 @@ class TimeTravelScreen(FullScreen[None]):
             self._turns.run(self._restore if what == "restore" else self._compare, path)
 
     async def _compare(self, path: str) -> None:
-        """Show what became of an entry since."""
+        """Show the diff of an entry from then to now."""
         name = name_of(path)
         diffs = await asyncio.to_thread(self.kb.history.diff, self._commit.id, None, [path])
         if not diffs:
@@ -277,7 +275,7 @@ class TimeTravelScreen(FullScreen[None]):
 
 
 async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
-    """Show everything as it was at a date, a time or a revision; asks where none is given."""
+    """Show everything as it was at a date, a time or a revision, asking if none is given."""
     wanted: str | None = moment.strip()
     if not wanted:
         about = "A date like 2026-11-21, a time, a commit, HEAD~1."
@@ -289,25 +287,25 @@ async def travel(screen: Screen[None], kb: KnowledgeBase, moment: str) -> None:
 
 
 def when_text(commit: Commit) -> str:
-    """When a commit was made, to be read in a sentence."""
+    """Return when a commit was made, worded for a sentence."""
     local = commit.time.astimezone()
     return f"on {format_day(local.date())} at {local:%H:%M}"
 
 
 async def restore_file(node: DOMNode, history: History, path: str, commit: Commit) -> Commit | None:
-    """Make a file what it was after a commit; where that deleted it, what it was before.
+    """Restore a file to its state after a commit, or before it if the commit deleted the file.
 
     Args:
-        node: Whose app asks.
-        history: The history that holds `commit`.
-        path: The file, in the workspace.
-        commit: The moment.
+        node: A node of the app that asks for confirmation.
+        history: The history that contains `commit`.
+        path: The workspace path of the file.
+        commit: The commit to restore from.
 
     Returns:
-        The new commit; None where nothing had to be done, or the person left it.
+        The new commit; None if there was nothing to do or the person declined.
 
     Raises:
-        KbtuiError: It can't be restored.
+        KbtuiError: The file can't be restored.
     """
     deleted = any(change.path == path and change.kind == "deleted" for change in commit.paths)
     at = commit.parent if deleted and commit.parent is not None else commit.id
@@ -326,15 +324,15 @@ async def restore_file(node: DOMNode, history: History, path: str, commit: Commi
 
 
 async def restore_before(node: DOMNode, history: History, commit: Commit) -> Commit | None:
-    """Bring everything durable back to how it was before a commit; as `restore_file` else."""
+    """Restore everything durable to its state before a commit; otherwise like `restore_file`."""
     text = (
         f"{sentence_drawn(commit, Names()).plain} ({when_text(commit)})\n"
         "{files} would become what they were before it; later changes go too. What was edited by "
         "hand is recorded first, and this can be undone."
     )
-    nothing = "Everything is as it was before that already."
+    unchanged = "Everything is as it was before that already."
     question = Question(
-        "Back to before this change", text, "goes back", unasked=-1, nothing=nothing
+        "Back to before this change", text, "goes back", unasked=-1, nothing=unchanged
     )
     restore = partial(history.restore_before, commit.id)
     done = await make_change(node, history, restore, question)

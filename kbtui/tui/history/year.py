@@ -1,4 +1,4 @@
-"""The year as a strip of days, the fuller the more was written; a cursor walks in it."""
+"""The year as a heat map of days, with a cursor."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ from kbtui.tui.widgets.hints import whole_parts
 from kbtui.tui.widgets.line_view import Looks, style_parser, to_strip
 
 WEEKS = 53
-_WEEK = 7
-_GLYPHS, _FEW_COLORS = "■■■■■", "·░▒▓█"
+_WEEK_DAYS = 7
+_GLYPHS, _FEW_COLOR_GLYPHS = "■■■■■", "·░▒▓█"
 _WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 _MARGIN = 4
-_KEYS, _CORNERS = "←↑↓→ day · n p with changes · Enter shows it · h closes", 6
-_HAND_COLUMNS, _COUNT_COLUMNS = 15, 8
-_HANDS_APART, _LEAST_BAR, _WIDEST_BAR = 6, 12, 60
-_LAST_ROW = _WEEK + 1  # below the months and the days: what is said of the one under the cursor
+_KEY_HINTS, _CORNER_COLUMNS = "←↑↓→ day · n p with changes · Enter shows it · h closes", 6
+_NAME_COLUMNS, _COUNT_COLUMNS = 15, 8
+_BARS_GAP, _MIN_BAR, _MAX_BAR = 6, 12, 60
+_LAST_ROW = _WEEK_DAYS + 1  # below the months and the days: the line about the selected day
 
 
-class Written(NamedTuple):
-    """How many files were written on each day of a year, and by whom."""
+class YearCounts(NamedTuple):
+    """The number of files written in a year, by day and by committer."""
 
     days: Counter[date]
-    hands: Counter[str]
+    committers: Counter[str]
 
 
-def read_year(history: HistoryReader, path: str | None, today: date) -> Written:
-    """What was written in the last 53 weeks; called in a thread."""
-    since = datetime.combine(today - timedelta(days=WEEKS * _WEEK), time()).astimezone()
-    year = Written(Counter(), Counter())
+def read_year(history: HistoryReader, path: str | None, today: date) -> YearCounts:
+    """Count the files written in the last 53 weeks; run in a thread."""
+    since = datetime.combine(today - timedelta(days=WEEKS * _WEEK_DAYS), time()).astimezone()
+    year = YearCounts(Counter(), Counter())
     for commit in history.log(path, since=since):
         written = sum(not is_derived(change.path) for change in commit.paths)
         if written and not is_upkeep(commit):
             year.days[commit.time.astimezone().date()] += written
-            year.hands[committer(commit)] += written
+            year.committers[committer(commit)] += written
     return year
 
 
-def level(count: int, most: int) -> int:
-    """How full a day is, from 0 to 4: one more counts for less the more there are."""
-    return min(4, ceil(4 * log1p(count) / log1p(most))) if count else 0
+def level(count: int, maximum: int) -> int:
+    """Return the level of a day from 0 to 4, on a logarithmic scale."""
+    return min(4, ceil(4 * log1p(count) / log1p(maximum))) if count else 0
 
 
 class YearView(Looks, Widget, can_focus=True):
-    """A column a week, the last one this week's; as many weeks as there is room for.
+    """A heat map with one column a week, the last one this week's, as many as fit.
 
-    Where there is more, it says beside them who wrote how much.
+    If there is room left beside it, bars show who wrote how much.
     """
 
     LOOKS: ClassVar[Mapping[str, str]] = {
@@ -92,62 +92,60 @@ class YearView(Looks, Widget, can_focus=True):
 
     @dataclass
     class DayHighlighted(Message):
-        """The cursor is on another day."""
+        """The cursor moved to another day."""
 
         day: date
 
     class DaySelected(DayHighlighted):
         """A day was chosen."""
 
-    def __init__(self, year: Written, today: date, *, id: str | None = None) -> None:
+    def __init__(self, year: YearCounts, today: date, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._today = today
         self.set_reactive(YearView.day, max(year.days, default=today))
         self.show(year)
 
-    def show(self, year: Written) -> None:
-        """Show what was written; the cursor stays."""
-        self._days, self._hands = year
-        self._most = max(self._days.values(), default=1)
+    def show(self, year: YearCounts) -> None:
+        """Show counts, keeping the cursor."""
+        self._days, self._committers = year
+        self._max_count = max(self._days.values(), default=1)
         total = sum(self._days.values())
         self.border_title = Content(f"A year: {counted(total, 'change')} to notes")
         self.refresh()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Say what the keys do while they come here."""
         super().watch_has_focus(has_focus)
-        self._say_keys()
+        self._show_key_hints()
 
     def on_resize(self) -> None:
-        """Say as much of it as there is room for."""
-        self._say_keys()
+        self._show_key_hints()
 
-    def _say_keys(self) -> None:
-        said = whole_parts(_KEYS, self.outer_size.width - _CORNERS)
-        self.border_subtitle = said if self.has_focus else ""
+    def _show_key_hints(self) -> None:
+        hints = whole_parts(_KEY_HINTS, self.outer_size.width - _CORNER_COLUMNS)
+        self.border_subtitle = hints if self.has_focus else ""
 
-    # Places
+    # Geometry
 
     @property
-    def _cell(self) -> int:
+    def _cell_width(self) -> int:
         return 2 if self.content_size.width >= _MARGIN + 2 * WEEKS else 1
 
     @property
     def _glyphs(self) -> str:
-        return _FEW_COLORS if self.app.has_class("-few-colors") else _GLYPHS
+        return _FEW_COLOR_GLYPHS if self.app.has_class("-few-colors") else _GLYPHS
 
     @property
     def _weeks(self) -> int:
-        return max(1, min(WEEKS, (self.content_size.width - _MARGIN) // self._cell))
+        return max(1, min(WEEKS, (self.content_size.width - _MARGIN) // self._cell_width))
 
     @property
-    def _first(self) -> date:
-        """The Monday of the first week that is shown."""
+    def _first_day(self) -> date:
+        """The Monday of the first week shown."""
         this_week = self._today - timedelta(days=self._today.weekday())
-        return this_week - timedelta(days=_WEEK * (self._weeks - 1))
+        return this_week - timedelta(days=_WEEK_DAYS * (self._weeks - 1))
 
     def validate_day(self, day: date) -> date:
-        return max(self._first, min(self._today, day))
+        return max(self._first_day, min(self._today, day))
 
     # Moving
 
@@ -157,9 +155,9 @@ class YearView(Looks, Widget, can_focus=True):
     def action_walk(self, days: int) -> None:
         self.day += timedelta(days=days)
 
-    def action_written(self, way: int) -> None:
-        """Go to the next day on which something was written, or to the one before."""
-        found = [day for day in self._days if (day - self.day).days * way > 0]
+    def action_written(self, direction: int) -> None:
+        """Go to the next (1) or previous (-1) day on which something was written."""
+        found = [day for day in self._days if (day - self.day).days * direction > 0]
         self.day = min(found, key=lambda day: abs(day - self.day), default=self.day)
 
     def action_choose(self) -> None:
@@ -167,69 +165,71 @@ class YearView(Looks, Widget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)
-        if at is None or not 0 < at.y <= _WEEK or at.x < _MARGIN:
+        if at is None or not 0 < at.y <= _WEEK_DAYS or at.x < _MARGIN:
             return
-        week = (at.x - _MARGIN) // self._cell
+        week = (at.x - _MARGIN) // self._cell_width
         if week < self._weeks:
-            self.day = self._first + timedelta(days=week * _WEEK + at.y - 1)
+            self.day = self._first_day + timedelta(days=week * _WEEK_DAYS + at.y - 1)
 
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """Draw the months, a weekday through the year, or the line about the day."""
+        """Render the months, one weekday of all weeks, or the line about the selected day."""
         if y == 0:
-            line = self._months()
-        elif y <= _WEEK:
-            line = self._weekday(y - 1)
-            line += self._hand(y - 1, from_column=line.cell_length)
+            line = self._month_row()
+        elif y <= _WEEK_DAYS:
+            line = self._weekday_row(y - 1)
+            line += self._committer_bar(y - 1, from_column=line.cell_length)
         else:
-            line = self._said() if y == _LAST_ROW else Content()
+            line = self._day_line() if y == _LAST_ROW else Content()
         width = self.content_size.width
         return to_strip(line, width, self.visual_style, style_parser(self))
 
-    def _months(self) -> Content:
+    def _month_row(self) -> Content:
         line = ""
         for week in range(self._weeks):
-            day = self._first + timedelta(days=_WEEK * week)
-            at = _MARGIN + week * self._cell
-            if day.day <= _WEEK and len(line) <= at:
+            day = self._first_day + timedelta(days=_WEEK_DAYS * week)
+            at = _MARGIN + week * self._cell_width
+            if day.day <= _WEEK_DAYS and len(line) <= at:
                 line = f"{line:<{at}}{day:%b} "
         return Content.styled(line, ".year--muted")
 
-    def _weekday(self, weekday: int) -> Content:
+    def _weekday_row(self, weekday: int) -> Content:
         line = Content.styled(f"{_WEEKDAYS[weekday]:<{_MARGIN}}", ".year--muted")
         for week in range(self._weeks):
-            day = self._first + timedelta(days=_WEEK * week + weekday)
+            day = self._first_day + timedelta(days=_WEEK_DAYS * week + weekday)
             if day > self._today:
                 break
-            full = level(self._days.get(day, 0), self._most)
+            full = level(self._days.get(day, 0), self._max_count)
             style = "cursor" if day == self.day else str(full)
-            line += Content.styled(self._glyphs[full], f".year--{style}") + " " * (self._cell - 1)
+            line += Content.styled(self._glyphs[full], f".year--{style}") + " " * (
+                self._cell_width - 1
+            )
         return line
 
-    def _hand(self, number: int, *, from_column: int) -> Content:
-        """One of those who wrote most, and how much, at the right of the weeks."""
-        at = _MARGIN + self._weeks * self._cell + _HANDS_APART
-        room = self.content_size.width - at - _HAND_COLUMNS - _COUNT_COLUMNS
-        most = self._hands.most_common(_WEEK)
-        if number >= len(most) or room < _LEAST_BAR:
+    def _committer_bar(self, number: int, *, from_column: int) -> Content:
+        """Render the bar of one of the top committers, to the right of the weeks."""
+        at = _MARGIN + self._weeks * self._cell_width + _BARS_GAP
+        room = self.content_size.width - at - _NAME_COLUMNS - _COUNT_COLUMNS
+        top = self._committers.most_common(_WEEK_DAYS)
+        if number >= len(top) or room < _MIN_BAR:
             return Content()
-        name, count = most[number]
-        cells = max(1, round(min(room, _WIDEST_BAR) * count / most[0][1]))
+        name, count = top[number]
+        cells = max(1, round(min(room, _MAX_BAR) * count / top[0][1]))
         return Content.assemble(
             " " * (at - from_column),
-            f"{shorten(clean_line(name), _HAND_COLUMNS - 1):<{_HAND_COLUMNS}}",
+            f"{shorten(clean_line(name), _NAME_COLUMNS - 1):<{_NAME_COLUMNS}}",
             ("▬" * cells, ".year--2"),
             (f" {count:,}", ".year--muted"),
         )
 
-    def _said(self) -> Content:
+    def _day_line(self) -> Content:
         count = self._days.get(self.day, 0)
-        said = f"{counted(count, 'note')} written" if count else "nothing written"
+        text = f"{counted(count, 'note')} written" if count else "nothing written"
         line = Content.assemble(
-            " " * _MARGIN, (day_heading(self.day, self._today), "bold"), f"  {said}"
+            " " * _MARGIN, (day_heading(self.day, self._today), "bold"), f"  {text}"
         )
         cells = [(f"{each} ", f".year--{full}") for full, each in enumerate(self._glyphs)]
         scale = Content.assemble(("less ", ".year--muted"), *cells, ("more", ".year--muted"))
-        gap = _MARGIN + self._weeks * self._cell - line.cell_length - scale.cell_length
+        gap = _MARGIN + self._weeks * self._cell_width - line.cell_length - scale.cell_length
         return line + Content(" " * gap) + scale if gap > 1 else line

@@ -40,8 +40,8 @@ def test_since_says_what_is_different_now_gone_or_came_later(kb):
         ALICE: "changed since",
         "knowledge/people/bob.md": "gone since",
     }
-    assert since.said == "2 notes changed since · 1 note came later  "
-    assert read_since(kb.history, kb.history.head()).said == ""
+    assert since.summary == "2 notes changed since · 1 note came later  "
+    assert read_since(kb.history, kb.history.head()).summary == ""
 
 
 @pytest.mark.parametrize("width", [1, 12, 40, 200])

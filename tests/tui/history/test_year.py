@@ -8,7 +8,7 @@ from textual.app import App
 
 from kbtui.history.change import Actor
 from kbtui.knowledge_base import KnowledgeBase
-from kbtui.tui.history.year import Written, YearView, level, read_year
+from kbtui.tui.history.year import YearCounts, YearView, level, read_year
 from tests.tui.history.test_history_screen import history
 from tests.tui.notes_support import NotesApp, make_kb, text_of, until
 
@@ -21,7 +21,7 @@ class YearApp(App):
         self._days = days
 
     def compose(self):
-        yield YearView(Written(self._days, Counter({"You": 9, "Dream": 3})), TODAY)
+        yield YearView(YearCounts(self._days, Counter({"You": 9, "Dream": 3})), TODAY)
 
 
 def rows_of(app: App) -> list[str]:

@@ -128,7 +128,7 @@ class InboxScreen(ListAndDiff):
         self._selected_id = proposal
         self._status = ""
         self._accepted: Commit | None = None
-        self._selected_since = 0.0
+        self._selected_at = 0.0
 
     def compose_body(self) -> ComposeResult:
         with Vertical(id="inbox-empty", classes="framed"):
@@ -182,7 +182,7 @@ class InboxScreen(ListAndDiff):
         self.diff.names = names
         self.rows.show_plans(plans, names, at)
         if self.rows.item is None or self.rows.item.proposal.id != at:
-            self._selected_since = monotonic()
+            self._selected_at = monotonic()
         self._show_plan()
         self._show_status(self._status)
         self.set_class(not plans, "-empty")
@@ -243,7 +243,7 @@ class InboxScreen(ListAndDiff):
 
     def was_seen(self) -> bool:
         """Return whether the proposal was selected when the key being handled was typed."""
-        return not isinstance(self.app, KeysInOrder) or self.app.handling_since >= self._selected_since
+        return not isinstance(self.app, KeysInOrder) or self.app.handling_since >= self._selected_at
 
     async def decide(
         self,

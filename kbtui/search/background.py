@@ -150,14 +150,14 @@ class Background:
 
     def _index_loop(self) -> None:
         _lower_priority()
-        swept = 0.0
+        last_sweep = 0.0
         idle_since = time.monotonic()
         tidied = False
         while not self._stop.is_set():
             has_changes = False
-            if self._sync_wanted.is_set() or time.monotonic() - swept >= self._sweep_seconds:
-                has_changes = self._sweep(is_first=not swept)
-                swept = time.monotonic()
+            if self._sync_wanted.is_set() or time.monotonic() - last_sweep >= self._sweep_seconds:
+                has_changes = self._sweep(is_first=not last_sweep)
+                last_sweep = time.monotonic()
             if self._guarded(self._index.refresh_now) or has_changes:
                 self._embed.set()
                 idle_since, tidied = time.monotonic(), False
@@ -166,7 +166,7 @@ class Background:
             if not tidied and time.monotonic() - idle_since > _IDLE_SECONDS:
                 self._guarded(self._index.tidy)
                 tidied = True
-            self._wake.wait(self._timeout(swept, tidied=tidied))
+            self._wake.wait(self._timeout(last_sweep, tidied=tidied))
             self._wake.clear()
 
     def _sweep(self, *, is_first: bool) -> bool:
@@ -179,9 +179,9 @@ class Background:
             self._notify_outside_edit()
         return has_changes
 
-    def _timeout(self, swept: float, *, tidied: bool) -> float:
+    def _timeout(self, last_sweep: float, *, tidied: bool) -> float:
         """Return the seconds until the next task is due."""
-        timeout = swept + self._sweep_seconds - time.monotonic()
+        timeout = last_sweep + self._sweep_seconds - time.monotonic()
         with self._lock:
             if self._settled_at is not None:
                 timeout = min(timeout, _SETTLED_SECONDS / 4)
@@ -266,7 +266,7 @@ class Watcher:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched: set[Path] = set()
-        self._watching: threading.Event | None = None
+        self._active_watch: threading.Event | None = None
         self._folders_changed = threading.Event()
 
     def running(self) -> object | None:
@@ -275,7 +275,7 @@ class Watcher:
         While it stays the same, every change is reported shortly after it was made.
         """
         is_alive = self._thread is not None and self._thread.is_alive()
-        return self._watching if is_alive and self._watching is self._stop else None
+        return self._active_watch if is_alive and self._active_watch is self._stop else None
 
     def follow(self) -> None:
         """Start watching, or restart if the set of folders has changed."""
@@ -320,8 +320,8 @@ class Watcher:
                 raise_interrupt=False,
                 ignore_permission_denied=True,
             ):
-                if self._watching is not stop:
-                    self._watching = stop
+                if self._active_watch is not stop:
+                    self._active_watch = stop
                     self._folders_changed.set()
                     self._changed(None)
                 if any(Path(name) in folders or Path(name).is_dir() for _, name in changes):

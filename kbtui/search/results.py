@@ -9,7 +9,7 @@ from typing import Literal
 
 # Relevance from which a hit counts as an answer.
 RELEVANT = 0.5
-MOST_COUNTED = 100
+MAX_COUNTED = 100
 State = Literal["opening", "syncing", "preparing", "embedding", "ready", "lexical-only"]
 QUERY_LANGUAGE = (
     ("tax letter", "Any of the words; what holds more of them, or rarer ones, comes first."),
@@ -90,7 +90,7 @@ class Hit:
 
 _WEAK = 0.7
 """Fraction of the best hit's relevance below which a hit without matching words is weak."""
-_FOLDED_FROM = 3
+_MIN_WEAK = 3
 
 
 def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
@@ -100,14 +100,14 @@ def without_weak(hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
     """
     best = max((hit.relevance for hit in hits), default=0.0)
     weak = {id(hit) for hit in hits if not hit.matches and hit.relevance < _WEAK * best}
-    if len(weak) < _FOLDED_FROM:
+    if len(weak) < _MIN_WEAK:
         return [*hits], []
     return [h for h in hits if id(h) not in weak], [h for h in hits if id(h) in weak]
 
 
 def counted_in_conversations(count: int) -> str:
     """Format how many places in conversations also match; empty for none."""
-    return f"{count}{'+' * (count >= MOST_COUNTED)} in conversations" if count else ""
+    return f"{count}{'+' * (count >= MAX_COUNTED)} in conversations" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

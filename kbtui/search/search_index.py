@@ -21,7 +21,7 @@ from kbtui.listeners import Listeners
 from kbtui.search.background import Pause as Pause, Watcher as Watcher
 from kbtui.search.index.builder import Scopes
 from kbtui.search.query.privacy_filter import PrivacyFilter as PrivacyFilter
-from kbtui.search.results import MOST_COUNTED, IndexReport, IndexStatus, SearchResult
+from kbtui.search.results import MAX_COUNTED, IndexReport, IndexStatus, SearchResult
 from kbtui.text import counted
 from kbtui.workspace.scan import Scanner
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
-MOST_HITS = 1000
+_MAX_HITS = 1000
 _LOCK_SECONDS = 5.0
 _FIRST_ANSWER_SECONDS = 2.0
 _PROGRESS_FROM = 50  # files
@@ -109,13 +109,13 @@ class SearchIndex:
         self._lock = threading.RLock()  # held briefly only; `_opening` while files are opened
         self._opening = threading.RLock()
         self._opened: Generations | None = None
-        self._meaning: Semantic | None = None
+        self._semantic_index: Semantic | None = None
         self._background: Background | None = None
         self._listeners: Listeners[IndexStatus] = Listeners()
         self._beside_notes = (
             Scanner(workspace, beside_notes=is_beside_notes) if workspace.in_place else None
         )
-        self._reading = threading.Lock()
+        self._documents_lock = threading.Lock()
         self._unread_documents: dict[str, str] = {}
         self._tried_documents: set[tuple[str, str]] = set()
         self._pending: set[str] = set()
@@ -154,7 +154,7 @@ class SearchIndex:
 
         done = 0
         deadline = None if seconds is None else time.monotonic() + seconds
-        with self._reading, Documents(self._workspace, self._stop.is_set) as documents:
+        with self._documents_lock, Documents(self._workspace, self._stop.is_set) as documents:
             while not self._stop.is_set() and (deadline is None or time.monotonic() < deadline):
                 with self._lock:
                     if not self._unread_documents:
@@ -289,8 +289,8 @@ class SearchIndex:
         try:
             with generations.writing(0.0) as generation:
                 generation.tidy()
-                if self._meaning is not None:
-                    self._meaning.tidy(generation.store)
+                if self._semantic_index is not None:
+                    self._semantic_index.tidy(generation.store)
         except CacheBusyError:
             pass
 
@@ -315,9 +315,9 @@ class SearchIndex:
         if background is not None:
             background.stop()
         with self._opening:
-            if self._meaning is not None:
-                self._meaning.close()
-                self._meaning = None
+            if self._semantic_index is not None:
+                self._semantic_index.close()
+                self._semantic_index = None
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
@@ -325,14 +325,14 @@ class SearchIndex:
     def status(self) -> IndexStatus:
         """Return the progress of indexing, with a message for display."""
         with self._lock:
-            opened, meaning = self._opened, self._meaning
+            opened, semantic = self._opened, self._semantic_index
         if opened is None:
             return IndexStatus("opening")
         from kbtui.search.query.semantic import status_of
 
         status = status_of(
             opened.serving.store,
-            meaning if self._settings.semantic else None,
+            semantic if self._settings.semantic else None,
             self._activity,
             synced=self._synced.is_set(),
         )
@@ -350,12 +350,12 @@ class SearchIndex:
 
     def load_model(self) -> bool:
         """Load the embedding model, preparing it if needed; return whether it is ready."""
-        meaning = self._semantic()
-        meaning.retry()
+        semantic = self._semantic()
+        semantic.retry()
         self._notify()
-        ready = meaning.load(self._stop)
+        ready = semantic.load(self._stop)
         if ready:
-            meaning.count_missing(self._generations().serving.store)
+            semantic.count_missing(self._generations().serving.store)
         self._notify()
         return ready
 
@@ -385,20 +385,20 @@ class SearchIndex:
 
     def _semantic(self) -> Semantic:
         with self._opening:
-            if self._meaning is None:
+            if self._semantic_index is None:
                 from kbtui.search.embedding.prepared import ConfiguredModel
                 from kbtui.search.query.semantic import Semantic
 
                 folder = self._generations().folder / "vectors"
                 model = self._model or ConfiguredModel(self._embed)
-                self._meaning = Semantic(
+                self._semantic_index = Semantic(
                     folder,
                     model,
                     self._privacy.is_private,
                     lambda: self._priority_paths,
                     self._start_detached,
                 )
-            return self._meaning
+            return self._semantic_index
 
     @property
     def _is_local(self) -> bool:
@@ -450,7 +450,7 @@ class SearchIndex:
             parsed,
             query,
             scope,
-            max(1, min(limit, MOST_HITS)),
+            max(1, min(limit, _MAX_HITS)),
             semantic=semantic and self._settings.semantic and (sendable or self._is_local),
             wait=wait,
             relevant_only=relevant_only,
@@ -467,13 +467,13 @@ class SearchIndex:
         return replace(result, took_ms=(time.perf_counter() - started) * 1000)
 
     def in_conversations(self, query: str, scope: str = "default") -> int:
-        """Count the relevant lexical hits in conversations, up to `MOST_COUNTED`.
+        """Count the relevant lexical hits in conversations, up to `MAX_COUNTED`.
 
         Return 0 for a `scope` that includes conversations, as it has shown them.
         """
         if not {"sessions", "all"}.isdisjoint(part.strip() for part in scope.split(",")):
             return 0
-        found = self.search(query, "sessions", MOST_COUNTED, semantic=False)
+        found = self.search(query, "sessions", MAX_COUNTED, semantic=False)
         return sum(hit.is_relevant for hit in found.hits)
 
     def _search(self, request: _Request) -> SearchResult:
@@ -482,9 +482,9 @@ class SearchIndex:
         notice = self._catch_up()
         generation = self._generations().serving
         corpus = generation.corpus()
-        meaning, progress = None, ""
+        compared, progress = None, ""
         if request.semantic:
-            meaning, progress = self._semantic().answer(
+            compared, progress = self._semantic().answer(
                 request.parsed,
                 corpus,
                 generation.store,
@@ -496,8 +496,8 @@ class SearchIndex:
             request.query,
             request.scope,
             0.0,
-            semantic=meaning is not None,
-            hits=self._hits(request, corpus, generation.store, meaning, self._settings.decay_days),
+            semantic=compared is not None,
+            hits=self._hits(request, corpus, generation.store, compared, self._settings.decay_days),
             notice=" ".join(filter(None, (notice, progress))),
             suggestion=suggest(corpus, request.parsed, generation.store.words),
         )
@@ -510,24 +510,24 @@ class SearchIndex:
         with self._opening:
             self._trees = self._trees or TreeReader(self._limits(), self._tree_at)
         tree = self._trees.at(at)
-        meaning, progress = None, ""
+        compared, progress = None, ""
         if request.semantic and request.parsed.has_words:
-            meaning, progress = self._semantic().compare_tree(
+            compared, progress = self._semantic().compare_tree(
                 request.parsed.text,
                 tree,
                 self._stop,
                 load=request.wait or self._background is None,
                 wait=request.wait,
             )
-        hits = self._hits(request, tree.corpus, tree, meaning, {})
-        return SearchResult(request.query, request.scope, 0.0, meaning is not None, hits, progress)
+        hits = self._hits(request, tree.corpus, tree, compared, {})
+        return SearchResult(request.query, request.scope, 0.0, compared is not None, hits, progress)
 
     def _hits(
         self,
         request: _Request,
         corpus: Corpus,
         rows: Rows,
-        meaning: Comparison | None,
+        comparison: Comparison | None,
         half_lives: Mapping[str, float],
     ) -> tuple[Hit, ...]:
         from kbtui.search.query.hits import best_hits
@@ -537,7 +537,7 @@ class SearchIndex:
             corpus,
             request.parsed,
             self._scopes.folders(request.scope),
-            meaning,
+            comparison,
             (self._settings.vector_weight, self._settings.text_weight),
             half_lives=half_lives,
             excluded=_exclusion_mask(request, corpus, rows),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import given, strategies as st
 
-from kbtui.search.query.fusion import MOST_BY_MEANING_ALONE, VectorKind, best_first, fuse, rank_of
+from kbtui.search.query.fusion import MAX_SEMANTIC_ONLY, VectorKind, best_first, fuse, rank_of
 
 WEIGHTS = (0.7, 0.3)
 
@@ -40,7 +40,7 @@ def test_what_only_words_speak_for_always_stays() -> None:
     lexical[-1] = 0.01
     fused = fuse(lexical, Fixed(np.linspace(1, -1, count)), everything(count), WEIGHTS)
     assert fused.candidates[-1]
-    assert fused.candidates.sum() == MOST_BY_MEANING_ALONE + 1
+    assert fused.candidates.sum() == MAX_SEMANTIC_ONLY + 1
 
 
 def test_what_both_speak_for_comes_first() -> None:

@@ -88,7 +88,7 @@ def test_no_table_is_made_of_too_many_tokens_or_when_stopped(
 ) -> None:
     stop = threading.Event()
     assert make_table(WORDS[:100], embed, stop) is None
-    monkeypatch.setattr(rough_embedder, "_MOST_TOKENS", DIMENSION + 1)
+    monkeypatch.setattr(rough_embedder, "_MAX_TOKENS", DIMENSION + 1)
     assert make_table(WORDS, embed, stop) is None
     monkeypatch.undo()
     stop.set()

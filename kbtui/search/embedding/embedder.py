@@ -30,7 +30,7 @@ GRAPH_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 FORMAT = 1
 PROBE = "The quick brown fox jumps over the lazy dog, twice."
-_LEAST_COSINE = 0.999
+_MIN_COSINE = 0.999
 _ERROR_WIDTH = 200
 # Padded tokens in one run: few enough that activations between layers stay in the CPU cache.
 # Passages of 97 tokens take 28 ms each, and 55 ms in runs of 2048 tokens.
@@ -228,7 +228,7 @@ class OnnxEmbedder(PreparedEmbedder):
             found = self._run([self._tokenizer.encode(PROBE).ids])[0]
         except ModelError as error:
             raise UnreadableError(f"The prepared model can't be used. {error.message}") from error
-        if found.shape != expected.shape or float(found @ expected) < _LEAST_COSINE:
+        if found.shape != expected.shape or float(found @ expected) < _MIN_COSINE:
             raise UnreadableError(
                 f"The prepared model {self.name} no longer gives its own answers."
             )

@@ -42,8 +42,8 @@ from kbtui.search.embedding.embedder import (
 from kbtui.search.embedding.prepared import ModelSource, locate, models_folder
 from kbtui.text import shorten
 
-LEAST_COSINE = 0.9999
-MOST_TOKENS = 512
+_MIN_COSINE = 0.9999
+_MAX_TOKENS = 512
 _ONNX_OPSET = 17
 _E5_PROMPTS = {"query": "query: ", "passage": "passage: "}  # missing from these models' files
 _SAMPLES = (
@@ -153,7 +153,7 @@ def _write(source: ModelSource, folder: Path) -> None:
         cosine = _compare(model, folder, identity.document_prompt)
     except (NotExportableError, AttributeError):
         cosine = 0.0
-    if cosine < LEAST_COSINE:
+    if cosine < _MIN_COSINE:
         (folder / GRAPH_FILE).unlink(missing_ok=True)
         identity, cosine = _identity(source, model, weights, (), 0), 1.0
     _write_identity(folder, replace(identity, cosine=cosine))
@@ -219,7 +219,7 @@ def load(source: ModelSource) -> Any:
         ).eval()
     except (OSError, ValueError, TypeError, KeyError, ImportError, RuntimeError) as error:
         raise ModelError(f"{source.name} can't be loaded: {shorten(str(error), 300)}") from error
-    model.max_seq_length = min(model.max_seq_length or MOST_TOKENS, MOST_TOKENS)
+    model.max_seq_length = min(model.max_seq_length or _MAX_TOKENS, _MAX_TOKENS)
     return model
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FILE = "rough-1.npy"  # increase the number when the method changes
 DIMENSION = 256
-_MOST_TOKENS = 60_000  # more take minutes
+_MAX_TOKENS = 60_000  # more take minutes
 _BATCH = 256
 _SMOOTHING = 1e-5
 _EPSILON = 1e-9
@@ -95,7 +95,7 @@ def make_table(
         stop: Cancels the work.
     """
     count = len(vocabulary)
-    if not DIMENSION < count <= _MOST_TOKENS:
+    if not DIMENSION < count <= _MAX_TOKENS:
         return None
     parts: list[Vectors] = []
     for start in range(0, count, _BATCH):

@@ -36,7 +36,7 @@ _CHECK_BYTES = 32
 _MAGIC, _SUFFIX = b"KBVEC2\0\0", ".rows"
 _OLD_MAGIC, _OLD_SUFFIX = b"KBVEC1\0\0", ".vectors"
 _MANY_SEGMENTS = 24
-_MOST_ROWS = 32_768
+_MAX_ROWS = 32_768
 _PART_ROWS = 4096  # of one array in memory; files with more rows are memory-mapped
 _INT8_MAX = 127
 
@@ -171,7 +171,7 @@ class VectorStore:
         return sorted(self._folder.glob(f"*{_SUFFIX}"))
 
     def _small_segments(self) -> list[Path]:
-        return [file for file in self._segments() if self._count_of(file) < _MOST_ROWS]
+        return [file for file in self._segments() if self._count_of(file) < _MAX_ROWS]
 
     def _append(self, keys: Sequence[bytes], part: Part) -> None:
         """Add rows in memory: a large part as it is, others copied into a shared array."""

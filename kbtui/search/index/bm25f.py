@@ -48,7 +48,7 @@ K1 = 0.5
 B: Mapping[str, float] = dict.fromkeys(SCORED_FIELDS, 0.5)
 # An exponent between Whoosh's soft idf (0) and the textbook idf (1).
 RARITY = 0.7
-MOST_EXPANSIONS = 64
+MAX_EXPANSIONS = 64
 _MAX_CACHED_EXPANSIONS = 2_000
 _NO_NUMBERS = np.empty(0, dtype=np.int64)
 _ENTRY_OVERHEAD = 600  # bytes, of two small arrays and a dictionary entry
@@ -77,9 +77,9 @@ class Corpus:
         self.bases = [sum(sizes[:i]) for i in range(len(sizes))]
         self.size = sum(sizes)
         self.live: Mask = np.ones(self.size, dtype=np.bool_)
-        for base, gone in zip(self.bases, deleted, strict=True):
-            if gone:
-                self.live[np.fromiter(gone, dtype=np.int64) + base] = False
+        for base, numbers in zip(self.bases, deleted, strict=True):
+            if numbers:
+                self.live[np.fromiter(numbers, dtype=np.int64) + base] = False
         self.count = int(self.live.sum())
         self.chunks = np.concatenate([segment.chunks for segment in segments] or [_NO_NUMBERS])
         self._file_of = np.concatenate([segment.files for segment in segments] or [_NO_NUMBERS])
@@ -90,7 +90,7 @@ class Corpus:
         self._impacts: dict[tuple[str, tuple[str, ...]], Postings] = {}
         self._impact_bytes = 0
         self._days: dict[str, NDArray[np.float64]] = {}
-        self._expanded: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
+        self._expansions: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
     def scores(self, terms: Iterable[tuple[str, float]]) -> NDArray[np.float64]:
         """Return the BM25F score of every document for weighted terms; 0 if none occurs."""
@@ -102,9 +102,9 @@ class Corpus:
 
     def rarity(self, term: str) -> float:
         """Return the weight that boosts a rare term and reduces a common one."""
-        held = len(self.impacts(term)[0])
-        soft = math.log(self.count / (held + 1)) + 1
-        hard = math.log(1 + (self.count - held + 0.5) / (held + 0.5))
+        frequency = len(self.impacts(term)[0])
+        soft = math.log(self.count / (frequency + 1)) + 1
+        hard = math.log(1 + (self.count - frequency + 0.5) / (frequency + 0.5))
         return float((hard / soft) ** RARITY) if soft > 0 else 1.0
 
     def best_of_file(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -153,8 +153,8 @@ class Corpus:
         if len(parts) == 1:
             ids, impact = parts[0]
             return ids, impact.astype(np.float32)
-        every = np.concatenate([ids for ids, _ in parts])
-        ids, where = np.unique(every, return_inverse=True)
+        all_ids = np.concatenate([ids for ids, _ in parts])
+        ids, where = np.unique(all_ids, return_inverse=True)
         summed = np.bincount(where, weights=np.concatenate([impact for _, impact in parts]))
         return ids.astype(np.int32), summed.astype(np.float32)
 
@@ -205,16 +205,16 @@ class Corpus:
         """Return whether any live document has the term."""
         return len(self.impacts(term)[0]) > 0
 
-    def expand(self, prefix: str, fields: Sequence[str], limit: int = MOST_EXPANSIONS) -> list[str]:
+    def expand(self, prefix: str, fields: Sequence[str], limit: int = MAX_EXPANSIONS) -> list[str]:
         """Return the terms that start with `prefix`, shortest first, up to a limit of `limit`."""
         key = (prefix, tuple(fields), limit)
-        known = self._expanded.get(key)
-        if known is None:
+        cached = self._expansions.get(key)
+        if cached is None:
             found = set().union(*[segment.with_prefix(prefix, fields) for segment in self.segments])
-            known = sorted(found, key=lambda term: (len(term), term))[:limit]
-            if prefix and len(self._expanded) < _MAX_CACHED_EXPANSIONS:
-                self._expanded[key] = known
-        return list(known)
+            cached = sorted(found, key=lambda term: (len(term), term))[:limit]
+            if prefix and len(self._expansions) < _MAX_CACHED_EXPANSIONS:
+                self._expansions[key] = cached
+        return list(cached)
 
     @cached_property
     def _file_count(self) -> int:

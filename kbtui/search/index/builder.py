@@ -144,9 +144,9 @@ class Builder:
         changed = [path for path in wanted if self._has_changed(wanted[path], known.get(path))]
         # Recent files come last and get the highest chunk ids, which are embedded first.
         changed.sort(key=lambda path: wanted[path].mtime_ns)
-        gone = [path for path in known if path not in wanted]
-        if gone:
-            generation.commit([], gone)
+        deleted = [path for path in known if path not in wanted]
+        if deleted:
+            generation.commit([], deleted)
         done = 0
         for batch in self._batches([wanted[path] for path in changed]):
             generation.commit(batch, [])
@@ -154,7 +154,7 @@ class Builder:
             if not progress(done, len(changed)):
                 break
         added = sum(path not in known for path in changed)
-        return added, len(changed) - added, len(gone)
+        return added, len(changed) - added, len(deleted)
 
     def keep_texts_of(self, found: Mapping[str, FileState]) -> None:
         """Delete the extracted texts of all documents except these."""

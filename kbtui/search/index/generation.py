@@ -109,19 +109,21 @@ class Generation:
         with _try_lock(self.folder.parent):  # files missing under the lock are lost
             return self._lexical.corpus(self.store.segments())
 
-    def commit(self, documents: Sequence[tuple[IndexedDocument, str]], gone: Sequence[str]) -> None:
-        """Index changed files, given with their blobs, and remove those in `gone`."""
-        added, removed = self.store.begin(documents, gone)
+    def commit(
+        self, documents: Sequence[tuple[IndexedDocument, str]], deleted: Sequence[str]
+    ) -> None:
+        """Index changed files, given with their blobs, and remove those in `deleted`."""
+        added, removed = self.store.begin(documents, deleted)
         segments = self._lexical.write(self.store.segments(), added, removed)
-        self._finish(segments, removed, gone)
+        self._finish(segments, removed, deleted)
         if len(segments) > _TOO_MANY_SEGMENTS:
             self.tidy()
 
     def _finish(
-        self, segments: Sequence[SegmentFile], removed: Sequence[int], gone: Sequence[str]
+        self, segments: Sequence[SegmentFile], removed: Sequence[int], deleted: Sequence[str]
     ) -> None:
         """Finish a change: make `segments` the live ones, and delete unused files."""
-        self.store.finish(removed, gone, segments)
+        self.store.finish(removed, deleted, segments)
         self._lexical.sweep(segments)
 
     def tidy(self) -> bool:

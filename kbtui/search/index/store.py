@@ -170,7 +170,7 @@ class StateStore:
         return int(row[0]) if row else 0
 
     def begin(
-        self, documents: Iterable[tuple[IndexedDocument, str]], gone: Iterable[str]
+        self, documents: Iterable[tuple[IndexedDocument, str]], deleted_paths: Iterable[str]
     ) -> tuple[list[LexicalDocument], list[int]]:
         """Store the new chunks of changed files, given with their blobs, and mark the files.
 
@@ -183,7 +183,7 @@ class StateStore:
         removed: list[int] = []
         words: set[str] = set()
         with self._transaction():
-            for path in gone:
+            for path in deleted_paths:
                 removed += self._chunks_of(path).values()
                 self._connection.execute("UPDATE files SET marked = 1 WHERE path = ?", (path,))
             for document, blob in documents:
@@ -198,7 +198,7 @@ class StateStore:
         return added, removed
 
     def finish(
-        self, removed: Sequence[int], gone: Iterable[str], segments: Iterable[SegmentFile]
+        self, removed: Sequence[int], deleted_paths: Iterable[str], segments: Iterable[SegmentFile]
     ) -> None:
         """Delete the old chunks and the marks, and record the new `segments`."""
         with self._transaction():
@@ -207,7 +207,7 @@ class StateStore:
                 "DELETE FROM chunks WHERE id = ?", [(number,) for number in removed]
             )
             self._connection.executemany(
-                "DELETE FROM files WHERE path = ? AND marked", [(path,) for path in gone]
+                "DELETE FROM files WHERE path = ? AND marked", [(path,) for path in deleted_paths]
             )
             execute("UPDATE chunks SET fresh = 0 WHERE fresh")
             execute("UPDATE files SET marked = 0 WHERE marked")

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 # With the default weights 0.7 and 0.3, the effective ratio is about 2 to 3, which measured best.
-MEANING_SHARE = 0.3
-SHARE_OF_FILE = 0.3
+_SEMANTIC_SHARE = 0.3
+_FILE_SHARE = 0.3
 # A document without any word of the query must be among so many semantically nearest.
-MOST_BY_MEANING_ALONE = 100
+MAX_SEMANTIC_ONLY = 100
 _SAMPLE = 100  # the sample of best scores whose mean and deviation are measured
 _FEEDBACK = 3
 # Lower bounds, as nearly equal scores are ordered by chance: of cosines, and per maximum score.
@@ -98,7 +98,7 @@ def fuse(
 
 
 def _semantic_share(weights: tuple[float, float]) -> float:
-    semantic, lexical = weights[0] * MEANING_SHARE, weights[1]
+    semantic, lexical = weights[0] * _SEMANTIC_SHARE, weights[1]
     return semantic / (semantic + lexical) if semantic + lexical else 0.5
 
 
@@ -138,9 +138,9 @@ def _rescale(
     candidates: Mask,
 ) -> Fused:
     """Add each file's share and rescale to 0..1, where 1 is the best of all files."""
-    shared = _rounded(scores + SHARE_OF_FILE * best_of_file(scores))
+    shared = _rounded(scores + _FILE_SHARE * best_of_file(scores))
     highest = float(shared[live].max(initial=floor))
-    lowest = floor * (1 + SHARE_OF_FILE)
+    lowest = floor * (1 + _FILE_SHARE)
     width = highest - lowest
     if width < 10**-_DIGITS:
         return Fused(np.ones_like(shared), candidates)
@@ -151,7 +151,7 @@ def _nearest(semantic: Scores, allowed: Mask) -> Mask:
     nearest: Mask = np.zeros(len(semantic), dtype=np.bool_)
     if allowed.any():
         found = semantic[allowed]
-        limit = min(MOST_BY_MEANING_ALONE, len(found))
+        limit = min(MAX_SEMANTIC_ONLY, len(found))
         minimum = np.partition(found, -limit)[-limit]
         nearest[allowed] = found >= minimum
     return nearest
@@ -268,9 +268,9 @@ class DocumentRows:
         """Return the norm of the sum of each document's vectors; 1 for a single vector."""
         counts = np.diff(np.append(self._starts, len(self.rows)))
         lengths = np.ones(len(counts), dtype=np.float32)
-        several = np.flatnonzero(counts > 1)
-        for start in range(0, len(several), _BATCH):
-            chosen = several[start : start + _BATCH]
+        multiple = np.flatnonzero(counts > 1)
+        for start in range(0, len(multiple), _BATCH):
+            chosen = multiple[start : start + _BATCH]
             rows, starts = self._rows_of_all(chosen)
             sums = np.add.reduceat(matrix[rows], starts)
             lengths[chosen] = np.maximum(np.linalg.norm(sums, axis=1), _EPSILON)

@@ -234,7 +234,7 @@ def _boost_pairs(corpus: Corpus, rows: Rows, query: Query, ranking: Ranking) -> 
 
 def _pairs(corpus: Corpus, query: Query) -> dict[tuple[str, str], float]:
     """Return adjacent content words of a query, with weights that add up to 1."""
-    terms = analyser.content_terms(query.text)[: parser.MOST_TERMS]
+    terms = analyser.content_terms(query.text)[: parser.MAX_TERMS]
     found = {
         (one, other): corpus.rarity(one) + corpus.rarity(other)
         for one, other in pairwise(terms)

@@ -21,8 +21,8 @@ from kbtui.text import clean
 Marker = Callable[[str], list[tuple[int, int]]]
 
 
-MOST_CHARACTERS = 20_000
-MOST_TERMS = 256
+_MAX_CHARACTERS = 20_000
+MAX_TERMS = 256
 Filter = Literal["type", "tag", "path", "title", "heading", "created", "updated", "said"]
 _FIELDS: dict[str, Filter] = {
     "type": "type",
@@ -100,7 +100,7 @@ class Query:
         for word in content or words:
             for term in analyser.terms(word):
                 found.setdefault(term, word)
-        return dict(list(found.items())[:MOST_TERMS])
+        return dict(list(found.items())[:MAX_TERMS])
 
 
 def parse(text: str) -> Query:
@@ -109,7 +109,7 @@ def parse(text: str) -> Query:
     conditions: list[Condition] = []
     positive: list[str] = []
     negate = False
-    for match in _PART.finditer(text[:MOST_CHARACTERS].replace("\0", " ")):
+    for match in _PART.finditer(text[:_MAX_CHARACTERS].replace("\0", " ")):
         if match["word"] == "NOT" and not match["sign"]:
             negate = True
             continue

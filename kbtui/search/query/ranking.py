@@ -26,7 +26,7 @@ from kbtui.search.index.bm25f import SCORED_FIELDS
 from kbtui.search.index.chunk_rows import ASSISTANT, ELSEWHERE
 from kbtui.search.query import parser
 from kbtui.search.query.fusion import Fused, fuse
-from kbtui.search.query.parser import MOST_TERMS
+from kbtui.search.query.parser import MAX_TERMS
 from kbtui.search.results import RELEVANT
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def gather_evidence(
     whole = sum(weight for weight, _, _ in words) or 1.0
     unknown = 0.0
     names = _names(query.text)
-    named: list[bool] = []  # whether a name is missing
+    is_missing: list[bool] = []  # whether a name is missing
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
         held = np.zeros(corpus.size)
@@ -158,14 +158,14 @@ def gather_evidence(
         coverage += weight / whole * held
         unknown += weight / whole * missing
         if word in names:
-            named.append(missing)
+            is_missing.append(missing)
     cosines = comparison.cosines if comparison is not None and comparison.is_calibrated else None
     if cosines is not None and np.isfinite(cosines).sum() < _MIN_VECTOR_SHARE * corpus.count:
         cosines = None
     return Evidence(
         words=len(words),
         unknown=unknown,
-        missing_names=sum(named) / max(1, len(named)),
+        missing_names=sum(is_missing) / max(1, len(is_missing)),
         coverage=coverage,
         cosines=cosines,
         best_coverage=float(coverage[mask].max(initial=0.0)),
@@ -184,10 +184,10 @@ def _names(text: str) -> set[str]:
 
 def _topic_words(text: str) -> Sequence[tuple[str, Sequence[str]]]:
     """Return a query's words without stop words and small talk, or all words, with their terms."""
-    every = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
-    asking = [each for each in every if each[0].casefold() not in _SMALL_TALK]
-    content = [each for each in asking if not analyser.is_stop_word(each[0])]
-    return every if not content and asking == every else content
+    all_words = [(text[start:end], terms) for start, end, terms in analyser.spans(text) if terms]
+    topical = [each for each in all_words if each[0].casefold() not in _SMALL_TALK]
+    content = [each for each in topical if not analyser.is_stop_word(each[0])]
+    return all_words if not content and topical == all_words else content
 
 
 def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict[str, float]]]:
@@ -196,7 +196,7 @@ def _content_words(corpus: Corpus, text: str) -> Iterator[tuple[float, str, dict
     A word that no passage has weighs most, as the query then asks for something absent.
     """
     passages = corpus.count + _SMOOTHING_PASSAGES
-    for word, terms in islice(_topic_words(text), MOST_TERMS):
+    for word, terms in islice(_topic_words(text), MAX_TERMS):
         shares = {term: _PARTIAL_WEIGHT if i else 1.0 for i, term in enumerate(terms)}
         if len(word) >= _MIN_PREFIX and not any(map(corpus.knows, terms)):
             longer = corpus.expand(terms[0], _WRITTEN)

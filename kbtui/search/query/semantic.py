@@ -137,7 +137,7 @@ class Semantic:
         self._tried_previous = False
         self._priority_chunks: frozenset[int] = frozenset()  # chunks to embed first
         self._left = 0
-        self._counted = -1  # the last chunk id when `_left` was counted
+        self._last_counted = -1  # the last chunk id when `_left` was counted
         self._keys = _KeyCache()
 
     @property
@@ -313,7 +313,7 @@ class Semantic:
 
         def keys() -> Keys:
             best.vectors.refresh()
-            return {number: _split(held) for number, held in tree.passage_keys()}
+            return {number: _split_keys(held) for number, held in tree.passage_keys()}
 
         with self._lock:
             view = best.view(tree.corpus, keys, "then", busy=False)
@@ -332,7 +332,7 @@ class Semantic:
 
     def left(self, store: StateStore) -> int:
         """Return the number of passages without a vector; -1 if chunks were added since."""
-        return self._left if store.last_chunk() == self._counted else -1
+        return self._left if store.last_chunk() == self._last_counted else -1
 
     def count_missing(self, store: StateStore) -> int:
         """Count the passages without a vector."""
@@ -341,7 +341,7 @@ class Semantic:
     def _count(self, store: StateStore) -> list[Passage]:
         last = store.last_chunk()
         waiting = self._missing(store, self._queue[0]) if self._queue else []
-        self._left, self._counted = len(waiting), last
+        self._left, self._last_counted = len(waiting), last
         return waiting
 
     def embed_missing(
@@ -378,7 +378,7 @@ class Semantic:
                 self._embed_all(rough, missing, store, lambda _: not stop.is_set(), _ROUGH_BATCH)
             done = self._embed_all(best, waiting, store, should_continue, _BATCH)
         except KbtuiError as error:
-            self.message, self._counted = explain(error), -1
+            self.message, self._last_counted = explain(error), -1
             raise
         finally:
             self._left = len(waiting)
@@ -442,7 +442,7 @@ class Semantic:
         found: dict[bytes, Passage] = {}
         is_local = model.embedder.is_local
         for chunk, keys, private in store.passage_keys():
-            for n, key in enumerate(_split(keys) if is_local or not private else ()):
+            for n, key in enumerate(_split_keys(keys) if is_local or not private else ()):
                 if key not in model.vectors:
                     found[key] = (key, chunk, n)
         waiting = list(found.values())
@@ -476,7 +476,7 @@ class Semantic:
         """Merge the vector files if there are many; return whether there were."""
         if not self._queue or not self._queue[0].vectors.is_scattered:
             return False
-        in_use = {key for _, keys, _ in store.passage_keys() for key in _split(keys)}
+        in_use = {key for _, keys, _ in store.passage_keys() for key in _split_keys(keys)}
         return self._queue[0].vectors.compact(in_use)
 
     def close(self) -> None:
@@ -498,7 +498,7 @@ class _KeyCache:
             self._keys, self._store = {}, store
         after = max(self._keys, default=0)
         for chunk, keys, _ in store.passage_keys(after):
-            self._keys[chunk] = _split(keys)
+            self._keys[chunk] = _split_keys(keys)
         return self._keys
 
 
@@ -524,7 +524,7 @@ def _storage_error(error: OSError) -> StorageError:
     )
 
 
-def _split(keys: bytes) -> tuple[bytes, ...]:
+def _split_keys(keys: bytes) -> tuple[bytes, ...]:
     return tuple(keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES))
 
 
@@ -559,27 +559,27 @@ class Pace:
 
 
 def status_of(
-    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
+    store: StateStore, semantic: Semantic | None, activity: str, *, synced: bool
 ) -> IndexStatus:
-    """Return the current status; `meaning` is None if semantic search is off."""
-    state, message = _state(store, meaning, activity, synced=synced)
-    embedded = meaning.embedded if meaning else 0
-    name = meaning.name if meaning else ""
-    left = max(0, meaning.left(store)) if meaning else 0
+    """Return the current status; `semantic` is None if semantic search is off."""
+    state, message = _state(store, semantic, activity, synced=synced)
+    embedded = semantic.embedded if semantic else 0
+    name = semantic.name if semantic else ""
+    left = max(0, semantic.left(store)) if semantic else 0
     return IndexStatus(state, *store.counts(), embedded, message, name, left)
 
 
-def notice_of(store: StateStore, meaning: Semantic) -> str:
+def notice_of(store: StateStore, semantic: Semantic) -> str:
     """Return the notice for a search while semantic search is incomplete, or ``""``."""
-    if meaning.message:
-        return meaning.message
-    if meaning.state != "ready":
-        return _preparation_notice(meaning.preparation)
-    if not meaning.left(store):
+    if semantic.message:
+        return semantic.message
+    if semantic.state != "ready":
+        return _preparation_notice(semantic.preparation)
+    if not semantic.left(store):
         return ""
-    if meaning.preparation is not None and meaning.preparation.why:
-        return f"{_percentage(store, meaning)} % is read for meaning. {meaning.preparation.why}"
-    return f"{_progress_message(store, meaning)}."
+    if semantic.preparation is not None and semantic.preparation.why:
+        return f"{_percentage(store, semantic)} % is read for meaning. {semantic.preparation.why}"
+    return f"{_progress_message(store, semantic)}."
 
 
 def _preparation_notice(found: Preparation | None) -> str:
@@ -592,28 +592,28 @@ def _preparation_notice(found: Preparation | None) -> str:
 
 
 def _state(
-    store: StateStore, meaning: Semantic | None, activity: str, *, synced: bool
+    store: StateStore, semantic: Semantic | None, activity: str, *, synced: bool
 ) -> tuple[State, str]:
     if activity or not synced:
         return "syncing", activity
-    if meaning is None or meaning.state == "failed":
-        return "lexical-only", meaning.message if meaning else ""
-    if meaning.state != "ready":
+    if semantic is None or semantic.state == "failed":
+        return "lexical-only", semantic.message if semantic else ""
+    if semantic.state != "ready":
         return "preparing", PREPARING
-    if meaning.left(store):
-        return "embedding", _progress_message(store, meaning)
+    if semantic.left(store):
+        return "embedding", _progress_message(store, semantic)
     return "ready", ""
 
 
-def _progress_message(store: StateStore, meaning: Semantic) -> str:
-    left = meaning.left(store)
+def _progress_message(store: StateStore, semantic: Semantic) -> str:
+    left = semantic.left(store)
     if left < 0:
         return "Reading for meaning"
-    done = f"Reading for meaning: {_percentage(store, meaning)} %"
-    estimate = meaning.pace.left(left)
+    done = f"Reading for meaning: {_percentage(store, semantic)} %"
+    estimate = semantic.pace.left(left)
     return f"{done}, {estimate}" if estimate else done
 
 
-def _percentage(store: StateStore, meaning: Semantic) -> int:
+def _percentage(store: StateStore, semantic: Semantic) -> int:
     """Return the percentage of passages with a vector."""
-    return 100 * meaning.embedded // max(1, meaning.embedded + meaning.left(store))
+    return 100 * semantic.embedded // max(1, semantic.embedded + semantic.left(store))

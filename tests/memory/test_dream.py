@@ -284,7 +284,7 @@ async def test_an_entry_of_which_a_part_was_not_read_stays_unread(
 
 async def test_time_is_limited(room: Room, server: ScriptedServer) -> None:
     archive(room)
-    room.pipeline.dream._longest = 0.3
+    room.pipeline.dream._max_seconds = 0.3
     server.enqueue(Reply(tool_calls=[call("curate", edits=[])], stall_at=10))
     before = state(room)
     report = await run(room)

@@ -1,5 +1,5 @@
-"""Dream: the slow curation of what is known, while nobody waits.
+"""Dream: the slow curation of lasting knowledge, in the background.
 
-`dream.Dream` reads what is new in the archive and edits the lasting files; `report` says what came
-of it, `writing.DreamLog` what it did before.
+`dream.Dream` reads what is new in the archive and edits the lasting files; `report` describes the
+outcome, and `writing.DreamLog` lists earlier runs.
 """

@@ -1,10 +1,10 @@
 """Dream: reads what is new in the archive, and curates the lasting files.
 
-It compares what is new with what is known, and gives a list of the smallest honest edits in one
-answer; those that couldn't be made are told it once. Without a model it learns nothing: it puts
-right links, repeated lines, and what machines wrote twice. All of a run is one change through the
-door, with the cursor in the same commit; until then nothing is written, so a run that fails, is
-cancelled or killed has not happened, and reads the same archive entries again.
+The model compares what is new with what is known, and returns a list of the smallest honest edits
+in one answer; edits that couldn't be made are reported back to it once. Without a model nothing is
+learned: only links, repeated lines and machine-written duplicates are repaired. A run is one change
+through the door, with the cursor in the same commit. Until then nothing is written, so a run that
+fails, is cancelled or killed has no effect, and its archive entries are read again.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from kbtui.text import counted
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 LONGEST_SECONDS = 1800.0
-_ROUNDS = 2  # all edits, and those that couldn't be made once more
+_ROUNDS = 2  # all edits, then the failed ones once more
 
 
 class Dream:
-    """Dreams, one batch of archive entries at a time, and one run at a time over all processes.
+    """Runs Dream on one batch of archive entries at a time, one run at a time over all processes.
 
-    `pending` reads sessions, to know what the user said himself; `model` gives that of the role
-    ``dream`` and may raise a `ModelError`.
+    `pending` reads sessions, to know what the user said; `model` returns the model of the role
+    ``dream``, and may raise a `ModelError`.
     """
 
     def __init__(
@@ -81,18 +81,18 @@ class Dream:
         self._model = model
         self._settings = services.settings
         self._clock = clock
-        self._longest = LONGEST_SECONDS
+        self._max_seconds = LONGEST_SECONDS
         self._failures = 0
-        self._put_off = ""
+        self._postponed = ""
 
     def has_news(self) -> bool:
-        """True if there is something that it hasn't read."""
+        """Return whether there are unread archive entries."""
         return bool(self._reader.waiting())
 
     def standing(self) -> str:
-        """Say why it isn't at work: it was put off, nothing is new, or something waits."""
-        if self._put_off:
-            return self._put_off
+        """Return why Dream isn't running: it was postponed, nothing is new, or entries wait."""
+        if self._postponed:
+            return self._postponed
         count = self._reader.waiting()
         if not count:
             return "Nothing is new in the archive: it has read all of it."
@@ -106,9 +106,9 @@ class Dream:
         on_progress: Callable[[DreamProgress], None] | None = None,
         model: ChatModel | None = None,
     ) -> DreamReport:
-        """Dream about the next archive entries; a `dry_run` only reports what it would write.
+        """Process the next archive entries; a `dry_run` only reports what it would write.
 
-        Nothing here raises what a model or another process did; the report says it. Cancelling it
+        Errors of the model or of other processes are in the report, not raised. Cancelling the run
         leaves everything as it was.
         """
         run = _DreamRun(on_progress or (lambda _progress: None))
@@ -119,39 +119,39 @@ class Dream:
             log.info("Dream is put off: %s", error)
             self._failures += not dry_run
             report = run.report(DreamReport("postponed", run.entries, error=error))
-            self._put_off = report.text
+            self._postponed = report.text
             return report
-        self._failures, self._put_off = 0, ""
+        self._failures, self._postponed = 0, ""
         return run.report(report)
 
     async def _run_fitted(
         self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool
     ) -> DreamReport:
-        """Run; where the model turns out to hold less than was thought, once more with less.
+        """Run, and retry once with less if the model's window is smaller than assumed.
 
-        So where it is too slow for so many entries.
+        Likewise if the model is too slow for so many entries.
         """
         try:
             return await self._run(run, model, dry_run=dry_run)
         except ModelWindowError as error:
             if error.window is None:
                 raise
-            fewer, why = self._most, error.message
+            fewer, why = self._max_entries, error.message
         except ModelSlowError as error:
             fewer, why = run.entries // 2, error.message
             if not fewer:
                 raise
         log.info("Dream starts over with less: %s", why)
         run.done.clear()
-        return await self._run(run, run.model, dry_run=dry_run, most=fewer)
+        return await self._run(run, run.model, dry_run=dry_run, limit=fewer)
 
     @property
-    def _most(self) -> int:
-        """The entries of one run; what failed is tried with less of it."""
+    def _max_entries(self) -> int:
+        """The maximum number of entries in a run, halved after each failure."""
         return max(1, self._settings.dream.max_batch_size >> self._failures)
 
     async def _run(
-        self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool, most: int = 0
+        self, run: _DreamRun, model: ChatModel | None, *, dry_run: bool, limit: int = 0
     ) -> DreamReport:
         if not await asyncio.to_thread(self._reader.waiting):
             return DreamReport("nothing")
@@ -159,26 +159,28 @@ class Dream:
             model = await asyncio.to_thread(self._model)
         run.model = model
         shares = Shares(model, self._settings.context.index_tokens)
-        batch = await asyncio.to_thread(self._reader.batch, most or self._most, shares, model)
+        batch = await asyncio.to_thread(
+            self._reader.batch, limit or self._max_entries, shares, model
+        )
         run.entries = len(batch.entries)
         by_rules = model.name == OFFLINE
-        said = await asyncio.to_thread(self._said, batch)
+        said = await asyncio.to_thread(self._condensed_messages, batch)
         copy = self._working_copy(batch, said, by_rules=by_rules)
-        told = user_sentences(each for of in said for each in of) if is_small(model) else None
-        deadline = asyncio.get_running_loop().time() + self._longest
+        sentences = user_sentences(each for of in said for each in of) if is_small(model) else None
+        deadline = asyncio.get_running_loop().time() + self._max_seconds
         for number, page in enumerate(batch.pages, 1):
             run.page = f", part {number} of {len(batch.pages)}" if len(batch.pages) > 1 else ""
-            editing = Editing(copy, self._day(batch), told)
-            await self._work_in(run, model, page, copy, shares, deadline, editing)
+            editing = Editing(copy, self._day(batch), sentences)
+            await self._process(run, model, page, copy, shares, deadline, editing)
         moved = await asyncio.to_thread(
             make_lean, copy, self._day(batch), self._settings.context.memory_tokens
         )
         if moved:
             run.done.append(f"moved {counted(moved, 'line')} out of MEMORY.md, which was full")
-        run.tell("writing", "Dream writes what it has changed")
-        return await _whole(self._finish, run, batch, copy, dry_run)
+        run.report_progress("writing", "Dream writes what it has changed")
+        return await _to_completion(self._finish, run, batch, copy, dry_run)
 
-    async def _work_in(
+    async def _process(
         self,
         run: _DreamRun,
         model: ChatModel,
@@ -188,10 +190,10 @@ class Dream:
         deadline: float,
         editing: Editing,
     ) -> None:
-        run.tell("reading", f"Dream reads {run.entries} new archive entries{run.page}")
+        run.report_progress("reading", f"Dream reads {run.entries} new archive entries{run.page}")
         if model.name == OFFLINE:
             run.steps += 1
-            await asyncio.to_thread(self._put_in_order, page, copy, editing)
+            await asyncio.to_thread(self._repair, page, copy, editing)
         else:
             material = await asyncio.to_thread(
                 self._reader.material, page, copy.files, shares, model
@@ -202,19 +204,19 @@ class Dream:
     async def _edit(
         self, run: _DreamRun, model: ChatModel, material: str, editing: Editing, deadline: float
     ) -> None:
-        """Have a model edit what a page calls for.
+        """Have a model make the edits that a page calls for.
 
         Raises:
-            ModelError: it gave no edits, or none that could be made, or could not be reached.
-            BudgetError: the time is over.
+            ModelError: It gave no edits, or none that could be made, or couldn't be reached.
+            BudgetError: The time is up.
         """
         refused: list[tuple[Any, str]] = []
         made = 0
         for number in range(1, _ROUNDS + 1):
             run.steps += 1
-            run.tell("editing", f"Dream edits{run.page}", number, _ROUNDS)
+            run.report_progress("editing", f"Dream edits{run.page}", number, _ROUNDS)
             try:
-                edits = await _asked(model, prompt(material, refused), deadline)
+                edits = await _ask_for_edits(model, prompt(material, refused), deadline)
             except (*TRANSIENT, ModelWindowError):
                 raise
             except (BudgetError, ModelError) as error:
@@ -232,8 +234,8 @@ class Dream:
                 "Another model may do better: models.dream.model.",
             )
 
-    def _put_in_order(self, page: ArchivePage, copy: WorkingCopy, editing: Editing) -> None:
-        """Without a model: put right what is evidently out of order."""
+    def _repair(self, page: ArchivePage, copy: WorkingCopy, editing: Editing) -> None:
+        """Fix evident problems without a model."""
         found, texts = self._reader.disorder(page, copy)
         edits = (each.edit(texts.get(each.path, "")) for each in found)
         editing.make_all([each for each in edits if each is not None])
@@ -251,17 +253,17 @@ class Dream:
             return self._writer.preview(batch, copy)
         return self._writer.write(batch, copy, run.model_name, run.done)
 
-    def _said(self, batch: ArchiveBatch) -> list[list[SessionMessage]]:
-        """The messages that each entry of a batch condenses."""
+    def _condensed_messages(self, batch: ArchiveBatch) -> list[list[SessionMessage]]:
+        """Return the messages that each entry of a batch condenses."""
         return [self._messages(entry) for entry in batch.entries]
 
     def _working_copy(
         self, batch: ArchiveBatch, said: Sequence[list[SessionMessage]], *, by_rules: bool
     ) -> WorkingCopy:
-        """The files to edit; what a model writes into them must have been said."""
+        """Open a working copy; what a model writes into it must have been said."""
         ground = Ground.of([(self._day(batch), "")])
         for entry, messages in zip(batch.entries, said, strict=True):
-            ground |= ground_of(messages) if messages else _told_by(entry)
+            ground |= ground_of(messages) if messages else _entry_ground(entry)
         author = Author(
             Actor.DREAM,
             [each for messages in said for each in said_by_user(messages)],
@@ -272,7 +274,7 @@ class Dream:
         return self._editor.open(author)
 
     def _messages(self, entry: ArchiveEntry) -> list[SessionMessage]:
-        """The messages that an entry condenses; none where their session is gone, or elsewhere."""
+        """Return the messages that an entry condenses; none if their session isn't here."""
         if entry.session is None or entry.messages is None:
             return []
         first, last = entry.messages
@@ -287,12 +289,12 @@ class Dream:
         return batch.day or local(self._clock()).date()
 
 
-async def _asked(model: ChatModel, prompt: list[Message], deadline: float) -> list[Any]:
-    """The edits that a model wants, by a time of the event loop.
+async def _ask_for_edits(model: ChatModel, prompt: list[Message], deadline: float) -> list[Any]:
+    """Return the edits that a model wants; `deadline` is a time of the event loop.
 
     Raises:
-        BudgetError: the time is over.
-        ModelError: it gave none, or could not be reached.
+        BudgetError: The time is up.
+        ModelError: It gave none, or couldn't be reached.
     """
     try:
         async with asyncio.timeout_at(deadline):
@@ -302,13 +304,13 @@ async def _asked(model: ChatModel, prompt: list[Message], deadline: float) -> li
         raise BudgetError("The time that Dream may take is over.") from None
 
 
-def _told_by(entry: ArchiveEntry) -> Ground:
-    """What an entry says itself, where nothing else is left of what it condenses."""
+def _entry_ground(entry: ArchiveEntry) -> Ground:
+    """Return an entry's own text as ground, if the messages that it condenses are gone."""
     return Ground.of([(entry.day, entry.content)])
 
 
-async def _whole(work: Callable[..., T], *arguments: object) -> T:
-    """Run something in a thread to its end: cancelled, it is waited for all the same."""
+async def _to_completion(work: Callable[..., T], *arguments: object) -> T:
+    """Run `work` in a thread to its end; if cancelled, wait for it all the same."""
     running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
         return await asyncio.shield(running)
@@ -319,9 +321,9 @@ async def _whole(work: Callable[..., T], *arguments: object) -> T:
 
 @dataclass(slots=True)
 class _DreamRun:
-    """A run, as far as it has come."""
+    """The progress of a run."""
 
-    told: Callable[[DreamProgress], None]
+    on_progress: Callable[[DreamProgress], None]
     model: ChatModel | None = None
     entries: int = 0
     steps: int = 0
@@ -333,8 +335,8 @@ class _DreamRun:
     def model_name(self) -> str:
         return self.model.name if self.model else ""
 
-    def tell(self, phase: Phase, text: str, step: int = 0, steps: int = 0) -> None:
-        self.told(DreamProgress(phase, text, step, steps))
+    def report_progress(self, phase: Phase, text: str, step: int = 0, steps: int = 0) -> None:
+        self.on_progress(DreamProgress(phase, text, step, steps))
 
     def report(self, report: DreamReport) -> DreamReport:
         cost = getattr(self.model, "cost_usd", 0.0)

@@ -1,4 +1,4 @@
-"""Reading for Dream: archive entries that it hasn't seen, and what the files say about them."""
+"""What Dream reads: unread archive entries, and what the files say about their subjects."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from kbtui.text import fold, moment, shorten, slugify
 from kbtui.workspace.layout import short_name
 
 log = logging.getLogger(__name__)
-_SAFETY = 0.8  # tokens are estimated
-_SHORTEST = 200
+_SAFETY = 0.8  # token counts are estimates
+_MIN_TOKENS = 200
 _MOST_ENTRY_TOKENS = 16_000
-_HITS = 3
+_HITS_PER_ENTRY = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
-    """A part of the archive shown at once: whole entries, or a part of one that is too long."""
+    """A part of the archive shown at once: whole entries, or a piece of one that is too long."""
 
     entries: tuple[ArchiveEntry, ...]
     blocks: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The text of all its blocks."""
         return "\n".join(self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBatch:
-    """The archive entries of one run, oldest first, and how many wait behind them."""
+    """The archive entries of one run, oldest first, and how many wait after them."""
 
     entries: tuple[ArchiveEntry, ...]
     pages: tuple[ArchivePage, ...]
@@ -65,7 +65,7 @@ class ArchiveBatch:
 
     @property
     def day(self) -> date | None:
-        """The day of the newest of them."""
+        """The date of the newest entry that has one."""
         return next((entry.day for entry in reversed(self.entries) if entry.day), None)
 
     @property
@@ -75,21 +75,21 @@ class ArchiveBatch:
 
 
 class Shares:
-    """How the context window of a model is divided, in tokens."""
+    """The division of a model's context window, in tokens."""
 
     def __init__(self, model: ChatModel, index_tokens: int) -> None:
         tools = json.dumps([CURATE.description, CURATE.parameters])
-        told = prompt("")[0].content
+        instructions = prompt("")[0].content
         window = int(model.context_window * _SAFETY)
-        free = window - model.count_tokens(tools) - model.count_tokens(told)
-        self.page = max(_SHORTEST, free // 5)
-        self.note = max(_SHORTEST, free // 15)
-        self.entries = min(_MOST_ENTRY_TOKENS, max(_SHORTEST, free // 5))
-        self.catalogue = min(index_tokens, max(_SHORTEST, free // 10))
+        free = window - model.count_tokens(tools) - model.count_tokens(instructions)
+        self.page = max(_MIN_TOKENS, free // 5)
+        self.note = max(_MIN_TOKENS, free // 15)
+        self.entries = min(_MOST_ENTRY_TOKENS, max(_MIN_TOKENS, free // 5))
+        self.catalogue = min(index_tokens, max(_MIN_TOKENS, free // 10))
 
 
 class DreamReader:
-    """Gathers what a model is shown; of private entries nothing."""
+    """Gathers what a model is shown; nothing from private entries."""
 
     def __init__(self, services: Services, cursors: Cursors) -> None:
         self._services = services
@@ -97,13 +97,13 @@ class DreamReader:
         self._cursors = cursors
 
     def waiting(self) -> int:
-        """How many archive entries Dream hasn't read."""
+        """Return the number of unread archive entries."""
         return len(self._waiting())
 
     def _waiting(self) -> list[ArchiveEntry]:
-        """The archive entries that are new; of imported conversations all is said already.
+        """Return the unread archive entries, without those of imported conversations.
 
-        Those that only account for what Dream itself left out say nothing to it.
+        Those that only account for what Dream itself left out are skipped as well.
         """
         entries = self._services.archive.entries(self._cursors.seen())
         if not entries:
@@ -116,9 +116,9 @@ class DreamReader:
         ]
 
     def batch(self, most: int, shares: Shares, model: ChatModel) -> ArchiveBatch:
-        """The next archive entries, at most `most` and no more than fit one page.
+        """Return the next archive entries, at most `most` and no more than fit one page.
 
-        One that is longer than a page is a batch of its own, in parts.
+        An entry longer than a page is a batch of its own, in parts.
         """
         waiting = self._waiting()
         chosen: list[ArchiveEntry] = []
@@ -142,7 +142,7 @@ class DreamReader:
         return ArchiveBatch(tuple(chosen), tuple(pages), len(waiting) - len(chosen))
 
     def material(self, page: ArchivePage, files: Overlay, shares: Shares, model: ChatModel) -> str:
-        """All that a model is shown for a page, what changes least first."""
+        """Return everything that a model is shown for a page, the most stable parts first."""
         paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
         parts = [self._file(path, files, shares.note) for path in paths]
         catalogue = self._view.catalogue(page.text, shares.catalogue, model.count_tokens)
@@ -163,30 +163,30 @@ class DreamReader:
     def disorder(
         self, page: ArchivePage, copy: WorkingCopy
     ) -> tuple[list[Problem], dict[str, str]]:
-        """What is out of order around a page, and the texts looked at.
+        """Return the problems in the files around a page, and the texts of these files.
 
-        That two notes say the same is for a person to see where a person wrote both.
+        Two entries that say the same are left to a person if a person wrote both.
         """
         files = copy.files
         paths = [p for p in NOTES if files.exists(p) and not self._view.hides(p)]
         paths += [info.path for info in self._relevant(page, files)]
         texts = {path: shown_text(files.data(path)) for path in paths}
-        return self._problems(files, paths, copy.is_of_people), texts
+        return self._problems(files, paths, copy.is_human_only), texts
 
     def _problems(
         self, files: Overlay, paths: Iterable[str], stays: Callable[[str], bool] = lambda _: False
     ) -> list[Problem]:
-        """What is out of order, but for what somebody wants to have so."""
+        """Return the problems in some files, except where Dream was overruled."""
         infos = self._view.library.infos()
         found = problems(self._services.library, infos, files, paths, stays)
-        return [problem for problem in found if not self._is_taken_back(problem.path)]
+        return [problem for problem in found if not self._was_undone(problem.path)]
 
-    def _is_taken_back(self, path: str) -> bool:
-        """True if something that Dream did with a file was undone."""
+    def _was_undone(self, path: str) -> bool:
+        """Return whether a change of Dream to a file was undone."""
         history = self._services.history
         undone = [each for c in history.log(path) for each in (c.origin.undoes or "").split()]
         for each in undone:
-            with contextlib.suppress(KbtuiError):  # a purge has taken it away
+            with contextlib.suppress(KbtuiError):  # a purge has removed it
                 if history.commit(each).actor is Actor.DREAM:
                     return True
         return False
@@ -205,22 +205,22 @@ class DreamReader:
         )
 
     def _relevant(self, page: ArchivePage, files: Overlay) -> list[EntryInfo]:
-        """The entries that the new ones are about: those that are named, then those found."""
+        """Return the entries that a page is about: first those mentioned, then search hits."""
         infos = {
             info.path: info
             for info in self._view.library.infos()
             if info.problem is None and files.exists(info.path)
         }
         named = named_in(infos.values(), page.text)
-        found = [infos[path] for path in self._found(page.entries) if path in infos]
+        found = [infos[path] for path in self._search_hits(page.entries) if path in infos]
         return list(dict.fromkeys([*named, *found]))[:12]
 
-    def _found(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
-        """Ask the index about each archive entry."""
+    def _search_hits(self, entries: Sequence[ArchiveEntry]) -> Iterator[str]:
+        """Yield the search hits for each archive entry."""
         for entry in entries:
             query = shorten(entry.content, 400)
             try:
-                result = self._view.search.search(query, "knowledge", _HITS)
+                result = self._view.search.search(query, "knowledge", _HITS_PER_ENTRY)
             except KbtuiError as error:
                 log.info("the index can't be asked: %s", error)
                 return
@@ -238,7 +238,8 @@ def _block(entry: ArchiveEntry, text: str, part: str | None = None) -> str:
     )
 
 
-# What is out of order -----------------------------------------------------------------------------
+# Problems
+# ------------------------------------------------------------------------------------------
 
 
 MOST = 12
@@ -248,11 +249,11 @@ _NAMED = frozenset({"person", "project"})
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is out of order in the file `path`.
+    """A problem in the file `path`.
 
     `kind` is ``broken link``, ``same twice`` (entries), ``repeated line`` or ``not linked``; `what`
-    the link's target, the line or the name of the other entry; `instead` the entry that is right,
-    if it is known.
+    is the link's target, the line or the name of the other entry; `instead` is the right entry, if
+    known.
     """
 
     kind: str
@@ -261,15 +262,15 @@ class Problem:
     instead: str = ""
 
     def line(self) -> str:
-        """It as a model is told it."""
+        """Return its line for the prompt."""
         right = f" => {self.instead}" if self.instead else ""
         return f"- {self.kind} in {self.path}: {self.what}{right}"
 
     def edit(self, text: str) -> dict[str, Any] | None:
-        """The edit that evidently puts it right, in the text of its file; None: there is none."""
+        """Return the edit that fixes it in its file's text, or None if that isn't evident."""
         path, instead = self.path, self.instead
         if self.kind == "repeated line":
-            cut = _second(text, self.what)
+            cut = _second_occurrence(text, self.what)
             return {"do": "edit_file", "path": path, "old": cut[0], "new": cut[1]} if cut else None
         edits: dict[str, dict[str, Any]] = {
             "same twice": {"do": "merge_entries", "path": self.what, "to": instead},
@@ -279,8 +280,8 @@ class Problem:
         return edits[self.kind] if instead else None
 
 
-def _second(text: str, fact: str) -> tuple[str, str] | None:
-    """A passage that is unique and ends with the second line that states a fact; without it."""
+def _second_occurrence(text: str, fact: str) -> tuple[str, str] | None:
+    """Return a unique passage ending with the second line that states a fact, and it without it."""
     lines = text.splitlines()
     places = [number for number, line in enumerate(lines) if _words(line) == _words(fact)]
     for begin in range(places[1] - 1, -1, -1) if places[1:] else ():
@@ -301,9 +302,10 @@ def problems(
     shown: Iterable[str],
     stays: Callable[[str], bool] = lambda _path: False,
 ) -> list[Problem]:
-    """The first problems of each kind in the files `shown` to a model, among the entries `seen`.
+    """Return the first problems of each kind in the files `shown`, among the entries `seen`.
 
-    No entry that `stays` is said to be one too many, and no template, which is like its notes.
+    An entry that `stays` is never reported as a duplicate, nor is a template, which resembles its
+    notes.
     """
     infos = [info for info in seen if info.problem is None]
     texts = {path: shown_text(files.data(path)) for path in shown}
@@ -320,8 +322,8 @@ def problems(
 def _same_twice(
     infos: Iterable[EntryInfo], files: Overlay, stays: Callable[[str], bool]
 ) -> Iterator[Problem]:
-    """Entries of one name in one folder, of which one says all that the other does."""
-    for group in islice(_called_alike(infos), _MOST_READ):
+    """Yield entries of one name and folder of which one says everything that the other does."""
+    for group in islice(_same_named(infos), _MOST_READ):
         staying = {info.path for info in group if stays(info.path)}
         kept, *others = sorted(
             group, key=lambda info: (info.path not in staying, len(info.slug), info.slug)
@@ -332,8 +334,8 @@ def _same_twice(
                 yield Problem("same twice", other.path, short_name(other.path), kept.name)
 
 
-def _called_alike(infos: Iterable[EntryInfo]) -> Iterator[list[EntryInfo]]:
-    """Entries that have one name in one folder."""
+def _same_named(infos: Iterable[EntryInfo]) -> Iterator[list[EntryInfo]]:
+    """Return the groups of entries that share a name and a folder."""
     groups: dict[tuple[str, str], list[EntryInfo]] = defaultdict(list)
     for info in infos:
         groups[info.category, normalise(info.title)].append(info)
@@ -346,7 +348,7 @@ def _is_within(files: Overlay, path: str, other: str) -> bool:
 
 
 def _repeated(texts: Mapping[str, str]) -> Iterator[Problem]:
-    """Facts that stand twice under the same heading of a file; the second one is named."""
+    """Yield facts that appear twice under the same heading; the second is reported."""
     for path, text in texts.items():
         seen: set[str] = set()
         for line in split_lines(text):
@@ -361,7 +363,7 @@ def _repeated(texts: Mapping[str, str]) -> Iterator[Problem]:
 def _not_linked(
     library: Library, infos: Sequence[EntryInfo], texts: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Entries that name a person, a project, or another in several words, without a link."""
+    """Yield mentions without a link of a person, a project, or an entry with a longer name."""
     named = [each for each in infos if each.type in _NAMED or " " in each.title.strip()]
     for path, text in texts.items():
         if path in NOTES or not text.startswith("---"):
@@ -373,7 +375,7 @@ def _not_linked(
 
 
 def _broken_links(library: Library, infos: Iterable[EntryInfo]) -> Iterator[Problem]:
-    """Links that lead nowhere, of which there is exactly one entry with that name."""
+    """Yield links that lead nowhere though exactly one entry has that name."""
     known = list(infos)
     by_slug: dict[str, list[str]] = defaultdict(list)
     for info in known:

@@ -1,4 +1,4 @@
-"""Reports of Dream: how far it is, and what came of it."""
+"""Reports of Dream: its progress, and the outcome of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["changed", "proposed", "read", "nothing", "dry-run", "postponed"]
 
 @dataclass(frozen=True, slots=True)
 class DreamProgress:
-    """How far a run is: `step` is the call of the model in this phase, of `steps`; 0: not known."""
+    """The progress of a run: `step` of `steps` model calls in this phase; 0 if unknown."""
 
     phase: Phase
     text: str
@@ -29,7 +29,7 @@ class DreamProgress:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change left to a person, and why. `id` is empty in a dry run."""
+    """A change left to a person, and why; `id` is empty in a dry run."""
 
     why: str
     diffs: tuple[FileDiff, ...]
@@ -41,15 +41,15 @@ class DreamReport:
     """The outcome of a run.
 
     Attributes:
-        kind: ``changed``; ``proposed``: nothing but proposals came of it; ``read``: there was
-            nothing to change; ``nothing`` is new; ``dry-run``: nothing was written;
-            ``postponed``: for the reason in `error`, and nothing is lost.
-        entries: How many archive entries were read; `remaining` wait for the next run.
-        commit: The commit; None: nothing was written.
+        kind: ``changed``; ``proposed``: there were only proposals; ``read``: nothing had to change;
+            ``nothing`` is new; ``dry-run``: nothing was written; ``postponed``: because of `error`,
+            without a loss.
+        entries: The number of archive entries read; `remaining` wait for the next run.
+        commit: The commit; None if nothing was written.
         diffs: What was changed, or in a dry run would be.
         suggestions: What is left to a person, in the inbox unless it is a dry run.
-        steps: How often the model was asked, at `cost_usd` as far as that is known.
-        ended: Why the model was stopped before it said that it was done; empty: it wasn't.
+        steps: The number of model calls, which cost `cost_usd` as far as known.
+        ended: Why the model was stopped before it was done; empty if it wasn't.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class DreamReport:
 
     @property
     def text(self) -> str:
-        """It in words, ready to be shown."""
+        """The outcome in words."""
         if self.error is not None:
             return f"Dream is put off: {self.error}"
         if self.kind == "nothing":

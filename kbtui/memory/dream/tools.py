@@ -1,4 +1,4 @@
-"""The one tool of Dream's, a list of edits: how each is made, and what a model is told of them."""
+"""Dream's one tool, a list of edits: its schema, its prompt, and how edits are made."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from kbtui.text import clean_line, json_object, shorten
 
 log = logging.getLogger(__name__)
 MOST_EDITS = 40
-_LONGEST = 4_000
-_LONGEST_TITLE = 200
-_PASSING = 1
-_MOST = 0.5  # of a line's telling words
+_MAX_LINE = 4_000
+_MAX_TITLE = 200
+_PASSING_IMPORTANCE = 1
+_MIN_KNOWN_SHARE = 0.5  # share of a line's content words
 _MORE = "it changes more than a value"
 _NOTE_INSIDE = re.compile(r"(?<!\d{4}-\d\d-\d\d), until then:")
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of edit: what it does, the arguments that it needs, and how it is told once done."""
+    """A kind of edit: its description, required arguments, and past-tense summary."""
 
     does: str
     needs: str
@@ -137,7 +137,7 @@ _PROPERTIES: Mapping[str, Any] = {
 
 
 def curate(most: int = MOST_EDITS) -> ToolSpec:
-    """The tool that takes all edits; a model that runs on is stopped after so many."""
+    """Return the tool that takes all edits, at most `most` to stop a model that runs on."""
     items = {"type": "object", "properties": _PROPERTIES, "required": ["do"]}
     return ToolSpec(
         "curate",
@@ -148,7 +148,7 @@ def curate(most: int = MOST_EDITS) -> ToolSpec:
             "required": ["edits"],
             "additionalProperties": False,
         },
-        # Each edit is checked when it is made: one that is broken must not cost the others.
+        # Edits are checked one by one when they are made, so a broken one doesn't cost the others.
         accepted={
             "type": "object",
             "properties": {"edits": {"type": "array"}},
@@ -162,10 +162,10 @@ CURATE_BRIEF = curate(12)
 
 
 def read_edits(arguments: str) -> list[Any]:
-    """The edits of an answer, as they are.
+    """Return the raw edits of an answer.
 
     Raises:
-        ModelAnswerError: it is no list of edits.
+        ModelAnswerError: It isn't a list of edits.
     """
     edits = (json_object(arguments) or {}).get("edits")
     if not isinstance(edits, list):
@@ -173,7 +173,8 @@ def read_edits(arguments: str) -> list[Any]:
     return edits
 
 
-# What a model is told -----------------------------------------------------------------------------
+# Prompts
+# -------------------------------------------------------------------------------------------
 
 
 DREAM = "You are Dream"
@@ -199,7 +200,7 @@ nothing that the material doesn't say. When nothing has to change, give an empty
 
 
 def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Message]:
-    """Ask for the edits that the material calls for; `refused` are some with why, to be mended."""
+    """Return the prompt for edits; `refused` are earlier ones to correct, each with the reason."""
     parts = [material]
     if refused:
         lines = [
@@ -211,20 +212,21 @@ def prompt(material: str, refused: Sequence[tuple[Any, str]] = ()) -> list[Messa
     return [Message("system", _ROLE), Message("user", "\n\n".join(parts))]
 
 
-# How an edit is made ------------------------------------------------------------------------------
+# Making edits
+# --------------------------------------------------------------------------------------
 
 
 class Editing:
-    """Makes edits on a working copy; `day` is that of the newest thing that is worked in.
+    """Makes edits on a working copy; `day` is the date of the newest archive entry.
 
-    `done` is what was done, in words, without what is only proposed. What is `told`, if it is
-    given, stands in the place of lines that are made of it.
+    `done` describes what was done, without what is only proposed. If given, the user's sentences in
+    `told` replace the lines that are based on them.
     """
 
     def __init__(self, copy: WorkingCopy, day: date, told: UserSentences | None = None) -> None:
         self._copy = copy
         self._day = day
-        self._told = told
+        self._spoken = told
         self.done: list[str] = []
         self._make: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Operation]]] = {
             "add_line": lambda e: [
@@ -249,20 +251,20 @@ class Editing:
         }
 
     def make_all(self, edits: Sequence[Any]) -> list[tuple[Any, str]]:
-        """Make edits one after the other; gives those that couldn't be made, with why."""
+        """Make edits in order; return those that couldn't be made, each with the reason."""
         refused = []
         for position, edit in enumerate(edits):
-            why = self._why_not(edit) if position < MOST_EDITS else f"at most {MOST_EDITS} at once"
+            why = self._make_one(edit) if position < MOST_EDITS else f"at most {MOST_EDITS} at once"
             if why:
                 log.info("an edit is refused: %s", why)
                 refused.append((edit, why))
         return refused
 
-    def _why_not(self, edit: Any) -> str:
-        """Make one edit; gives why it can't be made, empty where nothing stood against it."""
+    def _make_one(self, edit: Any) -> str:
+        """Make one edit; return why that is impossible, or ""."""
         try:
             kind, checked = _checked(edit)
-            if kind.adds and checked.get("importance") == _PASSING:
+            if kind.adds and checked.get("importance") == _PASSING_IMPORTANCE:
                 return ""
             made = [self._copy.perform(each) for each in self._make[checked["do"]](checked)]
         except KbtuiError as error:
@@ -286,7 +288,7 @@ class Editing:
         wanted = edit_entry(edit["path"], Edit(old, "\n".join(lines)))
         before = self._copy.files.text(self._copy.file(edit["path"])) or ""
         after = before.replace(old, "\n".join(lines), 1)
-        return [wanted if _by_value(before, after) else replace(wanted, ask=_MORE)]
+        return [wanted if _changes_value_only(before, after) else replace(wanted, ask=_MORE)]
 
     def _entry(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         title = clean_line(_cleaned(edit["title"]))
@@ -296,7 +298,7 @@ class Editing:
         said = [each for each in (body, summary) if not is_placeholder(each)]
         if not said:
             raise UsageError("The entry says nothing.", "Give it a body.")
-        if not title.strip(" .…-_") or len(title) > _LONGEST_TITLE:
+        if not title.strip(" .…-_") or len(title) > _MAX_TITLE:
             raise UsageError(f"An entry needs a title of its own, not {title[:60]!r}.")
         fact = Fact(
             said[0],
@@ -309,9 +311,9 @@ class Editing:
         return operations.keep_in_entry(fact, self._day)
 
     def _body(self, title: str, text: str) -> str:
-        """The text of a new entry, its lines as they were told."""
+        """Return the text of a new entry, with the user's sentences as its lines."""
         lines = below_title(body_of(_cleaned(text).lstrip())).strip().split("\n")
-        return "\n".join(each for line in lines for each in _naming(title, self._lines(line)))
+        return "\n".join(each for line in lines for each in _mentioning(title, self._lines(line)))
 
     def _superseding(self, edit: Mapping[str, Any]) -> Sequence[Operation]:
         entry = self._copy.entry(edit["path"])
@@ -327,7 +329,7 @@ class Editing:
         return [replace(wanted, ask=asks)]
 
     def _lines(self, line: str, old: Sequence[str] = ()) -> list[str]:
-        """A line of a passage as it is written: one that states something new, as it was told."""
+        """Return the lines to write for a line of a passage: new statements in the user's words."""
         line = absolute_dates(line, self._day)
         new = next((each for each in statements(line) if line.endswith(each)), "")
         if not new or any(with_value(each, each, new) for each in old):
@@ -335,29 +337,29 @@ class Editing:
         return [f"{line.removesuffix(new)}{each}" for each in self._whole(new)]
 
     def _whole(self, line: str) -> list[str]:
-        """What a line is made of, unless a file says it already."""
+        """Return the user's sentences for a line, or the line itself if a shown file has it."""
         shown = (shown_text(self._copy.files.data(path)) for path in self._copy.files.shown)
-        if self._told is None or is_said(line, [each for text in shown for each in stated(text)]):
+        if self._spoken is None or is_said(line, [each for text in shown for each in stated(text)]):
             return [line]
-        return [text for text, _ in self._told.whole(line)]
+        return [text for text, _ in self._spoken.whole(line)]
 
     def _about(self, ref: str, lines: list[str]) -> list[str]:
-        """Lines of a small model's that have to do with the entry that it puts them into.
+        """Return the lines of a small model that are about the entry they are meant for.
 
-        They name it, or most of what they say stands in it already.
+        They name it, or most of their words are in it already.
 
         Raises:
-            UsageError: none has.
+            UsageError: None is.
         """
         path = self._copy.file(ref)
-        if self._told is None or path in NOTES:
+        if self._spoken is None or path in NOTES:
             return lines
         entry = self._copy.files.parsed(path)
         about = set(telling_terms(" ".join(stated(entry.text))))
 
         def is_known(line: str) -> bool:
             words = set(telling_terms(line))
-            return len(words & about) > _MOST * len(words)
+            return len(words & about) > _MIN_KNOWN_SHARE * len(words)
 
         names = set(telling_terms(" ".join((entry.title, *entry.aliases))))
         found = [line for line in lines if names & {*telling_terms(line)} or is_known(line)]
@@ -371,22 +373,22 @@ class Editing:
             raise UsageError("That is more than one line.", "Add one line at a time.")
         if is_placeholder(plain):
             raise UsageError("The line says nothing.")
-        if len(plain) > _LONGEST:
+        if len(plain) > _MAX_LINE:
             raise UsageError(f"That has {len(plain):,} characters; a line is meant.")
         return absolute_dates(plain, self._day)
 
 
-def _naming(title: str, lines: list[str]) -> list[str]:
-    """Of the sentences that a line was made of those that have a title; all if none has."""
+def _mentioning(title: str, lines: list[str]) -> list[str]:
+    """Return the lines that mention the title, or all if none does."""
     names = set(telling_terms(title))
     return [line for line in lines if names & {*telling_terms(line)}] or lines
 
 
 def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
-    """The kind of an edit, and its arguments.
+    """Return the kind of an edit and its checked arguments.
 
     Raises:
-        ArgumentError: it is none, or they don't fit.
+        ArgumentError: It isn't an edit, or its arguments are invalid.
     """
     name = edit.get("do") if isinstance(edit, dict) else None
     kind = _KINDS.get(str(name))
@@ -396,14 +398,14 @@ def _checked(edit: Any) -> tuple[_Kind, dict[str, Any]]:
     return kind, check_arguments(edit, schema)
 
 
-def _by_value(before: str, after: str) -> bool:
-    """True if of what goes all but a value stands in the lines that come, or none comes."""
+def _changes_value_only(before: str, after: str) -> bool:
+    """Return whether each removed statement is in the added lines except for a value."""
     was, now = statements(before), statements(after)
-    gone = [each for each in was if each not in now]
-    came = [each for each in now if each not in was]
-    return not came or all(
-        is_said(each, came, LOOSE) or any(with_value(each, each, new) for new in came)
-        for each in gone
+    removed = [each for each in was if each not in now]
+    added = [each for each in now if each not in was]
+    return not added or all(
+        is_said(each, added, LOOSE) or any(with_value(each, each, new) for new in added)
+        for each in removed
     )
 
 
@@ -417,7 +419,7 @@ def _labels(texts: Iterable[str], around: str) -> tuple[str, ...]:
 
 
 def _cleaned(text: str) -> str:
-    """A model's text without reasoning and control characters; blanks at its ends stay."""
+    """Clean a model's text of reasoning and control characters; surrounding blanks stay."""
     plain = clean_answer(text)
     why = why_unusable(plain)
     if DREAM in plain:

@@ -1,7 +1,7 @@
-"""Writes what a run has come to: proposals into the inbox, everything else as one commit.
+"""Writes the results of a run: proposals to the inbox, everything else as one commit.
 
-Proposals are stored first: a crash in between costs nothing, since the batch is then dreamt about
-again, and the same proposal is the same.
+Proposals are stored first. A crash in between is harmless: the batch is processed again, and an
+identical proposal isn't stored twice.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from kbtui.history.history import History
 from kbtui.history.queries.diff import FileDiff, diff_files
 from kbtui.memory.dream.reading import ArchiveBatch
 from kbtui.memory.dream.report import DreamReport, Kind, Suggestion
-from kbtui.memory.edits.working_copy import Wish, WorkingCopy
+from kbtui.memory.edits.working_copy import FileProposal, WorkingCopy
 from kbtui.memory.inbox.inbox import Inbox
 from kbtui.memory.records.committing import committed
 from kbtui.memory.records.cursors import Cursors
 from kbtui.memory.services import Services
 from kbtui.text import counted
 
-_MOST_TOLD = 12
+_MAX_DETAILS = 12
 
 
 class Writer:
-    """Writes runs of Dream. Whoever calls it holds the memory lock."""
+    """Writes the results of runs; the caller holds the memory lock."""
 
     def __init__(self, services: Services, cursors: Cursors, inbox: Inbox) -> None:
         self._services = services
@@ -37,10 +37,10 @@ class Writer:
     def write(
         self, batch: ArchiveBatch, copy: WorkingCopy, model: str, done: Sequence[str]
     ) -> DreamReport:
-        """Make everything one commit, with the cursor in it, that says what was `done`.
+        """Commit all edits together with the cursor; the reason lists what was `done`.
 
-        Where a file was changed meanwhile the operations are done again on what it says now. Raises
-        as `committed`.
+        If a file was changed meanwhile, the operations are redone on its new text. Raises as
+        `committed`.
         """
         origin = Origin(model=model, cursor=batch.cursor)
 
@@ -52,7 +52,7 @@ class Writer:
             )
             now.stage(change)
             if now.ungrounded:
-                self._note_left_out(change, batch, now.ungrounded)
+                self._record_ungrounded(change, batch, now.ungrounded)
             seen = self._cursors.stage(change, batch.entries)
             self._services.archive.compact(change, seen)
             return suggestions
@@ -76,8 +76,8 @@ class Writer:
             suggestions,
         )
 
-    def _note_left_out(self, change: Change, batch: ArchiveBatch, lines: Iterable[str]) -> None:
-        """Account in the archive for lines that nobody had said."""
+    def _record_ungrounded(self, change: Change, batch: ArchiveBatch, lines: Iterable[str]) -> None:
+        """Record in the archive the lines that nobody had said."""
         origin = change.origin
         when = batch.entries[-1].timestamp
         self._services.archive.stage(
@@ -86,8 +86,8 @@ class Writer:
         change.origin = origin
 
     def preview(self, batch: ArchiveBatch, copy: WorkingCopy) -> DreamReport:
-        """Show what `write` would do."""
-        suggestions = [_suggestion(wish) for wish in self._wishes(copy)]
+        """Return what `write` would do."""
+        suggestions = [_suggestion(wish) for wish in self._unrejected(copy)]
         return DreamReport(
             "dry-run",
             len(batch.entries),
@@ -96,20 +96,20 @@ class Writer:
             suggestions=tuple(suggestions),
         )
 
-    def _wishes(self, copy: WorkingCopy) -> Iterator[Wish]:
-        """Leave out what the user has rejected before."""
-        for wish in copy.wishes():
+    def _unrejected(self, copy: WorkingCopy) -> Iterator[FileProposal]:
+        """Yield the proposed edits that the user hasn't rejected before."""
+        for wish in copy.file_proposals():
             rejected = self._inbox.was_rejected(Actor.DREAM, wish.texts, wish.before)
             if wish.texts and not rejected:
                 yield wish
 
 
 def changed_by(history: History, commit: str) -> tuple[FileDiff, ...]:
-    """Show what a commit changed, without the files that only account for what was read."""
+    """Return what a commit changed, without bookkeeping files."""
     return tuple(diff for diff in history.changes_of(commit) if not is_derived(diff.path))
 
 
-def _suggestion(wish: Wish, proposal: str = "") -> Suggestion:
+def _suggestion(wish: FileProposal, proposal: str = "") -> Suggestion:
     new = {path: None if text is None else text.encode() for path, text in wish.texts.items()}
     return Suggestion(wish.why, diff_files(wish.before, new), proposal)
 
@@ -119,72 +119,73 @@ def _reason(batch: ArchiveBatch, copy: WorkingCopy, done: Sequence[str]) -> str:
     entries = f"entry {cursors[0]}"
     if len(cursors) > 1:
         entries = f"entries {cursors[0]} to {cursors[-1]}"
-    told = list(dict.fromkeys(done))
-    if len(told) > _MOST_TOLD:
-        told[_MOST_TOLD:] = [f"and {len(told) - _MOST_TOLD} more"]
+    details = list(dict.fromkeys(done))
+    if len(details) > _MAX_DETAILS:
+        details[_MAX_DETAILS:] = [f"and {len(details) - _MAX_DETAILS} more"]
     if copy.ungrounded:
-        told.append(f"left out {counted(len(copy.ungrounded), 'line')} that nobody had said")
+        details.append(f"left out {counted(len(copy.ungrounded), 'line')} that nobody had said")
     if copy.proposed:
-        told.append("what it would change in your own lines waits in the inbox")
-    return f"Dream read archive {entries}: {'; '.join(told) or 'nothing had to change'}."
+        details.append("what it would change in your own lines waits in the inbox")
+    return f"Dream read archive {entries}: {'; '.join(details) or 'nothing had to change'}."
 
 
-# What it did before -------------------------------------------------------------------------------
+# Earlier runs
+# --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DreamChange:
-    """One change of Dream's, and what it did to each file."""
+    """A commit of Dream, and what it did to each file."""
 
     commit: Commit
     diffs: tuple[FileDiff, ...]
 
 
 class DreamLog:
-    """Dream's part of the history; `standing` says why Dream isn't at work."""
+    """Dream's part of the history; `standing` returns why Dream isn't running."""
 
     def __init__(self, history: History, standing: Callable[[], str]) -> None:
         self._history = history
         self._standing = standing
 
     def idle(self) -> str:
-        """Say why there is nothing newer: the last run changed nothing, or what waits."""
+        """Return why there is nothing newer: the last run changed nothing, or what waits."""
         last = next(iter(self._history.log(actor=Actor.DREAM, limit=1)), None)
         only_read = last is not None and all(is_derived(each.path) for each in last.paths)
         return f"{last.body} {self._standing()}" if last and only_read else self._standing()
 
     def log(self, limit: int = 10) -> list[Commit]:
-        """Its newest changes; runs that only read are left out."""
+        """Return Dream's newest changes, without runs that only read."""
         return list(islice(self._changes(), limit))
 
     def show(self, rev: str | None = None, command: str = "kbtui dream") -> DreamChange:
-        """One change, else the newest; `command` lets Dream run where the person is.
+        """Return one change, by default the newest; `command` is how the user can run Dream.
 
         Raises:
-            NotFoundError: there is no such commit, or Dream has changed nothing yet.
-            UsageError: somebody else made it.
+            NotFoundError: There is no such commit, or Dream has changed nothing yet.
+            UsageError: Somebody else made it.
         """
-        commit = self._latest(command) if rev is None else self._dreamt(rev)
+        commit = self._latest(command) if rev is None else self._dream_commit(rev)
         return DreamChange(commit, changed_by(self._history, commit.id))
 
     def preview(self, rev: str) -> tuple[FileDiff, ...]:
-        """Show what `restore` would change; raises as `show`."""
-        return self._history.restore_before_preview(self._dreamt(rev).id)
+        """Return what `restore` would change; raises as `show`."""
+        return self._history.restore_before_preview(self._dream_commit(rev).id)
 
     def restore(
         self, rev: str, *, actor: Actor = Actor.YOU, sink: Sink | None = None
     ) -> Commit | None:
-        """Make everything durable what it was before a change of Dream's; None: it is so already.
+        """Restore everything durable to before a change of Dream; None if it is so already.
 
-        Dream's cursor goes back as well: it reads again what it had read since. To take back only
-        that change there is `History.undo`.
+        Dream's cursor is reset too: it reads again what it had read since. To undo only that change
+        there is `History.undo`.
 
         Raises:
-            NotFoundError: there is no such commit.
-            UsageError: somebody else made it.
-            ConflictError: a file was changed in this moment; nothing is done.
+            NotFoundError: There is no such commit.
+            UsageError: Somebody else made it.
+            ConflictError: A file was changed at that moment; nothing is done.
         """
-        return self._history.restore_before(self._dreamt(rev).id, actor=actor, sink=sink)
+        return self._history.restore_before(self._dream_commit(rev).id, actor=actor, sink=sink)
 
     def _changes(self) -> Iterator[Commit]:
         for commit in self._history.log(actor=Actor.DREAM):
@@ -198,7 +199,7 @@ class DreamLog:
             raise NotFoundError(f"Dream has changed nothing yet. {why}", f"`{command}` lets it.")
         return latest
 
-    def _dreamt(self, rev: str) -> Commit:
+    def _dream_commit(self, rev: str) -> Commit:
         commit = self._history.commit(rev)
         if commit.actor is not Actor.DREAM:
             raise UsageError(

@@ -121,7 +121,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FileProposal:
     """A proposal: the new texts of some files (None: gone), and what they were made from."""
 
     why: str
@@ -172,7 +172,7 @@ class WorkingCopy:
             KbtuiError: it can't be done, or must not; nothing is changed.
         """
         edits = self._work(operation)
-        if not edits or (operation.optional and any(map(self.is_of_people, edits))):
+        if not edits or (operation.optional and any(map(self.is_human_only, edits))):
             return Done()
         guards.check(self.files, edits, self.is_forbidden, by_tool=self.author.by_tool)
         self._check_subjects(edits)
@@ -217,7 +217,7 @@ class WorkingCopy:
         """The files in which nothing but links has changed."""
         return self.files.changed.keys() - self._told
 
-    def wishes(self) -> list[Wish]:
+    def file_proposals(self) -> list[FileProposal]:
         """What a person must decide on, made from the files as they are on disk."""
         return [self._wish(each) for each in self.proposed]
 
@@ -228,10 +228,10 @@ class WorkingCopy:
         if self._said_again and self.author.actor.acts_on_request:
             self.services.tombstones.lift(change, sorted(self._said_again))
 
-    def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[Wish, str]]:
+    def propose(self, inbox: Inbox, origin: Origin) -> list[tuple[FileProposal, str]]:
         """Store what a person must decide on and hasn't rejected, each with its id."""
         found = []
-        for wish in self.wishes():
+        for wish in self.file_proposals():
             reason = f"{wish.why[:1].upper()}{wish.why[1:]}."
             proposal = wish.texts and inbox.add_unless_rejected(
                 self.author.actor, reason, wish.texts, origin=origin, bases=wish.before
@@ -327,7 +327,7 @@ class WorkingCopy:
         """True for an entry that edits make."""
         return data is not None and is_entry(path) and not self.files.exists(path)
 
-    def is_of_people(self, path: str) -> bool:
+    def is_human_only(self, path: str) -> bool:
         """True for a file that no machine has written a line of."""
         authors = self.authors(path)
         return bool(authors) and all(author.writes_human_text for author in authors)
@@ -458,7 +458,7 @@ class WorkingCopy:
                 return
         self.proposed.append(Proposed(why, set(edits), [operation]))
 
-    def _wish(self, group: Proposed) -> Wish:
+    def _wish(self, group: Proposed) -> FileProposal:
         """A proposal with nothing but its own edits, and those of this run that it builds on."""
         copy = WorkingCopy(self.services, self.author)
         try:
@@ -474,7 +474,7 @@ class WorkingCopy:
             for path, data in copy.files.changed.items()
             if path in group.paths
         }
-        return Wish(group.why, texts, copy.files.before)
+        return FileProposal(group.why, texts, copy.files.before)
 
 
 def _besides(lines: Iterable[str], known: Container[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""An embedding model small enough to see through: words are directions, synonyms share one."""
+"""Fake embedding models: each word has a random direction, and synonyms share one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WordEmbedder:
 
 
 class SlowEmbedder(WordEmbedder):
-    """A model that embeds when it is let, a batch at a time."""
+    """An embedder that waits for `let` to be released before each batch."""
 
     def __init__(self, *, identity: str = "words-1", rougher: bool = True) -> None:
         super().__init__(identity=identity)
@@ -79,7 +79,7 @@ class SlowEmbedder(WordEmbedder):
 
 
 class ReadyModel:
-    """A model that is loaded at once; or when `gate` opens, to watch what happens meanwhile."""
+    """A model that loads at once, or when `gate` is set, for tests of the time before."""
 
     def __init__(
         self,

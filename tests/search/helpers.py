@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """A workspace with files to write and a search to ask; what it opens, it closes."""
+    """A temporary workspace with helpers to write files and open indexes, closed at the end."""
 
     def __init__(self, root: Path, *, in_place: bool = False) -> None:
         self.workspace = create_workspace(root, in_place=in_place)
@@ -51,7 +51,7 @@ class Desk:
 
 
 def write_old_segment(folder: Path, keys: Sequence[bytes], made: Vectors) -> None:
-    """Vectors as versions stored them that kept four bytes a number."""
+    """Write a segment file as versions with float32 vectors did."""
     head = struct.pack("<8sII", b"KBVEC1\0\0", made.shape[1], len(keys))
     body = head + b"".join(keys) + made.astype("<f4").tobytes()
     digest = hashlib.sha256(body)

@@ -1,4 +1,4 @@
-"""How far the embedding model is: who prepares it, what went wrong, and what is in the way."""
+"""The state of the embedding model: preparation, recorded failures, and obstacles."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NO_SWEEP = SearchSettings(semantic=False, sync_interval_seconds=3600)
 
 
 class LateModel(ReadyModel):
-    """A model that is there in the moment in which the program closes."""
+    """A model that finishes loading just as the program closes."""
 
     def load(self, stop: threading.Event) -> WordEmbedder:
         assert stop.wait(PATIENCE)
@@ -62,7 +62,7 @@ def test_an_edit_from_outside_is_found_and_told_once_it_has_settled(desk: Desk) 
 
 
 def _write_until(desk: Desk, found) -> None:
-    """The watcher may still be starting: an edit that it missed is made again."""
+    """Repeat an edit until `found`, as the watcher may still be starting and miss one."""
     for attempt in range(60):
         desk.write("knowledge/topics/new.md", f"# Quokka\n\n{attempt}\n")
         deadline = time.monotonic() + 2

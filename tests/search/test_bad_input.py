@@ -1,4 +1,4 @@
-"""Odd files, clocks and caches: search answers all the same, and is right again soon."""
+"""Search with odd files, clocks and caches: it still answers, and recovers."""
 
 from __future__ import annotations
 

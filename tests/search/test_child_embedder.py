@@ -1,4 +1,4 @@
-"""A model that runs in a child: one that dies, hangs or answers nonsense is an error, no more."""
+"""The embedder in a child process: death, hangs and invalid answers are only errors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ for line in sys.stdin:
 
 @dataclass
 class Stuck:
-    """A child that doesn't answer as long as it is told not to."""
+    """A child that doesn't answer while the file `mark` exists."""
 
     embedder: ChildEmbedder
     stop: threading.Event
@@ -232,7 +232,7 @@ def test_a_processor_that_cannot_run_the_model_is_said_once_and_not_tried_again(
 
 
 def _folder(folder: Path) -> Path:
-    """A folder that looks like a model's from outside."""
+    """Create a folder with the files of a model, but no usable content."""
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).write_text("{}")

@@ -1,4 +1,4 @@
-"""Whatever happens to the cache, search answers, and heals it from the files."""
+"""Search with a damaged cache: it still answers, and rebuilds the index from the files."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ index.sync()
 def test_a_kill_at_any_step_of_an_update_costs_nothing(notes: Desk, where: str) -> None:
     notes.write("knowledge/topics/n3.md", "# Note 3\n\nquokka now\n")
     (notes.root / "knowledge/topics/n5.md").unlink()
-    # The first step takes the removed file out, the second indexes the changed one.
+    # The first commit removes the deleted file, the second indexes the changed one.
     for nth in (1,) if where in {"flush", "sweep"} else (1, 2):
         command = [sys.executable, "-c", KILLED, str(notes.root), where, str(nth)]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a command has no time for is left to a process of its own, which goes on after it."""
+"""The detached process that prepares the model and embeds passages after a command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.search.helpers import Desk
 
-# In place of Python: says how it was started, and stays until somebody looks.
+# Stands in for Python: records how it was started, and waits on a FIFO.
 PROGRAM = """
 import json, os, pathlib, sys
 here = pathlib.Path({folder!r})
@@ -44,7 +44,7 @@ told = {{
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds what the processes told; they end when somebody writes into its gate."""
+    """Return a folder with the processes' records; writing to its FIFO `gate` ends them."""
     folder = tmp_path / "program"
     folder.mkdir()
     os.mkfifo(folder / "gate")
@@ -56,12 +56,12 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def apart(desk: Desk) -> Iterator[DetachedWorker]:
-    apart = DetachedWorker(desk.workspace, SearchSettings(), RoleSettings())
-    yield apart
-    if apart.child is not None:
-        apart.child.kill()
-        apart.child.wait()
+def worker(desk: Desk) -> Iterator[DetachedWorker]:
+    worker = DetachedWorker(desk.workspace, SearchSettings(), RoleSettings())
+    yield worker
+    if worker.child is not None:
+        worker.child.kill()
+        worker.child.wait()
 
 
 def _started(program: Path) -> list[Path]:
@@ -69,37 +69,37 @@ def _started(program: Path) -> list[Path]:
 
 
 def test_one_process_is_started_that_belongs_to_nobody(
-    desk: Desk, apart: DetachedWorker, program: Path
+    desk: Desk, worker: DetachedWorker, program: Path
 ) -> None:
-    assert apart.start() == Preparation("preparing")
+    assert worker.start() == Preparation("preparing")
     (told,) = eventually(lambda: _started(program))
     assert json.loads(told.read_text()) == {
         "arguments": ["-P", "-m", "kbtui.search.detached", str(desk.root)],
         "leads": True,
         "streams": ["/dev/null"],
     }
-    assert apart.child is not None
+    assert worker.child is not None
     mine = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, apart.child.pid) == min(19, mine + 10)
+    assert os.getpriority(os.PRIO_PROCESS, worker.child.pid) == min(19, mine + 10)
     another = DetachedWorker(desk.workspace, SearchSettings(), RoleSettings())
-    assert another.start() == apart.start() == another.prepare() == Preparation("preparing")
+    assert another.start() == worker.start() == another.prepare() == Preparation("preparing")
     assert another.child is None
     assert attempts.claim(models_folder()) is None
     (program / "gate").write_text("")
-    assert apart.child.wait() == 0
+    assert worker.child.wait() == 0
     assert len(_started(program)) == 1
 
 
 @pytest.mark.faults
 def test_one_that_was_killed_does_not_keep_the_next_from_starting(
-    apart: DetachedWorker, program: Path
+    worker: DetachedWorker, program: Path
 ) -> None:
     for count in (1, 2):
-        assert apart.start() == Preparation("preparing")
+        assert worker.start() == Preparation("preparing")
         eventually(lambda count=count: len(_started(program)) == count)
-        assert apart.child is not None
-        apart.child.kill()
-        apart.child.wait()
+        assert worker.child is not None
+        worker.child.kill()
+        worker.child.wait()
         assert ConfiguredModel(RoleSettings()).preparation() == Preparation("waiting")
 
 
@@ -121,9 +121,9 @@ def test_where_it_may_not_be_none_is_started(
     writable: bool,
     why: str,
 ) -> None:
-    apart = DetachedWorker(replace(desk.workspace, writable=writable), search, embed)
-    assert why in apart.start().why
-    assert apart.child is None
+    worker = DetachedWorker(replace(desk.workspace, writable=writable), search, embed)
+    assert why in worker.start().why
+    assert worker.child is None
     assert not _started(program)
 
 
@@ -142,18 +142,18 @@ def _open_to_all() -> None:
     ("arrange", "why"), [(_failed, "out of memory"), (_open_to_all, "written by others")]
 )
 def test_where_it_would_fail_again_none_is_started(
-    apart: DetachedWorker, program: Path, arrange: Callable[[], None], why: str
+    worker: DetachedWorker, program: Path, arrange: Callable[[], None], why: str
 ) -> None:
     arrange()
-    assert why in apart.start().why
-    assert apart.child is None
+    assert why in worker.start().why
+    assert worker.child is None
 
 
 def test_what_cannot_be_started_is_said(
-    desk: Desk, apart: DetachedWorker, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, worker: DetachedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_process.sys, "executable", str(desk.root / "gone"))
-    found = apart.start()
+    found = worker.start()
     assert found.state == "waiting"
     assert "No such file" in found.why
     lock = attempts.claim(models_folder())
@@ -161,11 +161,11 @@ def test_what_cannot_be_started_is_said(
     os.close(lock)
 
 
-# What a search leaves to it
+# What a search delegates
 
 
 class Asked:
-    """Stands for the process; counts how often it was asked for."""
+    """A fake for `start_detached` that counts its calls."""
 
     def __init__(self, *answer: str) -> None:
         self.times = 0
@@ -250,7 +250,7 @@ def test_nothing_is_left_to_it_where_meaning_is_not_asked_for_or_somebody_sees_t
     assert asked.times == 0
 
 
-# What it does
+# The process itself
 
 
 def _use(model: ReadyModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_a_model_behind_an_api_is_sent_nothing_by_it(
 
 @pytest.mark.faults
 def test_what_goes_wrong_in_it_is_remembered_and_ends_it_quietly(
-    desk: Desk, apart: DetachedWorker, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, worker: DetachedWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = desk.root / "log"
     dying = desk.root / "dying"
@@ -315,5 +315,5 @@ def test_what_goes_wrong_in_it_is_remembered_and_ends_it_quietly(
     monkeypatch.setattr(child_process.sys, "executable", str(dying))
     assert main([str(desk.root)]) == ModelError.exit_code
     assert log.read_text() == "xx"
-    assert "out of memory, perhaps" in apart.start().why
-    assert apart.child is None
+    assert "out of memory, perhaps" in worker.start().why
+    assert worker.child is None

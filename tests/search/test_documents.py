@@ -1,4 +1,4 @@
-"""Documents are searched by their text, read after all else, and again when they change."""
+"""Search in documents: text is extracted after other files, and again after changes."""
 
 from __future__ import annotations
 

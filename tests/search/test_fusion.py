@@ -12,7 +12,7 @@ WEIGHTS = (0.7, 0.3)
 
 @dataclass
 class Fixed:
-    """Meaning whose feedback gives what it is told to give."""
+    """A fake `Comparison` with given cosines before and after feedback."""
 
     cosines: np.ndarray
     after: np.ndarray | None = None

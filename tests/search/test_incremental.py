@@ -36,7 +36,7 @@ def note(rng: random.Random) -> str:
 
 
 def edit(desk: Desk, rng: random.Random, names: list[str]) -> str:
-    """Change one file as people do; gives its path."""
+    """Make one random change to a file, and return its path."""
     path = rng.choice(names)
     file = desk.root / path
     match rng.randint(0, 5):

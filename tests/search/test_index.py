@@ -271,7 +271,7 @@ def test_appending_to_a_conversation_leaves_its_other_messages_alone(desk: Desk)
     index.refresh(["sessions/tui_1.jsonl"])
     index.refresh_now()
     after = {number for number, _, _ in store.passage_keys()}
-    # The new one, and the one before, whose neighbour it is.
+    # The new message, and the previous one, whose context has changed.
     assert len(after - before) == 2
     assert only(index.search("number51", "sessions", limit=1)).messages == (51, 51)
 

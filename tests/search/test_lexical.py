@@ -57,7 +57,7 @@ def documents(count: int, seed: int = 1, first: int = 1) -> list[LexicalDocument
 
 
 class OurAnalyzer(Analyzer):  # type: ignore[misc]
-    """Lets Whoosh analyse text as we do."""
+    """A Whoosh analyzer that uses our tokenizer."""
 
     def __call__(self, value: str, **_options: Any) -> Iterator[Token]:
         token = Token()
@@ -67,7 +67,7 @@ class OurAnalyzer(Analyzer):  # type: ignore[misc]
 
 
 def whoosh_index(folder: Path, texts: Iterable[LexicalDocument]) -> Any:
-    """The same documents in an index of Whoosh's own."""
+    """The same documents in a Whoosh index."""
     schema = Schema(**{name: TEXT(OurAnalyzer(), phrase=False) for name in SCORED_FIELDS})
     folder.mkdir()
     index = create_in(str(folder), schema)
@@ -92,7 +92,7 @@ def whoosh_scores(index: Any, terms: list[str], limit: int = 1000) -> dict[int, 
 
 
 class Index:
-    """A words index whose segments nobody else keeps."""
+    """A lexical index that keeps its own list of segments, without a store."""
 
     def __init__(self, folder: Path, files: Iterable[SegmentFile] = ()) -> None:
         self.index, self.files = LexicalIndex(folder), tuple(files)
@@ -177,7 +177,7 @@ def test_beginnings_are_found_in_all_segments(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["read", "mapped"])
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How small segments are held, and how large ones are."""
+    """Run the test with segments read into memory, and with memory-mapped ones."""
     monkeypatch.setattr(segment, "_LARGE_FILE", 0 if request.param == "mapped" else 1 << 30)
 
 

@@ -317,6 +317,6 @@ def test_a_folder_that_changes_all_the_time_is_read_for_meaning_all_the_same(
     assert quiet >= {f"{name}." for name in names[1::2]}  # none of those that rest waits for ever
     embedder.let.release(100)
     eventually(lambda: index.status().state == "ready" and index.status().embedded >= 100)
-    # Each text once, and not the thousand of all turns; some were under way as they changed.
+    # Each text about once, and not all thousand versions; some were being embedded as they changed.
     assert len(embedder.seen) < 20 * 16 + 200
     assert index.search("n02 turn 19").semantic

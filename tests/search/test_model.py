@@ -56,7 +56,7 @@ def prepare(into: Path, name: str = "") -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Story:
-    """What happened when the bundled model was prepared, once for all tests."""
+    """The results of preparing the bundled model, once for all tests."""
 
     models: Path
     left_by_the_killed_one: list[str]
@@ -67,7 +67,7 @@ class Story:
 
 @pytest.fixture(scope="session")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """A preparation is killed; then a search that waits has it done again."""
+    """Kill a preparation, then run a search that waits for another one."""
     cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
@@ -102,7 +102,7 @@ def prepared_models(story: Story) -> Path:
 
 @pytest.fixture
 def models(prepared_models: Path) -> Path:
-    """The cache of this test's own home, with the model in it."""
+    """Return the cache folder of this test's home, with the prepared model."""
     models_folder().parent.mkdir(parents=True, exist_ok=True)
     models_folder().symlink_to(prepared_models)
     return prepared_models

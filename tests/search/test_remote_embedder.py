@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Speaks the OpenAI protocol for embeddings, on loopback."""
+    """A loopback server for the OpenAI embeddings API."""
 
     daemon_threads = True
 
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def _event_loop() -> Iterator[None]:
-    """litellm asks for the loop of its thread, and would make one that nobody closes."""
+    """Provide an event loop and close it, as litellm would create one and leave it open."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield

@@ -1,4 +1,4 @@
-"""The rough model, and how it stands in until the real one has caught up."""
+"""The rough model, and its use until the real one has caught up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORDS = ["[PAD]", "!", *(f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in rang
 
 
 def embed(lists: list[list[int]]) -> Vectors:
-    """Each token in a direction of its own, and all of them leaning to one side."""
+    """Embed each token as a random vector with a common offset."""
     made = np.zeros((len(lists), 384), dtype=np.float32)
     for row, ids in enumerate(lists):
         made[row] = np.random.default_rng(ids[0]).normal(size=384) + 3
@@ -115,7 +115,7 @@ def test_the_rough_model_answers_until_the_real_one_has_caught_up(
         folder = desk.workspace.cache / "search" / "vectors" / "words-1-rough"
         assert folder.is_dir()
         real.let.release(2)
-        # Written first, it would have come last; but it was asked for.
+        # Written first, it would be embedded last, but the query gave it priority.
         eventually(lambda: any("holiday" in text for text in real.seen))
         real.let.release(100)
         eventually(lambda: index.status().state == "ready")

@@ -1,4 +1,4 @@
-"""Real note folders that we did not write: they open, they are searched, not a byte changes."""
+"""Search in real vaults written by others: they open, and not a byte changes."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class Corpus:
         return len(self.impacts(term)[0]) > 0
 
     def expand(self, prefix: str, fields: Sequence[str], limit: int = MAX_EXPANSIONS) -> list[str]:
-        """Return the terms that start with `prefix`, shortest first, up to a limit of `limit`."""
+        """Return at most `limit` terms that start with `prefix`, shortest first."""
         key = (prefix, tuple(fields), limit)
         cached = self._expansions.get(key)
         if cached is None:

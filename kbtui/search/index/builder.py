@@ -112,7 +112,7 @@ class Builder:
         if only is None:
             return scanner.scan(*areas, contents=self._contents)
         paths = {path for path in only if path.startswith(tuple(f"{area}/" for area in areas))}
-        # Temporary files are only skipped when their folder is scanned, so new files are found so.
+        # Only scanning a folder skips temporary files, so a new file's folder is scanned.
         old = paths & known.keys()
         places = old | {path.rpartition("/")[0] for path in paths - old}
         found = scanner.scan(*places, contents=self._contents) if places else {}

@@ -85,7 +85,7 @@ def session_name(path: str) -> str:
 
 
 def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
-    """Return a session's title and its messages, without rewound and forgotten ones."""
+    """Return a session's title and messages, without rewound messages and forgotten text."""
     session = session_name(path)
     title = ""
     last = 0
@@ -109,7 +109,7 @@ def session_messages(path: str, text: str) -> tuple[str, list[SpokenMessage]]:
 
 
 def _settled_records(text: str) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Return a log's records with their lines, with undone "forget" records resolved."""
+    """Return a log's records with their line numbers, with withdrawn masks removed."""
     if '"remember"' not in text:
         return _records(text)
     lines = list(_records(text))

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 # With the default weights 0.7 and 0.3, the effective ratio is about 2 to 3, which measured best.
 _SEMANTIC_SHARE = 0.3
 _FILE_SHARE = 0.3
-# A document without any word of the query must be among so many semantically nearest.
+# Documents without any word of the query must be among so many semantically nearest.
 MAX_SEMANTIC_ONLY = 100
 _SAMPLE = 100  # the sample of best scores whose mean and deviation are measured
 _FEEDBACK = 3
-# Lower bounds, as nearly equal scores are ordered by chance: of cosines, and per maximum score.
+# Lower bounds of the deviation, as the order of nearly equal scores is mostly chance: for cosines,
+# and as a share of the highest lexical score.
 _MIN_COSINE_DEVIATION = 0.02
 _MIN_SPREAD = 0.05
 _DIGITS = 7

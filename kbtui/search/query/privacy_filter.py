@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class PrivacyFilter:
     """A predicate for passages that only models on this machine may see.
 
-    Private are files marked so, paths for which `is_private` holds, and sessions for which
-    `is_tainted` holds; that answer is cached until the session's log changes size.
+    These are in files marked private, at paths for which `is_private` holds, or in sessions for
+    which `is_tainted` holds; the latter is cached until the session's log changes size.
     """
 
     def __init__(

@@ -147,7 +147,7 @@ def gather_evidence(
     whole = sum(weight for weight, _, _ in words) or 1.0
     unknown = 0.0
     names = _names(query.text)
-    is_missing: list[bool] = []  # whether a name is missing
+    is_missing: list[bool] = []  # one per name
     coverage = np.zeros(corpus.size)
     for weight, word, terms in words:
         held = np.zeros(corpus.size)

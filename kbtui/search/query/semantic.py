@@ -534,7 +534,7 @@ PREPARING_DETACHED = (
     "Preparing the embedding model in the background, once; searching by words meanwhile."
 )
 _MINUTE = 60
-_LEAST_SECONDS = 3.0
+_MIN_SECONDS = 3.0
 
 
 class Pace:
@@ -550,7 +550,7 @@ class Pace:
         if not self._started or left > self._first_left:
             self._started, self._first_left = now, left
         done, passed = self._first_left - left, now - self._started
-        if not left or not done or passed < _LEAST_SECONDS:
+        if not left or not done or passed < _MIN_SECONDS:
             return ""
         seconds = left * passed / done
         if seconds < _MINUTE:
